@@ -1,0 +1,135 @@
+"""Where Handrail's files and sockets lie.
+
+Owns names and directory modes. Does not know what is written into any of them, and reads none of them.
+Standard library only, because the door and the keeper need it before anything else is imported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pwd
+import stat
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+SOCKET_PATH_MAX = 103 if sys.platform == "darwin" else 107
+"""Bytes of `sun_path`: a longer name cannot be bound at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Every path Handrail uses, for one user and one home."""
+
+    config_dir: Path
+    data: Path
+    state: Path
+    logs: Path
+    environment: Mapping[str, str]
+    """The variables that lead another process of this user to the same places."""
+
+    @classmethod
+    def find(cls, environ: Mapping[str, str] | None = None) -> Places:
+        environ = os.environ if environ is None else environ
+        named = environ.get("HANDRAIL_HOME")
+        if named:
+            return cls.under(Path(named))
+        home = Path(environ.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir).absolute()
+        return _in_library(home) if sys.platform == "darwin" else _in_xdg(home, environ)
+
+    @classmethod
+    def under(cls, home: Path) -> Places:
+        """All places directly under one directory."""
+        home = Path(os.path.abspath(home.expanduser()))
+        return cls(home, home, home, home / "logs", {"HANDRAIL_HOME": str(home)})
+
+    @property
+    def config(self) -> Path:
+        return self.config_dir / "config.toml"
+
+    @property
+    def database(self) -> Path:
+        return self.data / "handrail.db"
+
+    @property
+    def head(self) -> Path:
+        return self.data / "handrail.head"
+
+    @property
+    def spool(self) -> Path:
+        return self.data / "spool"
+
+    @property
+    def blobs(self) -> Path:
+        return self.data / "blobs"
+
+    @property
+    def daemon_json(self) -> Path:
+        return self.state / "daemon.json"
+
+    @property
+    def daemon_lock(self) -> Path:
+        return self.state / "daemon.lock"
+
+    @property
+    def keeper_lock(self) -> Path:
+        return self.state / "keeper.lock"
+
+    @property
+    def daemon_socket(self) -> Path:
+        return self._socket("daemon.sock")
+
+    @property
+    def keeper_socket(self) -> Path:
+        return self._socket("keeper.sock")
+
+    def make(self) -> None:
+        """Create every directory, private to this user; refuse one that another user could alter."""
+        for directory in (self.config_dir, self.data, self.state, self.logs, self.spool, self.blobs):
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for socket in (self.daemon_socket, self.keeper_socket):
+            if socket.parent != self.state:
+                _make_private(socket.parent.parent)
+                _make_private(socket.parent)
+
+    def _socket(self, name: str) -> Path:
+        beside = self.state / name
+        return beside if len(os.fsencode(beside)) <= SOCKET_PATH_MAX else self._runtime() / name
+
+    def _runtime(self) -> Path:
+        # Derived from the home alone: a door with another environment must arrive at the same socket.
+        digest = hashlib.sha256(os.fsencode(self.state)).hexdigest()[:16]
+        return Path("/tmp") / f"handrail-{os.getuid()}" / digest
+
+
+def _in_xdg(home: Path, environ: Mapping[str, str]) -> Places:
+    def base(variable: str, otherwise: str) -> Path:
+        named = environ.get(variable, "")
+        # The XDG specification says a relative path is to be ignored.
+        return (Path(named) if os.path.isabs(named) else home / otherwise) / "handrail"
+
+    state = base("XDG_STATE_HOME", ".local/state")
+    kept = ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
+    return Places(
+        config_dir=base("XDG_CONFIG_HOME", ".config"),
+        data=base("XDG_DATA_HOME", ".local/share"),
+        state=state,
+        logs=state / "logs",
+        environment={"HOME": str(home), **{name: environ[name] for name in kept if name in environ}},
+    )
+
+
+def _in_library(home: Path) -> Places:
+    support = home / "Library" / "Application Support" / "Handrail"
+    return Places(support, support, support, home / "Library" / "Logs" / "Handrail", {"HOME": str(home)})
+
+
+def _make_private(directory: Path) -> None:
+    directory.mkdir(mode=0o700, exist_ok=True)
+    found = directory.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise PermissionError(
+            f"{directory} is not a private directory of this user; remove it and start again."
+        )
