@@ -1,0 +1,30 @@
+"""What every test may ask for: an event loop to run on, and a home of its own.
+
+Knows nothing of any room: a fixture that builds part of Handrail lives beside that room's tests.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """asyncio, which the daemon runs on.
+
+    A test or module that must hold on trio too says
+    `pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])`.
+    """
+    return "asyncio"
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty HANDRAIL_HOME with a path short enough for unix sockets (107 bytes), gone afterwards."""
+    path = Path(tempfile.mkdtemp(prefix="hr-", dir="/tmp"))
+    monkeypatch.setenv("HANDRAIL_HOME", str(path))
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
