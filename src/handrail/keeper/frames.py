@@ -1,0 +1,120 @@
+"""Frozen dataclasses as lines of JSON, and back.
+
+Owns the framing: one message a line, `{"is": "class_name", ...fields}`, bytes as base64, a cap on a line's length.
+Does not know which messages there are, nor who sends them.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import functools
+import json
+import re
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+FRAME_MAX = 4 * 1024 * 1024
+"""Bytes in one line. Bounds what a peer that never sends a newline can make us hold."""
+
+
+class BadFrame(ValueError):
+    """A line that is no message of this protocol; its sentence may be shown to the peer."""
+
+
+class Lines:
+    """Cuts a byte stream into whole lines, holding at most one unfinished line."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        self._rest += data
+        *whole, rest = self._rest.split(b"\n") if b"\n" in data else (self._rest,)
+        if len(rest) > FRAME_MAX:
+            raise BadFrame(f"A message is longer than {FRAME_MAX} bytes.")
+        self._rest = rest
+        for line in whole:
+            yield bytes(line)
+
+
+def name_of(kind: type) -> str:
+    return re.sub(r"(?<=.)([A-Z])", r"_\1", kind.__name__).lower()
+
+
+def encode(message: object) -> bytes:
+    return json.dumps({"is": name_of(type(message)), **_pack_fields(message)}).encode() + b"\n"
+
+
+def decode(line: bytes, known: Mapping[str, type]) -> Any:
+    """The message in a line, each field checked against its declared type."""
+    try:
+        raw: Any = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise BadFrame(f"A message is not JSON: {error}") from None
+    if not isinstance(raw, dict):
+        raise BadFrame("A message is not a JSON object.")
+    fields = cast("dict[str, Any]", raw)
+    kind = known.get(str(fields.pop("is", None)))
+    if kind is None:
+        raise BadFrame("A message is of no known kind.")
+    return _unpack(kind, fields)
+
+
+def _pack_fields(message: Any) -> dict[str, Any]:
+    return {field.name: _pack(getattr(message, field.name)) for field in dataclasses.fields(message)}
+
+
+def _pack(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if dataclasses.is_dataclass(value):
+        return _pack_fields(value)
+    if isinstance(value, tuple):
+        return [_pack(item) for item in cast("tuple[Any, ...]", value)]
+    return value
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def _unpack(want: Any, value: Any) -> Any:
+    origin = typing.get_origin(want)
+    if origin in (types.UnionType, typing.Union):
+        return None if value is None else _unpack(typing.get_args(want)[0], value)
+    if dataclasses.is_dataclass(want) and isinstance(value, dict):
+        return _unpack_dataclass(cast(type, want), cast("dict[str, Any]", value))
+    if want is bytes and isinstance(value, str):
+        return _unpack_bytes(value)
+    if origin is tuple and isinstance(value, list):
+        return tuple(_unpack(typing.get_args(want)[0], item) for item in cast("list[Any]", value))
+    if origin is dict and isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+        return {name: _unpack(typing.get_args(want)[1], item) for name, item in items}
+    if want is float and type(value) is int:
+        return float(value)
+    if type(value) is not want:
+        raise BadFrame(f"A message holds {type(value).__name__} where {want} belongs.")
+    return value
+
+
+def _unpack_dataclass(kind: type, fields: dict[str, Any]) -> Any:
+    # A field this side does not know is left out: a newer peer of the same protocol may say more.
+    hints = _hints(kind)
+    known = {name: _unpack(hints[name], value) for name, value in fields.items() if name in hints}
+    try:
+        return kind(**known)
+    except TypeError:
+        raise BadFrame(f"A message of kind {name_of(kind)!r} lacks a field.") from None
+
+
+def _unpack_bytes(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (ValueError, binascii.Error):
+        raise BadFrame("A message holds bytes that are not base64.") from None

@@ -1,0 +1,353 @@
+"""What daemon, doors and keeper say to each other on the keeper's socket, and keeper and warden on theirs.
+
+Owns every message's name and fields, and the protocol's version. Does not know how a message is acted upon.
+
+A connection opens with `Hello`; the keeper answers `Welcome` or `Refused`. A door that wants the daemon started sends
+`{"is": "hello", "protocol": 1, "want": "start_daemon"}` and a newline, and reads one line: `{"is": "welcome", …,
+"answer": "started"}`, or `"already"`. That one, and `shutdown`, hold in every version; the rest needs equal versions.
+A daemon then gets one `Kept` per terminal, and from there on replies (by `id`) and notices.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from handrail.keeper.frames import decode, name_of
+
+PROTOCOL = 1
+TERMINAL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+"""A terminal's id is also the name of its spool directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """`want` is one of daemon, start_daemon, shutdown."""
+
+    protocol: int
+    want: str
+    grace: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """`kept` says how many `Kept` follow; `answer` is for start_daemon: started or already."""
+
+    protocol: int
+    pid: int
+    kept: int = 0
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    why: str
+
+
+# Facts about a terminal.
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a leader ended: a code, or a signal's name, or neither and `lost` says why nobody knows."""
+
+    code: int | None = None
+    signal: str | None = None
+    lost: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A signal sent to the whole tree, in milliseconds since the ending began."""
+
+    signal: str
+    at_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    pid: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a tree was ended. `more` counts stopped processes beyond those listed."""
+
+    why: str
+    signals: tuple[Sent, ...] = ()
+    stopped: tuple[Process, ...] = ()
+    left: tuple[Process, ...] = ()
+    duration_ms: float = 0.0
+    more: int = 0
+
+
+# Daemon → keeper. Each is answered by its id.
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Without `pipes` the program gets a PTY of this size; `grace` is for what its leader leaves behind."""
+
+    id: int
+    terminal: str
+    argv: tuple[str, ...]
+    cwd: str
+    env: dict[str, str]
+    cols: int = 80
+    rows: int = 24
+    pipes: bool = False
+    cap_bytes: int = 64 * 1024 * 1024
+    grace: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    id: int
+    terminal: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    id: int
+    terminal: str
+    cols: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """To the leader alone."""
+
+    id: int
+    terminal: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Answered by `Stopped` when the whole tree is gone."""
+
+    id: int
+    terminal: str
+    grace: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Drop an ended terminal from memory; with `delete`, its spool too."""
+
+    id: int
+    terminal: str
+    delete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """An empty value forgets the key."""
+
+    id: int
+    key: str
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    id: int
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shutdown:
+    """End every tree, answer, and exit."""
+
+    id: int
+    grace: float = 2.0
+
+
+# Keeper → daemon: replies.
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    id: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """With pipes, three descriptors come along: our ends of stdin, stdout and stderr."""
+
+    id: int
+    pid: int
+    descriptors: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    id: int
+    report: Report
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    id: int
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Healthy:
+    """`lag_ms` is the longest pass of the keeper's loop since health was last asked for."""
+
+    id: int
+    rss_bytes: int
+    descriptors: int
+    terminals: int
+    lag_ms: float
+
+
+# Keeper → daemon: notices.
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Everything the keeper knows of one terminal; what a new daemon adopts."""
+
+    terminal: str
+    argv: tuple[str, ...]
+    cwd: str
+    pid: int
+    created_at: float
+    cols: int
+    rows: int
+    pipes: bool
+    size: int
+    exit: Exit | None = None
+    report: Report | None = None
+    unrecorded: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    terminal: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unrecorded:
+    """Output after `size` is read and thrown away, because of `why` (a full disk)."""
+
+    terminal: str
+    size: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    terminal: str
+    exit: Exit
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """Nothing of the terminal's tree is alive any more, but for `report.left`."""
+
+    terminal: str
+    report: Report
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """Another daemon has taken this one's place; the connection ends here."""
+
+
+# Keeper ↔ warden.
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotLaunched:
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderLeft:
+    exit: Exit
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEnded:
+    report: Report
+
+
+@dataclass(frozen=True, slots=True)
+class SignalLeader:
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndTree:
+    grace: float
+
+
+Request = Start | Input | Resize | Signal | Stop | Forget | Remember | Recall | Health | Shutdown
+Reply = Done | Failed | Started | Stopped | Recalled | Healthy
+Notice = Kept | Grown | Unrecorded | Exited | Swept | Replaced
+FromWarden = Launched | NotLaunched | LeaderLeft | TreeEnded
+ToWarden = SignalLeader | EndTree
+
+
+def _named(*kinds: type) -> dict[str, type]:
+    return {name_of(kind): kind for kind in kinds}
+
+
+_TO_KEEPER = _named(Hello, Start, Input, Resize, Signal, Stop, Forget, Remember, Recall, Health, Shutdown)
+_FROM_KEEPER = _named(
+    *(Welcome, Refused, Done, Failed, Started, Stopped, Recalled, Healthy),
+    *(Kept, Grown, Unrecorded, Exited, Swept, Replaced),
+)
+_FROM_WARDEN = _named(Launched, NotLaunched, LeaderLeft, TreeEnded)
+_TO_WARDEN = _named(SignalLeader, EndTree)
+
+
+def to_keeper(line: bytes) -> Hello | Request:
+    return decode(line, _TO_KEEPER)
+
+
+def from_keeper(line: bytes) -> Welcome | Refused | Reply | Notice:
+    return decode(line, _FROM_KEEPER)
+
+
+def from_warden(line: bytes) -> FromWarden:
+    return decode(line, _FROM_WARDEN)
+
+
+def to_warden(line: bytes) -> ToWarden:
+    return decode(line, _TO_WARDEN)
+
+
+def skew(theirs: int) -> str | None:
+    """The sentence for a pair whose versions differ."""
+    if theirs == PROTOCOL:
+        return None
+    return (
+        f"The running keeper and this daemon are of different versions of Handrail (protocol {PROTOCOL} here, {theirs} there). "
+        "Run `handrail down`, which ends the terminals it keeps, then `handrail up`."
+    )
