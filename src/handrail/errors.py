@@ -1,0 +1,34 @@
+"""The exceptions that some `except` names; each holds data and writes its own sentence.
+
+Does not know who raises or catches them. Standard library only.
+"""
+
+# ruff: noqa: N818  (they are named for what is the case, as outcomes are)
+from __future__ import annotations
+
+
+class Unwritable(Exception):
+    """The journal cannot keep a record, so nothing that needs one may happen."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(
+            f"The journal could not be written ({reason}), so nothing was run. "
+            "Free space or make the database writable, then try again; `handrail doctor` says more."
+        )
+
+
+class NewerSchema(Exception):
+    """The database was written by a later version of Handrail."""
+
+    def __init__(self, found: int, known: int) -> None:
+        self.found = found
+        self.known = known
+        super().__init__(
+            f"The database has schema {found}, but this version of Handrail knows only up to {known}. "
+            "Upgrade Handrail, or point HANDRAIL_HOME at another home."
+        )
+
+
+class Conflict(Exception):
+    """Somebody was first, or what a person saw is out of date; the sentence says which."""
