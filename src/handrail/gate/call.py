@@ -1,0 +1,140 @@
+"""A call: one use of a tool, from the moment it is opened until its work has really ended.
+
+Owns the facts of one call and derives its status from them. It does not decide whether the call may act
+(gate.py), and does not know what the tool does.
+"""
+
+import secrets
+from dataclasses import dataclass, replace
+from typing import Literal, assert_never
+
+import anyio
+
+from handrail.errors import Unwritable
+from handrail.gate.approval import Approval
+from handrail.gate.tool import Plan
+from handrail.store.event import (
+    Caller,
+    CallHandedBack,
+    CallOpened,
+    CallSettled,
+    CallStarted,
+    CallStopped,
+    Ending,
+    Json,
+    Receipt,
+    Result,
+)
+from handrail.store.journal import Journal
+
+Status = Literal["waiting", "running"] | Ending
+
+
+def new_id(letter: str) -> str:
+    """A short name for a new thing; random, so that one lost in a crash is never given out twice."""
+    return f"{letter}{secrets.token_hex(5)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a call ended, and by whom."""
+
+    ending: Ending
+    by: str
+    message: str = ""
+    result: Result | None = None
+
+
+class Call:
+    """One use of a tool; its outcome is set once."""
+
+    def __init__(self, journal: Journal, tool: str, title: str, input: Json, caller: Caller, id: str) -> None:
+        self.id = id
+        self.tool = tool
+        self.title = title
+        self.input = input
+        self.caller = caller
+        self.scope = anyio.CancelScope()
+        self.due = anyio.Event()
+        """Set when the client is due an answer: the call is settled, or is handed back."""
+        self.since = anyio.current_time()
+        self.plan: Plan | None = None
+        self.approval: Approval | None = None
+        self.terminal: str | None = None
+        self.unwinding = False
+        """The result is known, but something the work left behind is still being ended."""
+        self.handed_back = False
+        self.client_gone = False
+        self.outcome: Outcome | None = None
+        self.receipt = Receipt(ended_by="", stopped=False)
+        self.opened_seq = 0
+        self.settled_seq = 0
+        self.unrecorded: Unwritable | None = None
+        """Why the outcome could not be written down; then it is not told either."""
+        self.journal = journal
+
+    @classmethod
+    def open(cls, journal: Journal, tool: str, title: str, input: Json, caller: Caller) -> "Call":
+        """A new call, journaled."""
+        call = cls(journal, tool, title, input, caller, new_id("c"))
+        opened = CallOpened(call=call.id, tool=tool, title=title, input=input, caller=caller)
+        call.opened_seq = journal.append(opened)
+        return call
+
+    @property
+    def status(self) -> Status:
+        if self.outcome is not None:
+            return self.outcome.ending
+        return "waiting" if self.approval is not None and self.approval.open else "running"
+
+    @property
+    def elapsed_ms(self) -> int:
+        return int((anyio.current_time() - self.since) * 1000)
+
+    def start(self, plan: Plan, allowed_by: str) -> int:
+        """The call may act from now on; returns the sequence number to await before an effect."""
+        self.plan = plan
+        return self.journal.append(CallStarted(call=self.id, claims=plan.claims, allowed_by=allowed_by))
+
+    def hand_back(self) -> int:
+        """The client is told to ask later; returns the fact's sequence number."""
+        self.handed_back = True
+        self.due.set()
+        return self.journal.append(CallHandedBack(call=self.id))
+
+    def settle(self, outcome: Outcome, *, stopped: bool = False) -> bool:
+        """Fix the outcome; False when it was fixed before, and then nothing changes."""
+        if self.outcome is not None:
+            return False
+        self.outcome = outcome
+        self.receipt = replace(self.receipt, ended_by=outcome.by, stopped=stopped)
+        self.due.set()
+        if self.approval is not None:
+            self.approval.withdraw(_moot(outcome))
+        event = CallSettled(
+            call=self.id,
+            ending=outcome.ending,
+            by=outcome.by,
+            message=outcome.message,
+            result=outcome.result,
+            receipt=self.receipt,
+        )
+        self.settled_seq = self.journal.append(event)
+        return True
+
+    def stop(self) -> None:
+        """The work has really ended. For a call that was settled before, that is a fact of its own."""
+        if self.outcome is None or self.receipt.stopped:
+            return
+        self.receipt = replace(self.receipt, stopped=True)
+        self.journal.append(CallStopped(call=self.id, receipt=self.receipt))
+
+
+def _moot(outcome: Outcome) -> str:
+    match outcome.ending:
+        case "cancelled" | "completed":
+            return f"the call was {outcome.ending} by {outcome.by}"
+        case "done" | "failed" | "denied" | "interrupted":
+            return f"the call is {outcome.ending}"
+        case _:
+            assert_never(outcome.ending)

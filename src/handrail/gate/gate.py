@@ -1,0 +1,269 @@
+"""The gate: the one door to the machine. Every effect an agent asks for passes through `submit`.
+
+Owns the single path of a call: parse, plan, decide, ask, run, settle. Only this module runs tools. It does not
+know protocols, sockets or pages, holds no rule of its own (rule.py), and leaves a person's verbs to verbs.py.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+
+import anyio
+from anyio.abc import TaskGroup
+
+from handrail.errors import Unwritable
+from handrail.gate.approval import Approval
+from handrail.gate.call import Call, Outcome, new_id
+from handrail.gate.digest import canonical, digest
+from handrail.gate.operation import Operation
+from handrail.gate.parse import Parsed, parse
+from handrail.gate.risk import assess
+from handrail.gate.rule import Decision, Policy
+from handrail.gate.tool import Plan, Refusal, Toolbox
+from handrail.store.event import ApprovalOpened, CallClientGone, Caller, Json, OperationEnded, OperationOpened
+from handrail.store.journal import Journal
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A tool, asked for by a caller."""
+
+    tool: str
+    input: Json
+    caller: Caller
+    patience: float
+    """Seconds from arrival after which an open call is handed back, unless the input says otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What the client is told: the call's outcome, or that it goes on without one."""
+
+    call: Call
+    outcome: Outcome | None
+    repeated: bool = False
+    """The same call was open already, so it was not opened again."""
+
+
+class Gate:
+    """Carries calls from request to outcome."""
+
+    def __init__(self, journal: Journal, policy: Policy, toolbox: Toolbox, group: TaskGroup) -> None:
+        self.journal = journal
+        self.policy = policy
+        self.toolbox = toolbox
+        self.open: dict[str, Call] = {}
+        """Calls without an outcome."""
+        self.operations: dict[str, Operation] = {}
+        self._group = group
+        self._leaving = False
+
+    async def submit(self, request: Request, opened: Callable[[Call], None] | None = None) -> Reply:
+        """Carry a call; returns its outcome, or hands it back when the client's patience ends.
+
+        A caller that stops waiting (its await is cancelled) cancels the call it still waits for.
+        """
+        parsed = parse(self.toolbox, request.tool, request.input)
+        if isinstance(parsed, Parsed) and (twin := self._twin(parsed, request)):
+            return Reply(call=twin, outcome=None, repeated=True)
+        call = self._open(request, parsed)
+        if opened is not None:
+            opened(call)
+        if isinstance(parsed, str):
+            self.settle(call, Outcome(ending="failed", by="handrail", message=parsed), stopped=True)
+            return await self._reply(call, 0)
+        patience = parsed.tool.patience(parsed.input)
+        self._branch(call).start_soon(self._carry, call, partial(self._decide, call, parsed))
+        return await self._reply(call, request.patience if patience is None else patience)
+
+    def settle(self, call: Call, outcome: Outcome, *, stopped: bool = False) -> bool:
+        """Fix a call's outcome; False when somebody was first."""
+        try:
+            return call.settle(outcome, stopped=stopped)
+        except Unwritable as problem:
+            call.unrecorded = problem
+            log.error("the outcome of call %s could not be recorded: %s", call.id, problem)
+            return True
+        finally:
+            self.open.pop(call.id, None)
+
+    def restore(self, call: Call, asked: ApprovalOpened) -> None:
+        """Take a call that waited for a person before the daemon restarted; its client is gone."""
+        call.client_gone = True
+        call.approval = Approval(self.journal, asked)
+        self.open[call.id] = call
+        parsed = parse(self.toolbox, call.tool, call.input)
+        if isinstance(parsed, str):
+            self.settle(call, Outcome(ending="failed", by="handrail", message=parsed), stopped=True)
+        else:
+            self._group.start_soon(self._carry, call, partial(self._ask, call, parsed, call.approval))
+
+    def leave(self) -> None:
+        """The daemon stops: what runs is interrupted, what waits for a person stays for the next daemon."""
+        self._leaving = True
+        for call in list(self.open.values()):
+            if call.status == "running":
+                message = "Handrail stopped while this ran; its outcome is unknown and it was not run again."
+                self.settle(call, Outcome(ending="interrupted", by="handrail", message=message))
+            elif not call.client_gone:
+                call.client_gone = True
+                self.journal.append(CallClientGone(call=call.id))
+
+    @asynccontextmanager
+    async def operation(self, caller: Caller) -> AsyncGenerator[Operation]:
+        """A branch of the tree: the calls made for one prompt, cancelled together."""
+        async with anyio.create_task_group() as group:
+            operation = Operation(new_id("o"), caller, group)
+            self.operations[operation.id] = operation
+            self.journal.append(OperationOpened(operation=operation.id, caller=caller))
+            try:
+                yield operation
+            finally:
+                held = tuple(call.id for call in self.open.values() if call.caller.operation == operation.id)
+                group.cancel_scope.cancel()
+                self._end_operation(operation, held)
+
+    def _end_operation(self, operation: Operation, held: tuple[str, ...]) -> None:
+        """The calls it held settle by themselves as their branch is cancelled; this says which they were."""
+        by = operation.cancelled_by
+        self.journal.append(OperationEnded(operation=operation.id, cancelled_by=by, cancelled_calls=held))
+
+    def _twin(self, parsed: Parsed, request: Request) -> Call | None:
+        """The same client's same call, handed back and still open."""
+        if parsed.tool.repeats:
+            return None
+        asked = canonical(request.input)
+        for call in self.open.values():
+            same = call.caller.key == request.caller.key and call.tool == request.tool
+            if same and call.handed_back and canonical(call.input) == asked:
+                return call
+        return None
+
+    def _open(self, request: Request, parsed: Parsed | str) -> Call:
+        title = request.tool if isinstance(parsed, str) else parsed.tool.display(parsed.input)
+        call = Call.open(self.journal, request.tool, title, request.input, request.caller)
+        self.open[call.id] = call
+        return call
+
+    def _branch(self, call: Call) -> TaskGroup:
+        operation = self.operations.get(call.caller.operation or "")
+        return self._group if operation is None else operation.group
+
+    async def _reply(self, call: Call, patience: float) -> Reply:
+        try:
+            with anyio.move_on_after(patience):
+                await call.due.wait()
+        except anyio.get_cancelled_exc_class():
+            self._abandon(call)
+            raise
+        if call.outcome is None:
+            await self.journal.committed(call.hand_back())
+        outcome = call.outcome
+        if outcome is not None:
+            if call.unrecorded is not None:
+                raise call.unrecorded
+            await self.journal.committed(call.settled_seq)
+        return Reply(call=call, outcome=outcome)
+
+    def _abandon(self, call: Call) -> None:
+        """The client stopped waiting: by its own cancel, a closed stream or a lost connection."""
+        if call.outcome is None and not call.handed_back and not self._leaving:
+            self.end(call, Outcome(ending="cancelled", by="client", message="Cancelled by the client"))
+
+    def end(self, call: Call, outcome: Outcome) -> bool:
+        """Settle with what there is so far, and end the work."""
+        salvage = self.toolbox[call.tool].salvage(call) if call.plan is not None else None
+        result = None if salvage is None else salvage.result
+        won = self.settle(call, replace(outcome, result=outcome.result or result))
+        if won:
+            call.scope.cancel()
+        return won
+
+    async def _carry(self, call: Call, work: Callable[[], Awaitable[Outcome]]) -> None:
+        """Run one call's work inside its scope, and record how it came out, whatever happens."""
+        try:
+            with call.scope:
+                outcome = await self._outcome(call, work)
+                self.settle(call, outcome, stopped=not call.unwinding)
+                if call.unwinding:
+                    await self.toolbox[call.tool].unwind(call)
+        finally:
+            if call.outcome is None and not self._leaving:
+                self.settle(call, self._cut_off(call), stopped=True)
+            try:
+                call.stop()
+            except Unwritable as problem:
+                log.error("the end of call %s could not be recorded: %s", call.id, problem)
+
+    async def _outcome(self, call: Call, work: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        """The one place where a tool's exceptions become an outcome."""
+        try:
+            return await work()
+        except Refusal as refusal:
+            return Outcome(ending="failed", by=call.tool, message=refusal.sentence, result=refusal.result)
+        except Unwritable as problem:
+            return Outcome(ending="failed", by="handrail", message=str(problem))
+        except Exception as error:
+            log.exception("tool %s failed in call %s", call.tool, call.id)
+            message = f"{call.tool} broke: {type(error).__name__}. This is a fault in Handrail; its log has the details."
+            return Outcome(ending="failed", by="handrail", message=message)
+
+    def _cut_off(self, call: Call) -> Outcome:
+        """The outcome of a call whose branch of the tree was cancelled."""
+        operation = self.operations.get(call.caller.operation or "")
+        by = (operation.cancelled_by if operation is not None else None) or "operation"
+        salvage = self.toolbox[call.tool].salvage(call) if call.plan is not None else None
+        result = None if salvage is None else salvage.result
+        return Outcome(ending="cancelled", by=by, message="Cancelled with its operation", result=result)
+
+    async def _decide(self, call: Call, parsed: Parsed) -> Outcome:
+        plan = await parsed.tool.plan(parsed.input, call.caller)
+        decision = self.policy.decide(plan.claims, call.caller)
+        match decision.effect:
+            case "deny":
+                return Outcome(ending="denied", by=f"rule {decision.rule}", message=decision.why)
+            case "ask":
+                call.approval = self._approval(call, plan, decision)
+                return await self._ask(call, parsed, call.approval)
+            case "allow":
+                return await self._run(call, parsed, plan, f"rule {decision.rule}")
+
+    def _approval(self, call: Call, plan: Plan, decision: Decision) -> Approval:
+        risk = assess(plan.claims)
+        asked = ApprovalOpened(
+            approval=new_id("a"),
+            call=call.id,
+            digest=digest(call.tool, call.input, plan, self.policy.version),
+            claims=plan.claims,
+            risk=risk.level,
+            reasons=risk.reasons,
+            why=decision.why,
+            preview=plan.preview,
+        )
+        self.journal.append(asked)
+        return Approval(self.journal, asked)
+
+    async def _ask(self, call: Call, parsed: Parsed, approval: Approval) -> Outcome:
+        """Wait for the person; what was approved must still be what would run."""
+        answer = await approval.wait()
+        if answer.kind == "deny":
+            return Outcome(ending="denied", by=answer.by, message=answer.reason)
+        plan = await parsed.tool.plan(parsed.input, call.caller)
+        if digest(call.tool, call.input, plan, self.policy.version) != approval.digest:
+            sentence = (
+                "What was approved is no longer what would run: it changed since the question was asked."
+            )
+            return Outcome(ending="failed", by="handrail", message=f"{sentence} Nothing was done; ask again.")
+        return await self._run(call, parsed, plan, f"approval {approval.id}")
+
+    async def _run(self, call: Call, parsed: Parsed, plan: Plan, allowed_by: str) -> Outcome:
+        started = call.start(plan, allowed_by)
+        if any(claim.action in ("write", "run") for claim in plan.claims):
+            await self.journal.committed(call.opened_seq)
+            await self.journal.committed(started)
+        result = await parsed.tool.run(plan, call)
+        return Outcome(ending="done", by=call.tool, result=result)

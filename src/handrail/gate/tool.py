@@ -1,0 +1,95 @@
+"""What a tool is: it plans without touching anything, then does exactly what it planned.
+
+Owns the seam between the gate and the hands. It does not know which tools there are, who may use them,
+or how a call reaches them.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from handrail.store.event import Caller, Claim, Json, Preview, Result
+
+if TYPE_CHECKING:
+    from handrail.gate.call import Call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a call would do: declared before anything is done, and bound by the approval's digest."""
+
+    claims: tuple[Claim, ...]
+    preview: Preview | None = None
+    bound: Json
+    """Everything beside tool and input that must be the same when it runs: cwd, program, pre-image."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Salvage:
+    """What an unfinished call already has to give."""
+
+    result: Result
+    message: str
+    """What the client is told when a person completes the call."""
+    runs_on: bool
+    """Whether the work goes on after Complete."""
+
+
+class Refusal(Exception):
+    """A tool will not, or could not, do what was asked; the sentence is for the model that asked."""
+
+    def __init__(self, sentence: str, result: Result | None = None) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.result = result
+        """What there is all the same, such as the output of a command that ran out of time."""
+
+
+InputT = TypeVar("InputT", bound=BaseModel)
+PlanT = TypeVar("PlanT", bound=Plan)
+
+
+class Tool(ABC, Generic[InputT, PlanT]):
+    """One thing agents can ask for."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    description: ClassVar[str]
+    input: type[InputT]
+    output: ClassVar[type[BaseModel]]
+    """The tool's own fields of a result, each optional: a call can end before any of them is known."""
+    reads_only: ClassVar[bool] = False
+    destructive: ClassVar[bool] = False
+    accepts: ClassVar[bool] = False
+    """Complete on a waiting call accepts what its preview shows."""
+    repeats: ClassVar[bool] = False
+    """Asking the same again while it is open is meant, not a client that gave up waiting."""
+
+    @abstractmethod
+    def display(self, input: InputT) -> str:
+        """A short line for lists: verb and object, or the command itself."""
+
+    @abstractmethod
+    async def plan(self, input: InputT, caller: Caller) -> PlanT:
+        """Say what would be touched. No side effect at all. Raises Refusal."""
+
+    @abstractmethod
+    async def run(self, plan: PlanT, call: "Call") -> Result:
+        """Do what was planned, within the call's scope. Raises Refusal."""
+
+    async def unwind(self, call: "Call") -> None:
+        """End what the work left behind, after its result; asked for by `call.unwinding`."""
+
+    def patience(self, input: InputT) -> float | None:
+        """How long the client said it would wait, in seconds; None when it did not say."""
+        return None
+
+    def salvage(self, call: "Call") -> Salvage | None:
+        """What a running call has to give right now; None when there is nothing partial."""
+        return None
+
+
+Toolbox = Mapping[str, Tool[Any, Any]]

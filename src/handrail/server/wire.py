@@ -1,0 +1,249 @@
+"""The wire to people's programs: what the page, the command line and scripts read and send.
+
+Owns the JSON shapes of `/api`; the page's TypeScript types are generated from them. It does not know
+routes, credentials, or the dialects of agents (mcp.py).
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from handrail.gate.call import Status
+from handrail.store.event import (
+    AnswerKind,
+    Assurance,
+    Caller,
+    Claim,
+    Entry,
+    Json,
+    Preview,
+    Receipt,
+    Result,
+    Risk,
+)
+
+ApprovalStatus = Literal["open", "allowed", "denied", "withdrawn"]
+
+
+class Wire(BaseModel):
+    """A frozen message; unknown fields in what people send are refused, not ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CallView(Wire):
+    """A call in a list."""
+
+    id: str
+    tool: str
+    title: str
+    status: Status
+    caller: Caller
+    assurance: Assurance
+    thread: str | None
+    started_at: int
+    """When it was opened, in milliseconds since 1970, by the daemon's clock."""
+    elapsed_ms: int
+    """Since it was opened, until it was settled or until now; by a clock that never jumps."""
+    handed_back: bool
+    client_gone: bool
+    stopped: bool
+    """Its work has really ended."""
+    allowed_by: str | None
+    by: str | None
+    message: str
+    terminal_id: str | None
+    approval_id: str | None
+
+
+class Completion(Wire):
+    """What Complete would do right now."""
+
+    does: Literal["return_output", "accept_diff", "cancel"]
+    tells: str
+    """What the agent would be told, word for word."""
+    runs_on: bool
+
+
+class CallDetail(CallView):
+    """Everything about one call."""
+
+    input: Json
+    claims: tuple[Claim, ...]
+    preview: Preview | None
+    result: Result | None
+    receipt: Receipt | None
+    completion: Completion | None
+    """None when the call is settled."""
+    terminal_running: bool
+
+
+class ApprovalView(Wire):
+    """A question, with all a person needs to answer it."""
+
+    id: str
+    call_id: str
+    tool: str
+    title: str
+    description: str
+    status: ApprovalStatus
+    risk: Risk
+    reasons: tuple[str, ...]
+    why: str
+    digest: str
+    asked_at: int
+    elapsed_ms: int
+    caller: Caller
+    client_gone: bool
+    input: Json
+    claims: tuple[Claim, ...]
+    preview: Preview | None
+    reason: str
+    by: str | None
+
+
+class TerminalView(Wire):
+    """A watched process."""
+
+    id: str
+    name: str
+    call_id: str | None
+    running: bool
+    pid: int
+    exit_code: int | None
+    signal: str | None
+    cwd: str
+    started_at: int
+    bytes: int
+
+
+class OperationView(Wire):
+    """Work for one prompt."""
+
+    id: str
+    caller: Caller
+    calls: tuple[str, ...]
+
+
+class Restart(Wire):
+    """What the daemon found of the time before it started."""
+
+    seq: int
+    at: int
+    pid: int
+    crashed: bool
+    interrupted: int
+    approvals_kept: int
+    terminals_adopted: int
+
+
+class State(Wire):
+    """A snapshot; events after `seq` bring it up to date."""
+
+    seq: int
+    now: int
+    version: str
+    started: Restart
+    auto_approve: bool
+    command_line: str
+    """What to paste into an agent that speaks MCP."""
+    calls: list[CallView]
+    """Open calls, oldest first."""
+    recent: list[CallView]
+    """Settled calls, newest first."""
+    approvals: list[ApprovalView]
+
+
+class LiveEntries(Wire):
+    """What the live socket sends: facts in order, and the daemon's clock."""
+
+    now: int
+    entries: list[Entry]
+
+
+class Forced(Wire):
+    """What came of a cancel or a complete."""
+
+    won: bool
+    """False when the call had ended before; `call` says how."""
+    message: str
+    call: CallView
+
+
+class AnswerBody(Wire):
+    """A person's answer to an approval."""
+
+    answer: AnswerKind
+    digest: Annotated[str, Field(min_length=64, max_length=64)]
+    """Of what the person saw."""
+    reason: Annotated[str, Field(max_length=10_000)] = ""
+
+
+class CompleteBody(Wire):
+    """How to complete a call."""
+
+    stop: bool = False
+    """End the work too, instead of letting it run on."""
+    text: Annotated[str | None, Field(max_length=1_000_000)] = None
+    """Return this instead of the output so far."""
+    digest: str | None = None
+    """Of the diff the person saw, when a waiting write is accepted."""
+
+
+class SignInBody(Wire):
+    """A one-time code."""
+
+    code: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class SignedIn(Wire):
+    """The page's bearer; it is kept in memory only."""
+
+    bearer: str
+
+
+class CredentialBody(Wire):
+    """A client that shall call over HTTP."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    workspace: Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+class CredentialView(Wire):
+    """A client that may call over HTTP."""
+
+    id: str
+    name: str
+    workspace: str
+    issued_at: int
+
+
+class Credential(CredentialView):
+    """A new credential; its bearer is shown this once."""
+
+    bearer: str
+    url: str
+
+
+class ProcessHealth(Wire):
+    """How a process of ours feels."""
+
+    pid: int
+    rss_bytes: int
+    descriptors: int
+    loop_lag_ms: float
+
+
+class Health(Wire):
+    """Whether the daemon is well; a person also learns how it feels."""
+
+    ok: bool
+    version: str
+    daemon: ProcessHealth | None = None
+    keeper: ProcessHealth | None = None
+
+
+class Problem(Wire):
+    """Why a request was refused: what happened, why, and what to do."""
+
+    detail: str
