@@ -3,7 +3,6 @@
 Does not know who raises or catches them. Standard library only.
 """
 
-# ruff: noqa: N818  (they are named for what is the case, as outcomes are)
 from __future__ import annotations
 
 

@@ -1,0 +1,100 @@
+"""Rows of the database as records.
+
+Owns the way from columns and payloads to values. Does not know any query.
+"""
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
+
+from handrail.store.codec import decode
+from handrail.store.event import (
+    ApprovalOpened,
+    Caller,
+    CallOpened,
+    CallSettled,
+    CallStarted,
+    CallStopped,
+)
+from handrail.store.records import (
+    ApprovalRecord,
+    CallDetail,
+    CallRecord,
+    CredentialRecord,
+    TerminalRecord,
+)
+
+
+def call_of(row: sqlite3.Row) -> CallRecord:
+    return CallRecord(caller=_caller_of(row), **_columns(row, _CALL_COLUMNS))
+
+
+def approval_of(row: sqlite3.Row) -> ApprovalRecord:
+    asked = None if row["payload"] is None else decode(row["payload"])
+    known = isinstance(asked, ApprovalOpened)
+    return ApprovalRecord(
+        caller=_caller_of(row),
+        claims=asked.claims if known else (),
+        reasons=asked.reasons if known else (),
+        why=asked.why if known else "",
+        preview=asked.preview if known else None,
+        **_columns(row, _APPROVAL_COLUMNS),
+    )
+
+
+def terminal_of(row: sqlite3.Row) -> TerminalRecord:
+    return TerminalRecord(lost=bool(row["lost"]), **_columns(row, _TERMINAL_COLUMNS))
+
+
+def credential_of(row: sqlite3.Row) -> CredentialRecord:
+    return CredentialRecord(**_columns(row, _CREDENTIAL_COLUMNS))
+
+
+def detail_of(
+    call: CallRecord, approval: ApprovalRecord | None, payloads: Iterable[sqlite3.Row]
+) -> CallDetail:
+    """A call with what its own events hold; `payloads` in their order, the erased ones missing."""
+    given = result = receipt = None
+    claims = approval.claims if approval else ()
+    for row in payloads:
+        match decode(row["payload"]):
+            case CallOpened(input=given):
+                pass
+            case CallStarted(claims=claims):
+                pass
+            case CallSettled(result=result, receipt=receipt):
+                pass
+            case CallStopped(receipt=receipt):
+                pass
+            case _:
+                pass
+    return CallDetail(
+        call=call,
+        input=given,
+        claims=claims,
+        preview=approval.preview if approval else None,
+        approval=approval,
+        result=result,
+        receipt=receipt,
+    )
+
+
+def _caller_of(row: sqlite3.Row) -> Caller:
+    return Caller(key=row["caller_key"], **_columns(row, _CALLER_COLUMNS))
+
+
+def _columns(row: sqlite3.Row, names: Iterable[str]) -> dict[str, Any]:
+    return {name: row[name] for name in names}
+
+
+def _named(record: type, *apart: str) -> tuple[str, ...]:
+    """The fields that are columns of the same name."""
+    return tuple(field.name for field in fields(record) if field.name not in apart)
+
+
+_CALLER_COLUMNS = _named(Caller, "key")
+_CALL_COLUMNS = _named(CallRecord, "caller")
+_APPROVAL_COLUMNS = _named(ApprovalRecord, "caller", "claims", "reasons", "why", "preview")
+_TERMINAL_COLUMNS = _named(TerminalRecord, "lost")
+_CREDENTIAL_COLUMNS = _named(CredentialRecord)
