@@ -1,0 +1,100 @@
+"""Opening a resolved path without following any symbolic link on the way.
+
+Owns the system calls: `openat2` where the kernel has it, a no-follow walk of the components elsewhere. It
+does not resolve paths, and does not know what a workspace is: its caller resolved the path once, so a link
+met now was put there afterwards.
+"""
+
+import ctypes
+import errno
+import os
+import sys
+from functools import cache
+
+_SYS_OPENAT2 = 437  # the same number on every Linux architecture
+_NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
+_INTERRUPTIONS_MAX = 8
+"""`openat2` answers EAGAIN while something on the path is being renamed; this bounds how often we insist."""
+
+LOOK = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
+"""To hold a directory, not to read it."""
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def open_beneath(root: str, rest: str, flags: int) -> int:
+    """A descriptor of `rest` (relative, no `..`) below `root`; a symbolic link in either is an OSError."""
+    top = _openat("/", root.lstrip("/") or ".", LOOK | os.O_DIRECTORY)
+    try:
+        return openat(top, rest, flags)
+    finally:
+        os.close(top)
+
+
+def openat(folder: int, rest: str, flags: int) -> int:
+    """A descriptor of `rest` below an open folder, no link followed."""
+    flags |= os.O_CLOEXEC | os.O_NOFOLLOW
+    return _openat2(folder, rest, flags) if has_openat2() else walk(folder, rest, flags)
+
+
+def _openat(root: str, rest: str, flags: int) -> int:
+    top = os.open(root, LOOK | os.O_DIRECTORY)
+    try:
+        return openat(top, rest, flags)
+    finally:
+        os.close(top)
+
+
+def walk(folder: int, rest: str, flags: int) -> int:
+    """The same by hand: one component at a time, none of which may be a link."""
+    parts = [part for part in rest.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise OSError(errno.EXDEV, "leaves the folder", rest)
+    held = os.dup(folder)
+    try:
+        for part in parts[:-1]:
+            below = os.open(part, LOOK | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=held)
+            os.close(held)
+            held = below
+        found = os.open(parts[-1] if parts else ".", flags | os.O_NOFOLLOW, dir_fd=held)
+    finally:
+        os.close(held)
+    return found
+
+
+@cache
+def has_openat2() -> bool:
+    if sys.platform != "linux":
+        return False
+    top = os.open("/", LOOK | os.O_DIRECTORY)
+    try:
+        os.close(_openat2(top, ".", LOOK | os.O_DIRECTORY))
+    except OSError:
+        return False  # an old kernel, or a filter that does not know the call
+    finally:
+        os.close(top)
+    return True
+
+
+def _openat2(folder: int, rest: str, flags: int) -> int:
+    how = _OpenHow(flags=flags, mode=0, resolve=_BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
+    code = errno.EAGAIN
+    for _ in range(_INTERRUPTIONS_MAX):
+        found = _libc().syscall(
+            _SYS_OPENAT2, folder, os.fsencode(rest), ctypes.byref(how), ctypes.sizeof(how)
+        )
+        if found >= 0:
+            return int(found)
+        code = ctypes.get_errno()
+        if code not in (errno.EAGAIN, errno.EINTR):
+            break
+    raise OSError(code, os.strerror(code), rest)
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    return libc

@@ -1,0 +1,40 @@
+"""Fixtures of the file tools' tests: a workspace, and a desk with the real gate."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from tests.tools.desk import Desk
+
+from handrail.gate.gate import Gate
+from handrail.gate.rule import Policy
+from handrail.gate.tool import Tool
+from handrail.store.event import Caller
+from handrail.store.journal import open_journal
+from handrail.tools.files import ReadFile
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def caller(root: Path) -> Caller:
+    return Caller(door="stdio", client="test", key="test", workspace=str(root))
+
+
+@pytest.fixture
+async def desk(home: Path, root: Path, caller: Caller) -> AsyncGenerator[Desk]:
+    own = (home,)
+    tools: list[Tool[Any, Any]] = [ReadFile(own)]
+    async with (
+        open_journal(home / "handrail.db", home / "handrail.head") as journal,
+        anyio.create_task_group() as group,
+    ):
+        yield Desk(Gate(journal, Policy(), {tool.name: tool for tool in tools}, group), root, caller)
+        group.cancel_scope.cancel()
