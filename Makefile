@@ -1,0 +1,88 @@
+# One command for each chore. Needs Python >= 3.11, make and the package registries; nothing else.
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
+NPM := $(PY) hatch_build.py
+PYTEST_ARGS ?=
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+.PHONY: help run test check lint types-python imports types-page wire wire-check types bench ui tools format lock dist clean
+
+help: ## list the chores
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+run: $(VENV)/run ui ## start Handrail in the foreground; Ctrl-C stops all of it
+	@$(PY) -m handrail up --foreground
+
+test: tools check ## lint, types, unit, end-to-end and browser tests
+	$(PY) -m pytest $(PYTEST_ARGS)
+
+check: lint types-python imports types-page wire-check ## everything that reads the code without running it
+
+lint: $(VENV)/dev
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+types-python: $(VENV)/dev
+	$(PY) -m pyright --pythonpath $(PY)
+
+imports: $(VENV)/dev
+	$(PY) -m pytest -q tests/house
+
+types-page: $(VENV)/dev
+	$(NPM) run check
+
+types: build/wire.ts ## generate the page's types (ui/src/wire.ts) from the server's own description
+	cp build/wire.ts ui/src/wire.ts
+
+wire-check: build/wire.ts
+	@diff -u ui/src/wire.ts build/wire.ts >&2 || { echo "ui/src/wire.ts is not what the server describes now. Run: make types" >&2; exit 1; }
+
+build/wire.ts: $(VENV)/dev $(wildcard src/handrail/*/*.py)
+	@mkdir -p build
+	$(PY) -m handrail.server.openapi > build/openapi.json
+	$(NPM) exec -- openapi-typescript ../build/openapi.json --output ../build/wire.ts >/dev/null
+
+bench: $(VENV)/dev ui ## measure, beside peers measured in the same run
+	$(PY) -m bench
+
+ui: $(VENV)/run ## build the page, if anything in ui/ changed
+	@$(NPM)
+
+format: $(VENV)/dev ## let ruff repair and format what it can
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+tools:
+	@scripts/tools
+
+lock: $(VENV)/dev ## write constraints.txt and ui/package-lock.json anew, within the bounds of pyproject and package.json
+	$(PY) scripts/lock.py
+
+dist: $(VENV)/dev ui ## build the sdist and the wheel into dist/
+	$(PY) -m build --no-isolation
+
+clean: ## remove everything that was installed or built here
+	rm -rf $(VENV) build dist ui/node_modules src/handrail/server/static
+
+# The environment, in three steps, each again only when what it reads has changed.
+
+$(VENV)/made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Handrail needs Python 3.11 or newer; '$(PYTHON)' is older or missing. Try: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/run: $(VENV)/made pyproject.toml constraints.txt
+	$(PIP) --upgrade pip
+	$(PIP) --group build
+	$(PIP) --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/dev: $(VENV)/run
+	$(PIP) --group dev
+	@touch $@

@@ -1,0 +1,58 @@
+"""Writes `constraints.txt` and `ui/package-lock.json` anew from what the registries hold today.
+
+Owns how the pins are made: a real install into an empty environment, its versions written down without
+any address. Does not know which bounds they must meet: those are pyproject.toml's and package.json's.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+UNPINNED = ("handrail", "setuptools", "wheel")  # ours, and what a new environment happens to bring
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        python = new_environment(Path(folder) / "venv")
+        frozen = run(python, "-m", "pip", "--disable-pip-version-check", "freeze", "--all")
+    pins = [
+        line
+        for line in frozen.splitlines()
+        if line.partition("==")[0] not in UNPINNED and line[0] not in "#-"
+    ]
+    (ROOT / "constraints.txt").write_text("# Written by `make lock`.\n" + "\n".join(pins) + "\n")
+    lock_page()
+
+
+def new_environment(folder: Path) -> Path:
+    """The python of an environment that holds the newest of everything this project asks for."""
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    install = (python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install")
+    run(*install, "--upgrade", "pip")
+    run(*install, "--group", "dev")
+    run(*install, "--no-build-isolation", "--editable", str(ROOT))
+    return python
+
+
+def lock_page() -> None:
+    """The lock file of the page, without the addresses that npm copies from its packages."""
+    lock = ROOT / "ui" / "package-lock.json"
+    run(sys.executable, "hatch_build.py", "install", "--package-lock-only")
+    tree = json.loads(lock.read_text())
+    for package in tree["packages"].values():
+        package.pop("funding", None)
+        package.pop("resolved", None)
+    lock.write_text(json.dumps(tree, indent=2) + "\n")
+
+
+def run(*command: str | Path) -> str:
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+/**
+ * Requests to the daemon, each with the bearer, each answered with its generated type.
+ *
+ * Owns the routes and what their refusals look like. It does not know the page's state.
+ */
+import type { AnswerBody, ApprovalView, CallDetail, CallView, CompleteBody, Forced, SignedIn, State } from "../types.ts";
+
+/** A refusal in the daemon's own words. */
+export class Refused extends Error {
+  readonly status: number;
+
+  constructor(status: number, detail: string) {
+    super(detail);
+    this.status = status;
+  }
+}
+
+/** Nobody answered at all. */
+export class Unreachable extends Error {}
+
+/** No request of a page on the same machine takes longer than this. */
+const PATIENCE_MS = 15_000;
+
+export class Api {
+  private readonly bearer: string;
+
+  constructor(bearer: string) {
+    this.bearer = bearer;
+  }
+
+  state = (): Promise<State> => this.get("/api/state");
+  calls = (query: string): Promise<CallView[]> => this.get(`/api/calls?${query}`);
+  call = (id: string): Promise<CallDetail> => this.get(`/api/calls/${encodeURIComponent(id)}`);
+  approvals = (): Promise<ApprovalView[]> => this.get("/api/approvals");
+  cancel = (id: string): Promise<Forced> => this.post(`/api/calls/${encodeURIComponent(id)}/cancel`);
+  complete = (id: string, body: CompleteBody): Promise<Forced> => this.post(`/api/calls/${encodeURIComponent(id)}/complete`, body);
+  answer = (id: string, body: AnswerBody): Promise<ApprovalView> => this.post(`/api/approvals/${encodeURIComponent(id)}/answer`, body);
+  closeTerminal = (id: string): Promise<unknown> => this.post(`/api/terminals/${encodeURIComponent(id)}/close`);
+
+  /** A socket that carries the bearer where a browser lets it: as a subprotocol. */
+  socket(path: string): WebSocket {
+    const url = new URL(path, location.href);
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    return new WebSocket(url, ["handrail", `bearer.${this.bearer}`]);
+  }
+
+  private get<T>(path: string): Promise<T> {
+    return request<T>("GET", path, undefined, this.bearer);
+  }
+
+  private post<T>(path: string, body?: unknown): Promise<T> {
+    return request<T>("POST", path, body, this.bearer);
+  }
+}
+
+/** Exchanges a one-time code for a bearer. */
+export async function signIn(code: string): Promise<string> {
+  return (await request<SignedIn>("POST", "/api/sign-in", { code })).bearer;
+}
+
+async function request<T>(method: string, path: string, body?: unknown, bearer?: string): Promise<T> {
+  const headers: Record<string, string> = { Accept: "application/json" };
+  if (bearer) headers.Authorization = `Bearer ${bearer}`;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const init: RequestInit = { method, headers, cache: "no-store", credentials: "omit", signal: AbortSignal.timeout(PATIENCE_MS) };
+  if (body !== undefined) init.body = JSON.stringify(body);
+  const response = await fetch(path, init).catch((error: unknown) => {
+    throw new Unreachable(String(error));
+  });
+  if (!response.ok) throw new Refused(response.status, await detail(response));
+  return (response.status === 204 ? undefined : await response.json()) as T;
+}
+
+async function detail(response: Response): Promise<string> {
+  const said: unknown = await response.json().catch(() => null);
+  if (said && typeof said === "object" && "detail" in said && typeof said.detail === "string") return said.detail;
+  return `The daemon refused this with status ${response.status}.`;
+}

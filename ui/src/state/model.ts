@@ -1,0 +1,230 @@
+/**
+ * What the page knows: a snapshot, brought forward by journal entries. Pure functions, no browser.
+ *
+ * Owns how each event changes what is shown. It does not know sockets (link/), nor the order in which
+ * rows stand (order.ts). Untouched calls keep their identity, so only rows that changed are redrawn.
+ */
+import type { ApprovalView, CallView, Entry, EventOf, Json, LiveEntries, Restart, State } from "../types.ts";
+
+export interface TrackedCall extends CallView {
+  /** When it began, on this page's monotonic clock: timers survive a wrong or jumping wall clock. */
+  readonly since: number;
+  /** The last fact about it; whoever shows details fetches them again when it grows. */
+  readonly touched: number;
+  readonly input?: Json;
+}
+
+export interface TrackedApproval extends ApprovalView {
+  readonly since: number;
+}
+
+export interface Model {
+  readonly seq: number;
+  readonly version: string;
+  readonly started: Restart;
+  readonly autoApprove: boolean;
+  readonly commandLine: string;
+  readonly calls: ReadonlyMap<string, TrackedCall>;
+  readonly approvals: ReadonlyMap<string, TrackedApproval>;
+}
+
+/** How many settled calls and answered approvals stay in memory; older ones are a query away. */
+const KEPT = 200;
+
+export function fromState(state: State, received: number): Model {
+  const calls = [...state.calls, ...state.recent].map((call) => [call.id, tracked(call, state.seq, received)] as const);
+  const approvals = state.approvals.map((approval) => [approval.id, { ...approval, since: received - approval.elapsed_ms }] as const);
+  return { ...heading(state), seq: state.seq, calls: new Map(calls), approvals: new Map(approvals) };
+}
+
+/** The same calls under a fresh heading: what the snapshot says beside its calls. */
+export function retitled(model: Model, state: State): Model {
+  return { ...model, ...heading(state), started: model.started };
+}
+
+/** The model after these entries, or null when some are missing in between and a new snapshot is needed. */
+export function advance(model: Model, frame: LiveEntries, received: number): Model | null {
+  const fresh = frame.entries.filter((entry) => entry.seq > model.seq);
+  if (fresh.length === 0) return model;
+  const draft = new Draft(model, received - frame.now);
+  for (const entry of fresh) if (!draft.take(entry)) return null;
+  return draft.finish();
+}
+
+export function isOpen(call: CallView): boolean {
+  return call.status === "waiting" || call.status === "running";
+}
+
+function heading(state: State): Pick<Model, "version" | "started" | "autoApprove" | "commandLine"> {
+  return {
+    version: state.version,
+    started: state.started,
+    autoApprove: state.auto_approve,
+    commandLine: state.command_line,
+  };
+}
+
+function tracked(call: CallView, seq: number, received: number): TrackedCall {
+  return { ...call, since: received - call.elapsed_ms, touched: seq };
+}
+
+/** One batch of entries at work; maps are copied once per batch, calls once per change. */
+class Draft {
+  private readonly calls: Map<string, TrackedCall>;
+  private readonly approvals: Map<string, TrackedApproval>;
+  private seq: number;
+  private started: Restart;
+  private readonly model: Model;
+  /** Adding this to the daemon's time gives this page's monotonic time. */
+  private readonly skew: number;
+
+  constructor(model: Model, skew: number) {
+    this.model = model;
+    this.skew = skew;
+    this.calls = new Map(model.calls);
+    this.approvals = new Map(model.approvals);
+    this.seq = model.seq;
+    this.started = model.started;
+  }
+
+  /** False when an entry is missing before this one. */
+  take(entry: Entry): boolean {
+    if (entry.seq !== this.seq + 1) return false;
+    this.seq = entry.seq;
+    this.apply(entry);
+    return true;
+  }
+
+  finish(): Model {
+    forget(this.calls, (call) => !isOpen(call));
+    forget(this.approvals, (approval) => approval.status !== "open");
+    return { ...this.model, seq: this.seq, started: this.started, calls: this.calls, approvals: this.approvals };
+  }
+
+  private apply({ seq, at, event }: Entry): void {
+    switch (event.kind) {
+      case "DaemonStarted": {
+        const { kind: _, version: __, ...found } = event;
+        this.started = { seq, at, ...found };
+        return;
+      }
+      case "CallOpened":
+        this.calls.set(event.call, opened(event, seq, at, this.skew));
+        return;
+      case "ApprovalOpened":
+        return this.ask(event, at);
+      case "ApprovalAnswered": {
+        const status = event.answer === "allow" ? "allowed" : "denied";
+        return this.answer(event, { status, reason: event.reason, by: event.by });
+      }
+      case "ApprovalWithdrawn":
+        return this.answer(event, { status: "withdrawn", reason: event.why });
+      case "CallStarted":
+        return this.change(event.call, { allowed_by: event.allowed_by });
+      case "CallHandedBack":
+        return this.change(event.call, { handed_back: true });
+      case "CallClientGone":
+        return this.change(event.call, { client_gone: true });
+      case "CallSettled":
+        return this.settle(event, at);
+      case "CallStopped":
+        return this.change(event.call, { stopped: event.receipt.stopped });
+      case "TerminalOpened":
+        if (event.call) this.change(event.call, { terminal_id: event.terminal });
+        return;
+      case "TerminalEnded":
+        return this.touchTerminal(event.terminal);
+    }
+  }
+
+  private change(id: string, facts: Partial<TrackedCall>): void {
+    const call = this.calls.get(id);
+    if (call) this.calls.set(id, { ...call, ...facts, touched: this.seq });
+  }
+
+  private ask(event: EventOf<"ApprovalOpened">, at: number): void {
+    this.change(event.call, { status: "waiting", approval_id: event.approval });
+    const call = this.calls.get(event.call);
+    if (call) this.approvals.set(event.approval, asked(event, call, at, at + this.skew));
+  }
+
+  private answer(event: { approval: string; call: string }, facts: Partial<TrackedApproval>): void {
+    const approval = this.approvals.get(event.approval);
+    if (approval) this.approvals.set(event.approval, { ...approval, ...facts });
+    const call = this.calls.get(event.call);
+    this.change(event.call, call?.status === "waiting" ? { status: "running" } : {});
+  }
+
+  private settle(event: EventOf<"CallSettled">, at: number): void {
+    const call = this.calls.get(event.call);
+    if (!call) return;
+    this.change(event.call, {
+      status: event.ending,
+      by: event.by,
+      message: event.message,
+      stopped: event.receipt.stopped,
+      elapsed_ms: Math.max(0, at - call.started_at),
+    });
+  }
+
+  private touchTerminal(terminal: string): void {
+    for (const call of this.calls.values()) if (call.terminal_id === terminal) this.change(call.id, {});
+  }
+}
+
+function opened(event: EventOf<"CallOpened">, seq: number, at: number, skew: number): TrackedCall {
+  return {
+    id: event.call,
+    tool: event.tool,
+    title: event.title,
+    status: "running",
+    caller: event.caller,
+    assurance: event.assurance,
+    thread: event.caller.thread ?? null,
+    started_at: at,
+    elapsed_ms: 0,
+    handed_back: false,
+    client_gone: false,
+    stopped: false,
+    allowed_by: null,
+    by: null,
+    message: "",
+    terminal_id: null,
+    approval_id: null,
+    since: at + skew,
+    touched: seq,
+    input: event.input,
+  };
+}
+
+function asked(event: EventOf<"ApprovalOpened">, call: TrackedCall, at: number, since: number): TrackedApproval {
+  return {
+    id: event.approval,
+    call_id: event.call,
+    tool: call.tool,
+    title: call.title,
+    description: "",
+    status: "open",
+    risk: event.risk,
+    reasons: event.reasons,
+    why: event.why,
+    digest: event.digest,
+    asked_at: at,
+    elapsed_ms: 0,
+    caller: call.caller,
+    client_gone: call.client_gone,
+    input: call.input ?? {},
+    claims: event.claims,
+    preview: event.preview,
+    reason: "",
+    by: null,
+    since,
+  };
+}
+
+/** Lets the oldest of what is over go, once there is too much of it; insertion order is age. */
+function forget<T>(map: Map<string, T>, over: (value: T) => boolean): void {
+  if (map.size <= KEPT) return;
+  const ids = [...map].filter(([, value]) => over(value)).map(([id]) => id);
+  for (const id of ids.slice(0, Math.max(0, ids.length - KEPT))) map.delete(id);
+}

@@ -1,0 +1,61 @@
+/**
+ * In which section a call stands, and in which order; pure.
+ *
+ * Owns the promise that nothing moves under a person's hand: while the list is frozen, rows stay where
+ * they are, whatever becomes of their calls. It does not know how rows look.
+ */
+import { isOpen, type Model, type TrackedApproval, type TrackedCall } from "./model.ts";
+
+export interface Sections {
+  /** Call ids. */
+  readonly needs: readonly string[];
+  readonly running: readonly string[];
+  readonly recent: readonly string[];
+}
+
+export const nothing: Sections = { needs: [], running: [], recent: [] };
+
+export function sections(model: Model): Sections {
+  const calls = [...model.calls.values()];
+  const asked = waiting(model);
+  const needs = new Set(asked.map((approval) => approval.call_id));
+  return {
+    needs: [...needs],
+    running: ids(calls.filter((call) => isOpen(call) && !needs.has(call.id)), (a, b) => a.started_at - b.started_at),
+    recent: ids(calls.filter((call) => !isOpen(call)), (a, b) => ended(b) - ended(a)),
+  };
+}
+
+/** Open questions, the oldest first. */
+export function waiting(model: Model): TrackedApproval[] {
+  return [...model.approvals.values()].filter((approval) => approval.status === "open").sort((a, b) => a.asked_at - b.asked_at);
+}
+
+/**
+ * The order to show while a pointer or the focus is in the list: every row keeps its section and place,
+ * new questions and new calls join the end of theirs, and what ended meanwhile stays until the list thaws.
+ */
+export function frozen(shown: Sections, wanted: Sections, known: (id: string) => boolean): Sections {
+  const placed = new Set([...shown.needs, ...shown.running, ...shown.recent]);
+  const join = (was: readonly string[], now: readonly string[]) => [...was.filter(known), ...now.filter((id) => !placed.has(id))];
+  return {
+    needs: join(shown.needs, wanted.needs),
+    running: join(shown.running, wanted.running),
+    recent: shown.recent.filter(known),
+  };
+}
+
+/** The row to go to when `gone` needs nobody any more: the next question after it, else the first. */
+export function next(needs: readonly string[], gone: string, open: (id: string) => boolean): string | null {
+  const at = needs.indexOf(gone);
+  const after = [...needs.slice(at + 1), ...needs.slice(0, Math.max(at, 0))];
+  return after.find((id) => id !== gone && open(id)) ?? null;
+}
+
+function ended(call: TrackedCall): number {
+  return call.started_at + call.elapsed_ms;
+}
+
+function ids(calls: TrackedCall[], by: (a: TrackedCall, b: TrackedCall) => number): string[] {
+  return calls.sort(by).map((call) => call.id);
+}

@@ -1,0 +1,59 @@
+/** What this browser prefers: theme, sound, notifications. Kept in the browser; never anything secret. */
+
+export type Theme = "system" | "light" | "dark";
+const THEMES: readonly Theme[] = ["system", "light", "dark"];
+
+class Settings {
+  theme = $state<Theme>(stored("theme", THEMES, "system"));
+  sound = $state(stored("sound", ["off", "soft"], "off") === "soft");
+  notify = $state(stored("notify", ["off", "on"], "off") === "on");
+  split = $state(stored("diff", ["unified", "split"], "unified") === "split");
+
+  constructor() {
+    this.paint();
+  }
+
+  nextTheme(): void {
+    this.theme = THEMES[(THEMES.indexOf(this.theme) + 1) % THEMES.length] ?? "system";
+    keep("theme", this.theme);
+    this.paint();
+  }
+
+  setSound(on: boolean): void {
+    this.sound = on;
+    keep("sound", on ? "soft" : "off");
+  }
+
+  setNotify(on: boolean): void {
+    this.notify = on;
+    keep("notify", on ? "on" : "off");
+  }
+
+  setSplit(on: boolean): void {
+    this.split = on;
+    keep("diff", on ? "split" : "unified");
+  }
+
+  private paint(): void {
+    document.documentElement.dataset.theme = this.theme;
+  }
+}
+
+function stored<T extends string>(name: string, allowed: readonly T[], otherwise: T): T {
+  try {
+    const value = localStorage.getItem(`handrail.${name}`);
+    return allowed.find((one) => one === value) ?? otherwise;
+  } catch {
+    return otherwise; // a browser that keeps nothing still shows the page
+  }
+}
+
+function keep(name: string, value: string): void {
+  try {
+    localStorage.setItem(`handrail.${name}`, value);
+  } catch {
+    // the choice holds for this visit
+  }
+}
+
+export const settings = new Settings();

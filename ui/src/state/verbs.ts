@@ -1,0 +1,68 @@
+/**
+ * What a person can do about a call: answer, cancel, complete, stop; and what is said when it is too late.
+ *
+ * Owns the requests and their remarks. It does not know guards, keys or buttons, and does not change the
+ * model: the facts come back over the live socket, to this tab as to every other.
+ */
+import { type Api, Refused } from "../link/api.ts";
+import { session } from "../link/session.svelte.ts";
+import type { ApprovalView, CompleteBody } from "../types.ts";
+import { toasts } from "./toasts.svelte.ts";
+
+export class Verbs {
+  private readonly api: Api;
+  private readonly underway = new Set<string>();
+
+  constructor(api: Api) {
+    this.api = api;
+  }
+
+  allow(approval: ApprovalView): Promise<boolean> {
+    return this.answer(approval, "allow", "");
+  }
+
+  deny(approval: ApprovalView, reason = ""): Promise<boolean> {
+    return this.answer(approval, "deny", reason);
+  }
+
+  cancel(call: string): Promise<boolean> {
+    return this.once(call, async () => late(await this.api.cancel(call)));
+  }
+
+  complete(call: string, body: CompleteBody): Promise<boolean> {
+    return this.once(call, async () => late(await this.api.complete(call, body)));
+  }
+
+  stopTerminal(terminal: string): Promise<boolean> {
+    return this.once(terminal, () => this.api.closeTerminal(terminal));
+  }
+
+  private answer(approval: ApprovalView, answer: "allow" | "deny", reason: string): Promise<boolean> {
+    return this.once(approval.id, () => this.api.answer(approval.id, { answer, reason, digest: approval.digest }));
+  }
+
+  /** One request about one thing at a time; a double click asks once. */
+  private async once(thing: string, ask: () => Promise<unknown>): Promise<boolean> {
+    if (this.underway.has(thing)) return false;
+    this.underway.add(thing);
+    try {
+      await ask();
+      return true;
+    } catch (error) {
+      complain(error);
+      return false;
+    } finally {
+      this.underway.delete(thing);
+    }
+  }
+}
+
+function late(forced: { won: boolean; message: string }): void {
+  if (!forced.won) toasts.say(forced.message);
+}
+
+function complain(error: unknown): void {
+  if (error instanceof Refused && error.status === 401) session.signedOut(error.message);
+  else if (error instanceof Refused) toasts.say(error.message, error.status === 409 ? "plain" : "red");
+  else toasts.say("The daemon did not answer, so it is not known whether this happened. The page shows it when the daemon is back.", "red");
+}

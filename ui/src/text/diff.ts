@@ -1,0 +1,74 @@
+/**
+ * A unified diff as rows with line numbers; pure. It does not know colours or layout.
+ */
+export interface DiffLine {
+  readonly kind: "same" | "added" | "removed" | "hunk" | "note";
+  readonly text: string;
+  readonly old: number | null;
+  readonly new: number | null;
+}
+
+export interface SplitRow {
+  readonly left: DiffLine | null;
+  readonly right: DiffLine | null;
+}
+
+const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)$/;
+
+/** The lines of every hunk; file headers before the first are dropped, since the path stands above. */
+export function unified(diff: string): DiffLine[] {
+  const lines: DiffLine[] = [];
+  let before = 0;
+  let after = 0;
+  let inside = false;
+  for (const raw of withoutLast(diff.split("\n"))) {
+    const hunk = HUNK.exec(raw);
+    if (hunk) {
+      inside = true;
+      before = Number(hunk[1]);
+      after = Number(hunk[2]);
+      lines.push({ kind: "hunk", text: raw, old: null, new: null });
+    } else if (inside) {
+      const text = raw.slice(1);
+      if (raw.startsWith("+")) lines.push({ kind: "added", text, old: null, new: after++ });
+      else if (raw.startsWith("-")) lines.push({ kind: "removed", text, old: before++, new: null });
+      else if (raw.startsWith("\\")) lines.push({ kind: "note", text: text.trim(), old: null, new: null });
+      else lines.push({ kind: "same", text, old: before++, new: after++ });
+    }
+  }
+  return lines;
+}
+
+/** The same side by side: removed lines face the added lines that follow them. */
+export function split(lines: readonly DiffLine[]): SplitRow[] {
+  const rows: SplitRow[] = [];
+  let removed: DiffLine[] = [];
+  let added: DiffLine[] = [];
+  const flush = () => {
+    for (let at = 0; at < Math.max(removed.length, added.length); at++)
+      rows.push({ left: removed[at] ?? null, right: added[at] ?? null });
+    removed = [];
+    added = [];
+  };
+  for (const line of lines) {
+    if (line.kind === "removed") {
+      if (added.length) flush();
+      removed.push(line);
+    } else if (line.kind === "added") added.push(line);
+    else if (line.kind === "note") noteBeside(removed, added, line);
+    else {
+      flush();
+      rows.push({ left: line, right: line });
+    }
+  }
+  flush();
+  return rows;
+}
+
+function noteBeside(removed: DiffLine[], added: DiffLine[], note: DiffLine): void {
+  (added.length ? added : removed).push(note);
+}
+
+function withoutLast(lines: string[]): string[] {
+  return lines.at(-1) === "" ? lines.slice(0, -1) : lines;
+}

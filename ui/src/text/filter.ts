@@ -1,0 +1,45 @@
+/** The words of the filter field: `status:running tool:execute_command agent:claude free text`; pure. */
+export interface Filter {
+  readonly status?: string;
+  readonly tool?: string;
+  readonly agent?: string;
+  readonly q?: string;
+}
+
+const FIELDS = ["status", "tool", "agent"] as const;
+type Field = (typeof FIELDS)[number];
+
+export const STATUSES = ["waiting", "running", "done", "failed", "denied", "cancelled", "completed", "interrupted"] as const;
+
+/** The last word for a field wins; a field without a value is still being typed and filters nothing. */
+export function parseFilter(text: string): Filter {
+  const found: Partial<Record<Field | "q", string>> = {};
+  const free: string[] = [];
+  for (const word of text.split(/\s+/).filter(Boolean)) {
+    const [name, value] = cut(word);
+    if (!isField(name)) free.push(word);
+    else if (value) found[name] = value;
+  }
+  if (free.length) found.q = free.join(" ");
+  return found;
+}
+
+/** The text with one field set, changed or (when it already says so) taken out. */
+export function toggled(text: string, field: Field, value: string): string {
+  const words = text.split(/\s+/).filter(Boolean);
+  const rest = words.filter((word) => cut(word)[0] !== field);
+  return (words.includes(`${field}:${value}`) ? rest : [...rest, `${field}:${value}`]).join(" ");
+}
+
+export function query(filter: Filter): string {
+  return new URLSearchParams(Object.entries(filter) as [string, string][]).toString();
+}
+
+function cut(word: string): [string, string] {
+  const at = word.indexOf(":");
+  return at < 0 ? ["", word] : [word.slice(0, at).toLowerCase(), word.slice(at + 1)];
+}
+
+function isField(name: string): name is Field {
+  return (FIELDS as readonly string[]).includes(name);
+}

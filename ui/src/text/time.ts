@@ -1,0 +1,54 @@
+/** Durations and sizes in few, steady characters; pure. */
+
+/** A running clock: `0:42`, `12:07`, `1:02:03`. */
+export function clockText(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const parts = [Math.floor(seconds / 60) % 60, seconds % 60];
+  const hours = Math.floor(seconds / 3600);
+  if (hours) return `${hours}:${parts.map(two).join(":")}`;
+  return `${parts[0]}:${two(parts[1] ?? 0)}`;
+}
+
+/** How long something took: `12 ms`, `4.2 s`, `1:07`. */
+export function tookText(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
+  return clockText(ms);
+}
+
+/** For a screen reader: `1 minute 7 seconds`. */
+export function spokenText(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const parts = [counted(Math.floor(seconds / 3600), "hour"), counted(Math.floor(seconds / 60) % 60, "minute")];
+  const said = [...parts.filter((part) => !part.startsWith("0 ")), counted(seconds % 60, "second")];
+  return said.slice(0, 2).join(" ");
+}
+
+/** A call that takes this long deserves a look. */
+const LONG_MS = 60_000;
+const TOO_LONG_MS = 300_000;
+
+export function urgency(ms: number): "calm" | "long" | "too-long" {
+  if (ms > TOO_LONG_MS) return "too-long";
+  return ms > LONG_MS ? "long" : "calm";
+}
+
+export function sizeText(bytes: number): string {
+  if (bytes < 1000) return counted(bytes, "byte");
+  const units = ["kB", "MB", "GB"];
+  let value = bytes / 1000;
+  let unit = 0;
+  while (value >= 999.95 && unit < units.length - 1) {
+    value /= 1000;
+    unit++;
+  }
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}
+
+export function counted(count: number, noun: string): string {
+  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
+}
+
+function two(value: number): string {
+  return String(value).padStart(2, "0");
+}

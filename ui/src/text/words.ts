@@ -1,0 +1,89 @@
+/**
+ * The words and signs of the page for the states of a call; pure. One place, so that a state looks and
+ * reads the same wherever it appears. It does not know colours: a tone is a name that style.css paints.
+ */
+import type { ApprovalView, Caller, CallView, Preview, Restart, Risk } from "../types.ts";
+import { counted } from "./time.ts";
+
+export type Tone = "amber" | "blue" | "green" | "teal" | "red" | "grey" | "violet";
+export type Sign = "needs" | "running" | "done" | "rule" | "completed" | "failed" | "denied" | "cancelled" | "gone";
+
+export interface Standing {
+  readonly sign: Sign;
+  readonly tone: Tone;
+  readonly word: string;
+}
+
+export function standing(call: CallView): Standing {
+  switch (call.status) {
+    case "waiting":
+      return { sign: "needs", tone: "amber", word: call.client_gone ? "needs you, client gone" : "needs you" };
+    case "running":
+      if (call.client_gone) return { sign: "gone", tone: "violet", word: "client gone" };
+      if (call.handed_back) return { sign: "gone", tone: "violet", word: "handed back" };
+      return { sign: "running", tone: "blue", word: "running" };
+    case "done": {
+      const rule = ruleOf(call);
+      return rule ? { sign: "rule", tone: "green", word: "done, by rule" } : { sign: "done", tone: "green", word: "done" };
+    }
+    case "completed":
+      return { sign: "completed", tone: "teal", word: call.stopped ? "completed" : "completed, runs on" };
+    case "failed":
+      return { sign: "failed", tone: "red", word: "failed" };
+    case "denied":
+      return { sign: "denied", tone: "red", word: "denied" };
+    case "cancelled":
+      return { sign: "cancelled", tone: "grey", word: call.stopped ? "cancelled" : "cancelled, stopping" };
+    case "interrupted":
+      return { sign: "gone", tone: "violet", word: "interrupted" };
+  }
+}
+
+/** The rule that allowed the call, unless a person did. */
+export function ruleOf(call: CallView): string | null {
+  return call.allowed_by && !call.allowed_by.startsWith("approval ") ? call.allowed_by : null;
+}
+
+export function riskTone(risk: Risk): Tone {
+  return ({ low: "grey", medium: "amber", high: "red" } as const)[risk];
+}
+
+export function riskWord(risk: Risk): string {
+  return ({ low: "low", medium: "med", high: "high" } as const)[risk];
+}
+
+/** What stands in a list: the command itself where there is one, else verb and object. */
+export function headline(call: CallView, approval?: ApprovalView): string {
+  const preview = approval?.preview;
+  return preview?.kind === "command" ? preview.command : call.title;
+}
+
+export function isCode(call: CallView): boolean {
+  return call.tool === "execute_command";
+}
+
+/** Verb and kind, above the thing itself: what the person is looking at. */
+export function subject(call: CallView, preview: Preview | null): string {
+  if (preview?.kind === "command" || call.tool === "execute_command") return "Run command";
+  if (preview?.kind === "diff") return preview.creates ? "Create file" : "Change file";
+  return call.title;
+}
+
+export function place(caller: Caller): string {
+  return caller.workspace?.split("/").filter(Boolean).at(-1) ?? "no workspace";
+}
+
+/** First line of why it ended, for a list row. */
+export function remark(call: CallView): string {
+  if (call.status === "done" || call.status === "waiting" || call.status === "running") return "";
+  return call.message.split("\n", 1)[0] ?? "";
+}
+
+export function restarted(found: Pick<Restart, "crashed" | "interrupted" | "approvals_kept" | "terminals_adopted">): string {
+  const facts = [
+    `${counted(found.interrupted, "call")} interrupted`,
+    `${counted(found.approvals_kept, "approval")} kept`,
+    `${counted(found.terminals_adopted, "terminal")} re-adopted`,
+  ];
+  return `Daemon ${found.crashed ? "crashed and restarted" : "restarted"}: ${facts.join(", ")}.`;
+}
