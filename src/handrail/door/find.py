@@ -1,0 +1,122 @@
+"""The way to the daemon: its socket, and a daemon behind it.
+
+Owns finding, and the promise that many who look at once end with one daemon. Does not know how a process is
+started (`launch`) nor what is said on the socket (`hello`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from handrail.places import Places
+
+START_SECONDS = 15.0
+"""A daemon is up within one second; bounds the wait of a client when one never comes up."""
+
+STEP = 0.01
+"""Seconds between two looks at a socket that is about to appear."""
+
+DIAL_SECONDS = 5.0
+"""A listener whose queue stays full for so long is as good as none; bounds one look at its socket."""
+
+
+class DaemonNotRunning(Exception):
+    """Nobody answers on the daemon's socket; says why and which command to try."""
+
+    def __init__(self, why: str, fix: str = "Start it with `handrail up`.") -> None:
+        super().__init__(why, fix)
+        self.why = why
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"The Handrail daemon is not running: {self.why} {self.fix}"
+
+
+def connect(
+    places: Places,
+    start: bool = True,
+    *,
+    argv: Sequence[str] | None = None,
+    within: float = START_SECONDS,
+    abandon: Callable[[], bool] = lambda: False,
+) -> socket.socket:
+    """A connection to the daemon, which is started if need be, as `argv` where given.
+
+    `abandon` is asked now and then whether anybody still wants it. Raises DaemonNotRunning.
+    """
+    sock = dial(places)
+    if sock is None and not start:
+        raise DaemonNotRunning(f"nobody listens on {places.daemon_socket}.")
+    return sock or _start(places, argv, time.monotonic() + within, abandon)
+
+
+def dial(places: Places) -> socket.socket | None:
+    """A connection to the daemon that listens now, or None."""
+    for path in _sockets(places):
+        sock = dial_path(path)
+        if sock:
+            return sock
+    return None
+
+
+def dial_path(path: str) -> socket.socket | None:
+    """A connection to a process of this user that listens here, or None."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock.settimeout(DIAL_SECONDS)
+    try:
+        sock.connect(path)
+        if _is_ours(sock, path):
+            sock.settimeout(None)
+            return sock
+    except OSError:
+        pass
+    sock.close()
+    return None
+
+
+def _sockets(places: Places) -> list[str]:
+    usual = str(places.daemon_socket)
+    try:
+        with open(places.daemon_json, "rb") as file:
+            named = json.load(file)["socket"]
+    except (OSError, ValueError, KeyError, TypeError):
+        named = usual
+    return [usual, named] if isinstance(named, str) and named != usual else [usual]
+
+
+def _is_ours(sock: socket.socket, path: str) -> bool:
+    """A socket in a shared directory may be another user's trap: trust who listens, not the name."""
+    if sys.platform == "linux":
+        pid_uid_gid = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        return int.from_bytes(pid_uid_gid[4:8], sys.byteorder) == os.getuid()
+    return os.stat(path).st_uid == os.getuid()
+
+
+def _start(
+    places: Places, argv: Sequence[str] | None, deadline: float, abandon: Callable[[], bool]
+) -> socket.socket:
+    from handrail.door.launch import Starter  # noqa: PLC0415 - not needed by a door that finds its daemon
+
+    try:
+        with Starter(places, argv) as starter:
+            while time.monotonic() < deadline and not abandon():
+                sock = dial(places)
+                if sock:
+                    return sock
+                starter.step()
+                time.sleep(STEP)
+            raise _failed("nobody came to its socket in time.", starter.log)
+    except OSError as error:
+        raise DaemonNotRunning(f"it cannot be started ({error}).", "See `handrail doctor`.") from None
+
+
+def _failed(why: str, log: str) -> DaemonNotRunning:
+    return DaemonNotRunning(why, f"Its log is {log}; `handrail up --foreground` shows what is wrong.")

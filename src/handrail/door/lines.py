@@ -1,0 +1,159 @@
+"""Bytes cut into lines on the way in, and kept line by line on the way out.
+
+Owns framing and its bounds. Does not know sockets, nor what a line means beyond what `message` reads in it.
+A line up to `KEEP` is held until it is whole; a longer one is let through in pieces, so that memory stays
+bounded whatever a peer sends.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from handrail.door import message
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from handrail.door.message import Message
+
+KEEP = 1 << 20
+"""Bytes of a line held whole. Bounds memory per direction; a longer line cannot be sent a second time."""
+
+
+class Piece:
+    """A whole line, or a part of one that is too long to be held."""
+
+    __slots__ = ("data", "ends", "messages", "starts")
+
+    def __init__(self, data: bytes, messages: list[Message], starts: bool = True, ends: bool = True) -> None:
+        self.data = data
+        self.messages = messages
+        """What the line says: all of it at its end; at the start of a long one, what its head tells."""
+        self.starts = starts
+        self.ends = ends
+
+    @property
+    def requests(self) -> list[Message]:
+        return [each for each in self.messages if each.is_request] if self.ends else []
+
+
+class Lines:
+    """Cuts what one peer sends into pieces."""
+
+    def __init__(self) -> None:
+        self._held: list[bytes] = []
+        self._size = 0
+        self._head = b""
+        self._tail = b""
+
+    @property
+    def inside_long(self) -> bool:
+        """Part of a long line was already let through, and its end has not come."""
+        return bool(self._head)
+
+    def feed(self, data: bytes) -> list[Piece]:
+        pieces: list[Piece] = []
+        at = 0
+        while (end := data.find(b"\n", at)) >= 0:
+            self._hold(data[at : end + 1])
+            pieces.append(self._cut(ends=True))
+            at = end + 1
+        self._hold(data[at:])
+        if self._size >= KEEP or (self._size and self.inside_long):
+            pieces.append(self._cut(ends=False))
+        return pieces
+
+    def rest(self) -> list[Piece]:
+        """What came after the last newline: a last line that was never ended."""
+        return [self._cut(ends=True)] if self._size or self.inside_long else []
+
+    def _hold(self, data: bytes) -> None:
+        if data:
+            self._held.append(data)
+            self._size += len(data)
+
+    def _cut(self, ends: bool) -> Piece:
+        data = b"".join(self._held)
+        self._held.clear()
+        self._size = 0
+        if ends and not self.inside_long:
+            return Piece(data, message.read(data))
+        starts = not self.inside_long
+        self._head = self._head or data[: message.WINDOW]
+        self._tail = (self._tail + data[-message.WINDOW :])[-message.WINDOW :]
+        piece = Piece(data, message.survey(self._head, self._tail if ends else b""), starts, ends)
+        if ends:
+            self._head = self._tail = b""
+        return piece
+
+
+class Outbox:
+    """Pieces on their way to one peer, which may go away in the middle of one."""
+
+    def __init__(self) -> None:
+        self._pieces: deque[Piece] = deque()
+        self._written = 0
+        self._inside = False
+        self._skipping = False
+        self.size = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._pieces)
+
+    @property
+    def full(self) -> bool:
+        return self.size >= KEEP
+
+    @property
+    def requests(self) -> list[Message]:
+        """Requests that wait in here, none of them sent."""
+        return [each for piece in self._pieces for each in piece.requests]
+
+    def put(self, piece: Piece) -> bool:
+        """False for a piece whose line can no longer be sent whole: it is dropped."""
+        if self._skipping:
+            self._skipping = not piece.ends
+            return False
+        self._pieces.append(piece)
+        self.size += len(piece.data)
+        return True
+
+    def put_first(self, piece: Piece) -> None:
+        self._pieces.appendleft(piece)
+        self.size += len(piece.data)
+
+    def next(self, most: int) -> memoryview:
+        return memoryview(self._pieces[0].data)[self._written : self._written + most]
+
+    def wrote(self, count: int) -> Piece | None:
+        """Count bytes as written; the piece that is thereby written whole, if one is."""
+        self._written += count
+        if self._written < len(self._pieces[0].data):
+            return None
+        piece = self._pop()
+        self._inside = not piece.ends
+        return piece
+
+    def start_over(self) -> list[Piece]:
+        """The peer is gone: begin with a whole line again. Returns what is left of one that was torn."""
+        self._written = 0
+        torn: list[Piece] = []
+        while self._inside and self._pieces:
+            torn.append(self._pop())
+            self._inside = not torn[-1].ends
+        self._skipping = self._skipping or self._inside
+        self._inside = False
+        return torn
+
+    def empty(self) -> list[Piece]:
+        """Everything that waits, taken out; the rest of a line cut short by this is dropped when it comes."""
+        pieces = list(self._pieces)
+        self._pieces.clear()
+        self._written = self.size = 0
+        self._skipping = self._skipping or (bool(pieces) and not pieces[-1].ends)
+        return pieces
+
+    def _pop(self) -> Piece:
+        piece = self._pieces.popleft()
+        self._written = 0
+        self.size -= len(piece.data)
+        return piece

@@ -1,0 +1,152 @@
+"""The door as its client sees it: a real process, with a scripted daemon behind it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from handrail.places import Places
+from tests.door.peer import Client, Peer, request, result
+
+INITIALIZE = (
+    b'{"jsonrpc": "2.0",  "id": 0, "method": "initialize", "params": {"clientInfo": {"name": "t"}}}\n'
+)
+INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
+
+
+def test_lines_pass_as_they_are_both_ways(peer: Peer) -> None:
+    with Client() as client:
+        seat = peer.seat()
+        for line in (INITIALIZE, b"not json at all\n", b"\xff\x00\n", b"\n", b'  {"id" : 1}  \r\n'):
+            client.send(line)
+            assert seat.line() == line
+            seat.send(line)
+            assert client.line() == line
+
+
+def test_the_hello_says_who_wants_what_and_where(peer: Peer, tmp_path: Path) -> None:
+    with Client(cwd=tmp_path) as client:
+        hello = peer.seat().hello
+        assert hello["handrail"] == 1
+        assert hello["want"] == "mcp"
+        assert hello["pid"] == client.door.pid
+        assert hello["ppid"] == os.getpid()
+        assert hello["cwd"] == str(tmp_path)
+        assert hello["workspace"] is None
+        assert hello["door"]
+
+
+@pytest.mark.parametrize("how", ["--workspace .", "--workspace=.", "HANDRAIL_WORKSPACE"])
+def test_a_named_workspace_is_sent_as_an_absolute_path(peer: Peer, tmp_path: Path, how: str) -> None:
+    arguments = how.split() if how.startswith("-") else []
+    environ = {} if arguments else {how: "."}
+    with Client(*arguments, cwd=tmp_path, **environ):
+        assert peer.seat().hello["workspace"] == str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--workspace", "nowhere"], b"nowhere is not a directory"),
+        (["--workspice", "x"], b"--workspice x is not understood"),
+    ],
+)
+def test_a_wrong_command_line_is_a_sentence_and_status_2(
+    home: Path, arguments: list[str], sentence: bytes
+) -> None:
+    with Client(*arguments) as client:
+        assert client.wait() == 2
+        assert client.door.stderr
+        assert sentence in client.door.stderr.read()
+
+
+def test_input_that_ends_is_answered_first_and_then_the_door_exits_0(peer: Peer) -> None:
+    with Client() as client:
+        client.send(request(1), request("two"))
+        client.end_input()
+        seat = peer.seat()
+        assert [seat.message()["id"], seat.message()["id"], seat.line()] == [1, "two", b""]
+        seat.send(result("two"), result(1))
+        assert [client.message()["id"], client.message()["id"]] == ["two", 1]
+        assert client.wait() == 0
+
+
+def test_a_last_line_without_newline_is_passed_on(peer: Peer) -> None:
+    with Client() as client:
+        seat = peer.seat()
+        client.send(b'{"jsonrpc":"2.0","method":"x"}')
+        client.end_input()
+        assert seat.line() == b'{"jsonrpc":"2.0","method":"x"}'
+        assert client.wait() == 0
+
+
+def test_input_that_ends_does_not_wait_for_ever_for_a_silent_daemon(peer: Peer) -> None:
+    with Client() as client:
+        seat = peer.seat()
+        client.send(request(1))
+        client.end_input()
+        assert seat.message()["id"] == 1
+        assert client.wait() == 0
+
+
+def test_a_client_that_stops_reading_for_good_ends_the_door(peer: Peer) -> None:
+    with Client() as client:
+        peer.seat()
+        client.stop_reading()
+        assert client.wait() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_door_at_once_and_its_connection_with_it(
+    peer: Peer, number: signal.Signals
+) -> None:
+    with Client() as client:
+        seat = peer.seat()
+        client.send(request(1))
+        seat.message()
+        client.door.send_signal(number)
+        assert client.wait() == -number
+        assert seat.line() == b""
+        assert client.rest() == b""
+
+
+def test_a_daemon_that_cannot_be_had_is_a_sentence_for_every_request(tmp_path: Path) -> None:
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where the home should be")
+    with Client(HANDRAIL_HOME=str(blocked)) as client:
+        client.send(INITIALIZE, request("b", "tools/list"), request(3))
+        answers = [client.message() for _ in range(3)]
+        assert [answer["id"] for answer in answers] == [0, "b", 3]
+        for answer in answers:
+            assert answer["error"]["code"] == -32000
+            assert "The Handrail daemon is not running: it cannot be started" in answer["error"]["message"]
+            assert "`handrail doctor`" in answer["error"]["message"]
+            assert "was not run" in answer["error"]["message"]
+
+
+def test_a_daemon_that_refuses_is_quoted_to_the_client(peer: Peer) -> None:
+    with Client() as client:
+        seat = peer.accept()
+        seat.message()
+        seat.send({"handrail": 1, "ok": False, "why": "the moon is full."})
+        client.send(request(1))
+        assert "let this program in: the moon is full." in client.message()["error"]["message"]
+
+
+def test_a_daemon_that_hangs_up_while_it_ends_is_asked_again(peer: Peer) -> None:
+    with Client() as client:
+        peer.accept().die()
+        client.send(request(1))
+        assert peer.seat().message()["id"] == 1
+
+
+def test_a_home_too_deep_for_a_socket_is_found_all_the_same(tmp_path: Path) -> None:
+    deep = Places.under(tmp_path / ("d" * 120))
+    with Peer(deep) as peer, Client(HANDRAIL_HOME=str(deep.state)) as client:
+        client.send(request(1))
+        assert peer.seat().message()["id"] == 1
+    deep.daemon_socket.unlink()
+    deep.daemon_socket.parent.rmdir()
