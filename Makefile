@@ -19,7 +19,8 @@ help: ## list the chores
 run: $(VENV)/run ui ## start Handrail in the foreground; Ctrl-C stops all of it
 	@$(PY) -m handrail up --foreground
 
-test: tools check ## lint, types, unit, end-to-end and browser tests
+test: tools check ui ## lint, types, unit, end-to-end and browser tests
+	$(NPM) test
 	$(PY) -m pytest $(PYTEST_ARGS)
 
 check: lint types-python imports types-page wire-check ## everything that reads the code without running it
@@ -37,16 +38,16 @@ imports: $(VENV)/dev
 types-page: $(VENV)/dev
 	$(NPM) run check
 
-types: build/wire.ts ## generate the page's types (ui/src/wire.ts) from the server's own description
+types: wire ## generate the page's types (ui/src/wire.ts) from the server's own description
 	cp build/wire.ts ui/src/wire.ts
 
-wire-check: build/wire.ts
+wire-check: wire
 	@diff -u ui/src/wire.ts build/wire.ts >&2 || { echo "ui/src/wire.ts is not what the server describes now. Run: make types" >&2; exit 1; }
 
-build/wire.ts: $(VENV)/dev $(wildcard src/handrail/*/*.py)
+wire: $(VENV)/dev
 	@mkdir -p build
 	$(PY) -m handrail.server.openapi > build/openapi.json
-	$(NPM) exec -- openapi-typescript ../build/openapi.json --output ../build/wire.ts >/dev/null
+	$(NPM) exec -- openapi-typescript ../build/openapi.json --output ../build/wire.ts
 
 bench: $(VENV)/dev ui ## measure, beside peers measured in the same run
 	$(PY) -m bench

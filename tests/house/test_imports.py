@@ -1,0 +1,107 @@
+"""Who may import whom. The table is the architecture; a new room has to be given a line in it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.house.source import SRC, modules
+from tests.house.source import imports as imports_of
+
+EVERYONE = {"", "errors", "places"}
+ALMOST = {*EVERYONE, "config"}
+BARE = {"", "errors", "places", "keeper", "door"}  # rooms of the standard library alone
+
+MAY_IMPORT = {
+    "": set[str](),
+    "errors": set[str](),
+    "places": {""},
+    "config": EVERYONE,
+    "keeper": EVERYONE,
+    "door": {*EVERYONE, "keeper.protocol"},
+    "store": ALMOST,
+    "gate": {*ALMOST, "store"},
+    "terminal": {*ALMOST, "keeper.protocol", "store"},
+    "tools": {*ALMOST, "gate", "store", "terminal"},
+    "upstream": {*ALMOST, "gate", "store", "terminal"},
+    "agents": {*ALMOST, "gate", "store", "terminal"},
+    "server": {*ALMOST, "agents", "gate", "store", "terminal"},
+    "cli": {*ALMOST, "door"},
+    "daemon": {*ALMOST, "agents", "gate", "keeper", "server", "store", "terminal", "tools", "upstream"},
+    "__main__": {*EVERYONE, "cli", "door"},
+}
+
+
+def broken_rules(src: Path) -> list[str]:
+    """A sentence for each import that the table does not allow."""
+    known = frozenset(module.name for module in modules(src))
+    return [
+        f"{module.name} may not import {name}"
+        for module in modules(src)
+        for name in sorted(set(imports_of(module, known)))
+        if not allowed(module.room, name)
+    ]
+
+
+def allowed(room: str, name: str) -> bool:
+    package, _, inner = name.partition(".")
+    if package != "handrail":
+        return room not in BARE or package in sys.stdlib_module_names
+    target = inner.partition(".")[0]
+    return target == room or inner in MAY_IMPORT[room] or target in MAY_IMPORT[room]
+
+
+def test_every_room_stands_in_the_table() -> None:
+    assert {module.room for module in modules()} - MAY_IMPORT.keys() == set()
+
+
+def test_no_module_imports_what_its_room_may_not_know() -> None:
+    assert broken_rules(SRC) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "sentence"),
+    [
+        ("store/a.py", "import handrail.gate.gate", "handrail.store.a may not import handrail.gate.gate"),
+        ("gate/a.py", "from handrail import tools", "handrail.gate.a may not import handrail.tools"),
+        ("gate/a.py", "from ..tools import files", "handrail.gate.a may not import handrail.tools.files"),
+        (
+            "server/a.py",
+            "from handrail.tools import files",
+            "handrail.server.a may not import handrail.tools.files",
+        ),
+        (
+            "terminal/a.py",
+            "import handrail.keeper.spool",
+            "handrail.terminal.a may not import handrail.keeper.spool",
+        ),
+        ("keeper/a.py", "import anyio", "handrail.keeper.a may not import anyio"),
+        (
+            "door/a.py",
+            "def f():\n    from pydantic import BaseModel",
+            "handrail.door.a may not import pydantic",
+        ),
+    ],
+)
+def test_a_forbidden_import_is_found_however_it_is_written(
+    tmp_path: Path, path: str, line: str, sentence: str
+) -> None:
+    for room in ("store", "gate", "server", "terminal", "keeper", "door", "tools"):
+        (tmp_path / "handrail" / room).mkdir(parents=True)
+        (tmp_path / "handrail" / room / "__init__.py").touch()
+    for name in ("tools/files.py", "gate/gate.py", "keeper/spool.py"):
+        (tmp_path / "handrail" / name).touch()
+    (tmp_path / "handrail" / path).write_text(line)
+
+    assert broken_rules(tmp_path) == [sentence]
+
+
+@pytest.mark.parametrize("room", sorted(BARE - {""}))
+def test_a_bare_room_loads_where_no_package_is_installed(room: str) -> None:
+    names = [m.name for m in modules() if m.room == room and not m.name.endswith("__main__")]
+    program = f"import sys; sys.path.insert(0, {str(SRC)!r}); import {', '.join(names)}"
+    command = [sys.executable, "-I", "-S", "-c", program]
+
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=20)
+
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,75 @@
+"""The tests' tree mirrors the package: who looks for the tests of a module finds them without a search."""
+
+from pathlib import Path
+
+from tests.house.source import ROOT, Module, modules
+from tests.house.source import imports as imports_of
+
+TESTS = ROOT / "tests"
+BESIDE = {"house", "e2e", "fixtures"}  # folders of tests that mirror no room
+
+# Parts that only their whole can show at work, and the test that does.
+PART_OF: dict[str, str] = {}
+
+# Rooms whose tests are still being written. A room leaves this list for good.
+NOT_YET = {
+    "__main__",
+    "cli",
+    "config",
+    "daemon",
+    "door",
+    "errors",
+    "gate",
+    "keeper",
+    "places",
+    "server",
+    "store",
+    "terminal",
+    "tools",
+}
+
+
+def own_test(module: Module) -> Path:
+    """tests/gate/test_call.py for handrail.gate.call."""
+    *folders, name = module.name.split(".")[1:]
+    return TESTS.joinpath(*folders, f"test_{name}.py")
+
+
+def is_tested(module: Module, imported: dict[str, frozenset[str]]) -> bool:
+    """It has a test file of its own name, or a test in its room's folder that imports it."""
+    return own_test(module).is_file() or module.name in imported.get(module.room, frozenset())
+
+
+def imported_by_tests() -> dict[str, frozenset[str]]:
+    """For each folder of tests, the modules of the package that its tests import."""
+    known = frozenset(module.name for module in modules())
+    return {
+        folder.name: frozenset(
+            name
+            for path in folder.rglob("*.py")
+            for name in imports_of(Module(f"tests.{path.stem}", path), known)
+        )
+        for folder in TESTS.iterdir()
+        if folder.is_dir()
+    }
+
+
+def test_every_module_has_a_test_where_one_would_look_for_it() -> None:
+    imported = imported_by_tests()
+    untested = [
+        module.name
+        for module in modules()
+        if module.path.name != "__init__.py" and module.name not in PART_OF and module.room not in NOT_YET
+        if not is_tested(module, imported)
+    ]
+    assert untested == []
+
+
+def test_every_folder_of_tests_mirrors_a_room() -> None:
+    folders = {path.name for path in TESTS.iterdir() if path.is_dir() and any(path.glob("*.py"))}
+    assert folders - BESIDE - {module.room for module in modules()} == set()
+
+
+def test_every_part_and_the_test_that_shows_it_exist() -> None:
+    known = {module.name for module in modules()}
+    assert [part for part, test in PART_OF.items() if part not in known or not (TESTS / test).is_file()] == []
