@@ -33,7 +33,7 @@ def open_files(path: Path, head: Path) -> Files:
         try:
             last = newest(connection)
             highest = _keep_evidence(connection, last, head)
-            return Files(connection, HeadFile(head), last, highest)
+            return Files(connection, _open_head(head, last), last, highest)
         except BaseException:
             connection.close()
             raise
@@ -61,3 +61,14 @@ def _keep_evidence(connection: sqlite3.Connection, last: Link, head: Path) -> in
     if not aside.exists():  # the first evidence says most
         head.rename(aside)
     return max(last.seq, said.seq) if isinstance(said, Link) else last.seq
+
+
+def _open_head(path: Path, last: Link) -> HeadFile:
+    """The head file, in step with the database: there is never a journal whose head says nothing."""
+    head = HeadFile(path)
+    try:
+        head.write(last)
+    except BaseException:
+        head.close()
+        raise
+    return head

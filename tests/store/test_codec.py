@@ -1,0 +1,102 @@
+"""Every event reads back from disk as it was appended."""
+
+import tempfile
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import anyio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.store.facts import opened
+
+from handrail.store import event as event_module
+from handrail.store.codec import decode, encode
+from handrail.store.event import Event, Json
+from handrail.store.journal import open_journal
+from handrail.store.query import open_records
+
+NUMBERS = st.integers(-(2**63), 2**63 - 1)
+LEAVES = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+)
+JSON = st.dictionaries(
+    st.text(),
+    st.recursive(
+        LEAVES, lambda deeper: st.lists(deeper, max_size=3) | st.dictionaries(st.text(), deeper, max_size=3)
+    ),
+    max_size=4,
+)
+KINDS: tuple[type, ...] = get_args(get_args(Event)[0])
+
+
+def values_of(hint: Any) -> st.SearchStrategy[Any]:
+    """Anything a field of this type may hold."""
+    if hint == Json:
+        return JSON
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return values_of(arguments[0])
+    if origin is tuple:
+        return st.lists(values_of(arguments[0]), max_size=3).map(tuple)
+    if isinstance(hint, UnionType) or str(origin) == "typing.Union":
+        return st.one_of([values_of(argument) for argument in arguments])
+    if hasattr(hint, "__dataclass_fields__"):
+        return built(hint)
+    return NUMBERS if hint is int else st.from_type(hint)
+
+
+def built(kind: type) -> st.SearchStrategy[Any]:
+    hints = get_type_hints(kind, dict(vars(event_module)), include_extras=True)
+    return st.builds(kind, **{name: values_of(hint) for name, hint in hints.items()})
+
+
+FACTS = st.one_of([built(kind) for kind in KINDS])
+
+
+def test_every_kind_of_event_is_tried() -> None:
+    assert {kind.__name__ for kind in KINDS} >= {
+        "CallOpened",
+        "CallSettled",
+        "ApprovalOpened",
+        "CredentialIssued",
+    }
+
+
+@given(facts=st.lists(FACTS, max_size=12))
+@settings(max_examples=60, deadline=None)
+def test_what_is_appended_is_what_is_read(facts: list[Event]) -> None:
+    async def main(place: Path) -> None:
+        async with open_journal(place / "db", place / "head") as journal:
+            for fact in facts:
+                journal.append(fact)
+            await journal.committed(journal.head)
+        async with (
+            open_journal(place / "db", place / "head") as journal,
+            open_records(place / "db") as records,
+        ):
+            assert [entry.event for entry in await journal.since(0)] == facts
+            for call in await records.calls():
+                assert await records.call(call.id) is not None
+            await records.approvals(open_only=False)
+
+    with tempfile.TemporaryDirectory() as place:
+        anyio.run(main, Path(place))
+
+
+@given(fact=FACTS)
+@settings(max_examples=300, deadline=None)
+def test_encoding_keeps_every_event(fact: Event) -> None:
+    same, payload = encode(fact)
+    assert same is fact
+    assert decode(payload) == fact
+
+
+@pytest.mark.anyio
+async def test_a_name_that_is_not_utf8_is_kept_with_a_mark_in_it(tmp_path: Path) -> None:
+    name = b"caf\xe9.txt".decode("utf-8", "surrogateescape")
+    async with open_journal(tmp_path / "db", tmp_path / "head") as journal:
+        await journal.committed(journal.append(opened(title=name, input={"path": name})))
+        (entry,) = await journal.since(0)
+        assert entry.event == opened(title="caf?.txt", input={"path": "caf?.txt"})

@@ -1,0 +1,85 @@
+"""Settings and migrations of the database."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.store.conftest import Kept
+
+from handrail.errors import NewerSchema
+from handrail.store.database import Migration, open_reader, open_writer, schema_of, shipped
+from handrail.store.journal import open_journal
+
+FIRST = Migration(1, "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (1);")
+SECOND = Migration(2, "ALTER TABLE a ADD COLUMN y TEXT; UPDATE a SET y = 'moved';")
+BROKEN = Migration(3, "CREATE TABLE b (x INTEGER) STRICT; INSERT INTO nowhere VALUES (1);")
+
+
+def pragma(connection: sqlite3.Connection, name: str) -> object:
+    return connection.execute(f"PRAGMA {name}").fetchone()[0]
+
+
+def test_a_fresh_database_gets_the_newest_schema_and_is_private(kept: Kept) -> None:
+    with closing(open_writer(kept.path)) as connection:
+        assert schema_of(connection) == shipped()[-1].number
+        assert [step.number for step in shipped()] == list(range(1, len(shipped()) + 1))
+        strict = connection.execute(
+            "SELECT min(strict) FROM pragma_table_list WHERE schema = 'main' AND name NOT LIKE 'sqlite_%'"
+        )
+        assert strict.fetchone()[0] == 1
+        assert kept.path.stat().st_mode & 0o777 == 0o600
+        assert kept.path.with_name("handrail.db-wal").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_writer_is_durable_and_distrusts_the_file(kept: Kept) -> None:
+    with closing(open_writer(kept.path)) as connection:
+        assert pragma(connection, "journal_mode") == "wal"
+        assert pragma(connection, "synchronous") == 2
+        assert pragma(connection, "foreign_keys") == 1
+        assert pragma(connection, "trusted_schema") == 0
+
+
+def test_a_reader_cannot_write(kept: Kept) -> None:
+    open_writer(kept.path).close()
+    with closing(open_reader(kept.path)) as reader, pytest.raises(sqlite3.OperationalError):
+        reader.execute("DELETE FROM events")
+
+
+def test_a_reader_does_not_make_a_database(kept: Kept) -> None:
+    with pytest.raises(sqlite3.OperationalError):
+        open_reader(kept.path)
+    assert not kept.path.exists()
+
+
+def test_an_older_database_is_moved_up_with_its_rows(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    open_writer(path, [FIRST]).close()
+    with closing(open_writer(path, [FIRST, SECOND])) as connection:
+        assert connection.execute("SELECT x, y FROM a").fetchall() == [(1, "moved")]
+        assert schema_of(connection) == 2
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    with pytest.raises(sqlite3.OperationalError, match="nowhere"):
+        open_writer(path, [FIRST, SECOND, BROKEN])
+    with closing(open_writer(path, [FIRST, SECOND])) as connection:
+        assert schema_of(connection) == 2
+        assert connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'b'").fetchone()[0] == 0
+
+
+def test_a_newer_database_is_refused_with_a_sentence_and_left_alone(kept: Kept) -> None:
+    with closing(open_writer(kept.path)) as connection:
+        connection.execute("PRAGMA user_version = 999")
+    before = kept.path.read_bytes()
+
+    async def main() -> None:
+        async with open_journal(kept.path, kept.head):
+            pass
+
+    with pytest.raises(NewerSchema, match="schema 999") as refused:
+        anyio.run(main)
+    assert "Upgrade Handrail" in str(refused.value)
+    assert kept.path.read_bytes() == before
