@@ -42,7 +42,7 @@ class Places:
     @classmethod
     def under(cls, home: Path) -> Places:
         """All places directly under one directory."""
-        home = Path(os.path.abspath(home.expanduser()))
+        home = home.expanduser().absolute()
         return cls(home, home, home, home / "logs", {"HANDRAIL_HOME": str(home)})
 
     @property
@@ -106,9 +106,9 @@ class Places:
 
 def _in_xdg(home: Path, environ: Mapping[str, str]) -> Places:
     def base(variable: str, otherwise: str) -> Path:
-        named = environ.get(variable, "")
+        named = Path(environ.get(variable, ""))
         # The XDG specification says a relative path is to be ignored.
-        return (Path(named) if os.path.isabs(named) else home / otherwise) / "handrail"
+        return (named if named.is_absolute() else home / otherwise) / "handrail"
 
     state = base("XDG_STATE_HOME", ".local/state")
     kept = ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")

@@ -14,14 +14,16 @@ import json
 import re
 import types
 import typing
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 FRAME_MAX = 4 * 1024 * 1024
 """Bytes in one line. Bounds what a peer that never sends a newline can make us hold."""
 
 
-class BadFrame(ValueError):
+class FrameError(ValueError):
     """A line that is no message of this protocol; its sentence may be shown to the peer."""
 
 
@@ -35,7 +37,7 @@ class Lines:
         self._rest += data
         *whole, rest = self._rest.split(b"\n") if b"\n" in data else (self._rest,)
         if len(rest) > FRAME_MAX:
-            raise BadFrame(f"A message is longer than {FRAME_MAX} bytes.")
+            raise FrameError(f"A message is longer than {FRAME_MAX} bytes.")
         self._rest = rest
         for line in whole:
             yield bytes(line)
@@ -54,13 +56,13 @@ def decode(line: bytes, known: Mapping[str, type]) -> Any:
     try:
         raw: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise BadFrame(f"A message is not JSON: {error}") from None
+        raise FrameError(f"A message is not JSON: {error}") from None
     if not isinstance(raw, dict):
-        raise BadFrame("A message is not a JSON object.")
+        raise FrameError("A message is not a JSON object.")
     fields = cast("dict[str, Any]", raw)
     kind = known.get(str(fields.pop("is", None)))
     if kind is None:
-        raise BadFrame("A message is of no known kind.")
+        raise FrameError("A message is of no known kind.")
     return _unpack(kind, fields)
 
 
@@ -84,22 +86,30 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _unpack(want: Any, value: Any) -> Any:
-    origin = typing.get_origin(want)
-    if origin in (types.UnionType, typing.Union):
-        return None if value is None else _unpack(typing.get_args(want)[0], value)
-    if dataclasses.is_dataclass(want) and isinstance(value, dict):
-        return _unpack_dataclass(cast(type, want), cast("dict[str, Any]", value))
+    match typing.get_origin(want), value:
+        case (types.UnionType, None):
+            found = None
+        case (types.UnionType, _):
+            found = _unpack(typing.get_args(want)[0], value)
+        case (origin, list()) if origin is tuple:
+            found = tuple(_unpack(typing.get_args(want)[0], item) for item in cast("list[Any]", value))
+        case (origin, dict()) if origin is dict:
+            items = cast("dict[str, Any]", value).items()
+            found = {name: _unpack(typing.get_args(want)[1], item) for name, item in items}
+        case (None, dict()) if dataclasses.is_dataclass(want):
+            found = _unpack_dataclass(cast("type", want), cast("dict[str, Any]", value))
+        case _:
+            found = _unpack_plain(want, value)
+    return found
+
+
+def _unpack_plain(want: Any, value: Any) -> Any:
     if want is bytes and isinstance(value, str):
         return _unpack_bytes(value)
-    if origin is tuple and isinstance(value, list):
-        return tuple(_unpack(typing.get_args(want)[0], item) for item in cast("list[Any]", value))
-    if origin is dict and isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
-        return {name: _unpack(typing.get_args(want)[1], item) for name, item in items}
     if want is float and type(value) is int:
         return float(value)
     if type(value) is not want:
-        raise BadFrame(f"A message holds {type(value).__name__} where {want} belongs.")
+        raise FrameError(f"A message holds {type(value).__name__} where {want} belongs.")
     return value
 
 
@@ -110,11 +120,11 @@ def _unpack_dataclass(kind: type, fields: dict[str, Any]) -> Any:
     try:
         return kind(**known)
     except TypeError:
-        raise BadFrame(f"A message of kind {name_of(kind)!r} lacks a field.") from None
+        raise FrameError(f"A message of kind {name_of(kind)!r} lacks a field.") from None
 
 
 def _unpack_bytes(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (ValueError, binascii.Error):
-        raise BadFrame("A message holds bytes that are not base64.") from None
+        raise FrameError("A message holds bytes that are not base64.") from None

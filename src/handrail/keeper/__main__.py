@@ -1,0 +1,105 @@
+"""The keeper as a process of its own: lock, log, socket, signals; then `Keeper.run`.
+
+`python -I -S …/handrail/keeper/__main__.py [--idle SECONDS]`, with the environment that leads to its places. Started by
+path and isolated, so that neither the caller's directory nor its PYTHONPATH decides which code holds the terminals.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+if __package__ in (None, ""):
+    sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+import fcntl
+import gc
+import os
+import resource
+import signal
+import socket
+
+from handrail.keeper import system
+from handrail.keeper.keeper import Keeper
+from handrail.places import Places
+
+IDLE_SECONDS = 60.0
+DAEMON = (sys.executable, "-m", "handrail", "up", "--foreground", "--no-open")
+
+
+def main(arguments: list[str]) -> int:
+    idle = float(arguments[arguments.index("--idle") + 1]) if "--idle" in arguments else IDLE_SECONDS
+    places = Places.find(os.environ)
+    places.make()
+    lock = os.open(places.keeper_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sys.stderr.write(f"A keeper already runs on {places.state}.\n")
+        return 0
+    os.truncate(lock, 0)
+    os.write(lock, f"{os.getpid()}\n".encode())
+    _settle_in(places)
+    listener = _listen(places)
+    limits = _raise_descriptors()
+    keeper = Keeper(listener, str(places.spool), limits, idle, lambda: _start_daemon(places))
+    gc.collect()
+    gc.freeze()  # what is here now is shared with every warden; let no collection copy it
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    keeper.run(system.wake_on(signal.SIGCHLD, signal.SIGTERM, signal.SIGINT))
+    places.keeper_socket.unlink(missing_ok=True)
+    return 0
+
+
+def _settle_in(places: Places) -> None:
+    system.hide_memory()
+    system.adopt_orphans()
+    system.set_name("handrail-keeper")
+    if os.getpid() != os.getsid(0):
+        os.setsid()
+    os.chdir("/")
+    log = os.open(places.logs / "keeper.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    for target, source in ((0, nothing), (1, log), (2, log)):
+        os.dup2(source, target)
+    os.close(log)
+    os.close(nothing)
+
+
+def _listen(places: Places) -> socket.socket:
+    path = places.keeper_socket
+    path.unlink(missing_ok=True)  # the lock is ours, so whoever bound it is dead
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(path))
+    path.chmod(0o600)
+    listener.listen(64)
+    listener.setblocking(False)
+    return listener
+
+
+def _raise_descriptors() -> tuple[int, int]:
+    """Have room for many terminals; what the limit was, children get back."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return soft, hard
+
+
+def _start_daemon(places: Places) -> int:
+    """A daemon in a session of its own, unmarked and under no warden, with the environment we were given."""
+    log = str(places.logs / "daemon.log")
+    return os.posix_spawn(
+        DAEMON[0],
+        DAEMON,
+        {**os.environ, **places.environment},
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+        setsigdef=[signal.SIGPIPE, signal.SIGHUP, signal.SIGXFSZ],
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

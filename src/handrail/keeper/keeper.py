@@ -1,0 +1,234 @@
+"""The keeper itself: who may speak to it, what each message does, and when it ends.
+
+Owns the composition. Does not know why a terminal is started or stopped, and holds no byte of output longer than it
+takes to write it to the spool.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from handrail.keeper import lineage, system
+from handrail.keeper.audience import Audience
+from handrail.keeper.loop import READ, Loop
+from handrail.keeper.memo import Memo
+from handrail.keeper.orphans import Orphans
+from handrail.keeper.protocol import (
+    PROTOCOL,
+    Done,
+    Failed,
+    Forget,
+    Health,
+    Healthy,
+    Hello,
+    Input,
+    Recall,
+    Recalled,
+    Refused,
+    Remember,
+    Replaced,
+    Request,
+    Resize,
+    Shutdown,
+    Signal,
+    SignalLeader,
+    Start,
+    Stop,
+    Welcome,
+    skew,
+)
+from handrail.keeper.reception import Reception
+from handrail.keeper.shelf import RefusalError, Shelf
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
+    from handrail.keeper.connection import Connection
+
+LAST_WORDS = 1.0
+"""Seconds that the daemon gets to read our last answers before we exit."""
+FROM_INSIDE = (
+    "The keeper does not take orders from a process that Handrail started, or from another user. "
+    "Use the page, or a terminal of your own."
+)
+
+
+class Keeper:
+    """Runs until it is told to end, or has had nothing to keep and no daemon for `idle_seconds`."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        spool: str,
+        limits: tuple[int, int],
+        idle_seconds: float,
+        start_daemon: Callable[[], int],
+    ) -> None:
+        self._idle_seconds = idle_seconds
+        self._start_daemon = start_daemon
+        self._daemons: set[int] = set()
+        self._reference = lineage.own_limit()
+        self._loop = Loop()
+        self._audience = Audience()
+        self._reception = Reception(listener, self._loop, self._audience, self)
+        self._orphans = Orphans(self._reference)
+        self._shelf = Shelf(self._loop, self._audience, self._orphans, spool, limits)
+        self._memo = Memo()
+        self._busy_at = time.monotonic()
+        self._ending: list[int] | None = None
+
+    def run(self, wake: int) -> None:
+        """`wake` becomes readable when a signal has come, and gives its number."""
+        self._loop.watch(wake, READ, partial(self._on_signal, wake))
+        while not self._is_over():
+            self._loop.once(self._patience())
+            self._shelf.tick()
+            if self._audience.daemon is not None:
+                self._reception.watch(self._audience.daemon)
+        self._say_last_words()
+
+    def greet(self, connection: Connection, hello: Hello) -> None:
+        if hello.want == "start_daemon":
+            connection.send(Welcome(PROTOCOL, os.getpid(), answer=self._have_daemon()))
+            connection.closing = True
+        elif (why := self._why_not(connection, hello)) is not None:
+            connection.send(Refused(why))
+            connection.closing = True
+        elif hello.want == "shutdown":
+            connection.send(Welcome(PROTOCOL, os.getpid(), answer="ending"))
+            self._end_all(hello.grace)
+        elif connection is not self._audience.daemon:
+            self._seat(connection)
+
+    def answer(self, request: Request) -> None:
+        try:
+            self._do(request)
+        except RefusalError as refusal:
+            self._audience.tell(Failed(request.id, str(refusal)))
+        except OSError as error:
+            self._audience.tell(Failed(request.id, f"The system refused: {error.strerror}."))
+
+    def daemon_left(self) -> None:
+        for held in self._shelf.all():
+            held.forget_requests()
+
+    def _do(self, request: Request) -> None:
+        """Start, stop, recall, health and shutdown answer by themselves; the rest is done when it returns."""
+        match request:
+            case Start():
+                self._start(request)
+            case Stop(id, terminal, grace):
+                self._shelf.stop(id, terminal, grace)
+            case Recall(id, key):
+                self._audience.tell(Recalled(id, self._memo.recall(key)))
+            case Health(id):
+                self._audience.tell(self._health(id))
+            case Shutdown(id, grace):
+                self._end_all(grace, id)
+            case _:
+                self._do_at_once(request)
+                self._audience.tell(Done(request.id))
+
+    def _do_at_once(self, request: Input | Resize | Signal | Forget | Remember) -> None:
+        match request:
+            case Input(_, terminal, data):
+                self._shelf.type(terminal, data)
+            case Resize(_, terminal, cols, rows):
+                self._shelf.resize(terminal, cols, rows)
+            case Signal(_, terminal, number):
+                if number not in signal.valid_signals():
+                    raise RefusalError(f"There is no signal {number}.")
+                self._shelf.find_running(terminal).tell_warden(SignalLeader(number))
+            case Forget(_, terminal, delete):
+                self._shelf.forget(terminal, delete)
+            case Remember(_, key, value):
+                if not self._memo.remember(key, value):
+                    raise RefusalError("The keeper's memo is full.")
+
+    def _start(self, order: Start) -> None:
+        if self._ending is not None:
+            raise RefusalError("The keeper is ending.")
+        self._shelf.start(order)
+
+    def _health(self, request: int) -> Healthy:
+        return Healthy(
+            id=request,
+            rss_bytes=system.resident_bytes(),
+            descriptors=system.open_descriptors(),
+            terminals=len(self._shelf.living()),
+            lag_ms=round(self._loop.take_worst() * 1000, 3),
+        )
+
+    def _why_not(self, connection: Connection, hello: Hello) -> str | None:
+        peer = lineage.Peer.of(connection.sock)
+        try:
+            if not peer.is_trusted(self._shelf.wardens(), self._reference):
+                return FROM_INSIDE
+        finally:
+            peer.close()
+        return None if hello.want == "shutdown" else skew(hello.protocol)
+
+    def _have_daemon(self) -> str:
+        """Anyone of this user may ask for this: it starts one fixed program, and only where none is known."""
+        if self._audience.daemon is not None or self._daemons or self._ending is not None:
+            return "already"
+        pid = self._start_daemon()
+        self._daemons.add(pid)
+        self._orphans.spared.add(pid)
+        return "started"
+
+    def _seat(self, connection: Connection) -> None:
+        old, self._audience.daemon = self._audience.daemon, connection
+        if old is not None:
+            old.send(Replaced())
+            old.closing = True
+            self._reception.watch(old)
+        self.daemon_left()
+        kept = [held.state() for held in self._shelf.all() if not held.failed]
+        connection.send(Welcome(PROTOCOL, os.getpid(), len(kept)))
+        for state in kept:
+            connection.send(state)
+
+    def _on_signal(self, wake: int, _events: int) -> None:
+        numbers = os.read(wake, 4096)
+        if signal.SIGTERM in numbers or signal.SIGINT in numbers:
+            self._end_all(2.0)
+        with suppress(ChildProcessError):
+            while (pid := os.waitpid(-1, os.WNOHANG)[0]) != 0:
+                self._daemons.discard(pid)
+                self._shelf.reaped(pid)
+
+    def _end_all(self, grace: float, request: int | None = None) -> None:
+        self._ending = [*(self._ending or ()), *(() if request is None else (request,))]
+        for held in self._shelf.living():
+            held.end(grace)
+
+    def _is_over(self) -> bool:
+        if self._shelf.living():
+            self._busy_at = time.monotonic()
+            return False
+        if self._audience.daemon is not None:
+            self._busy_at = time.monotonic()
+        return self._ending is not None or time.monotonic() - self._busy_at >= self._idle_seconds
+
+    def _patience(self) -> float | None:
+        """Seconds until something is due by time alone."""
+        waits = [self._shelf.wait_at_most()]
+        if self._audience.daemon is None and not self._shelf.living():
+            waits.append(self._busy_at + self._idle_seconds - time.monotonic())
+        return min((max(0.0, wait) for wait in waits if wait is not None), default=None)
+
+    def _say_last_words(self) -> None:
+        for request in self._ending or ():
+            self._audience.tell(Done(request))
+        daemon, until = self._audience.daemon, time.monotonic() + LAST_WORDS
+        while daemon is not None and daemon.wants_to_send and time.monotonic() < until:
+            select.select([], [daemon.sock], [], LAST_WORDS)
+            daemon.flush()

@@ -1,0 +1,104 @@
+"""Our end of a PTY: output into the spool, input from a bounded queue, the window's size.
+
+Owns the descriptor. Does not know the loop, nor who types.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import termios
+from collections import deque
+from typing import TYPE_CHECKING
+
+from handrail.keeper import system
+
+if TYPE_CHECKING:
+    from handrail.keeper.spool import Spool
+
+INPUT_MAX = 256 * 1024
+"""Bytes typed ahead of a program that does not read."""
+PTY_HOLDS = 128 * 1024
+"""More than a PTY holds: what a leader wrote before it left is within this many bytes."""
+_IUTF8 = 0x4000
+_BUFFER = memoryview(bytearray(256 * 1024))
+
+
+class PtyEnd:
+    """The master side, never blocking.
+
+    The other side stays open here too: a program may close its terminal and open /dev/tty again to ask for a
+    password, and we must not have taken that pause for the end.
+    """
+
+    def __init__(self, cols: int, rows: int) -> None:
+        self.fd, self.slave = os.openpty()
+        os.set_blocking(self.fd, False)
+        if system.LINUX:
+            modes = termios.tcgetattr(self.slave)
+            modes[0] |= _IUTF8  # erase whole characters, not bytes
+            termios.tcsetattr(self.slave, termios.TCSANOW, modes)
+        self.resize(cols, rows)
+        self._input: deque[memoryview] = deque()
+        self._typed_ahead = 0
+
+    def pump(self, spool: Spool, budget: int = len(_BUFFER)) -> bool:
+        """Move at most `budget` bytes of output to the spool; False once the kernel has hung the PTY up."""
+        filled, open_still = 0, True
+        try:
+            # Each read gives no more than a page or so: gather many into one write.
+            while filled < budget:
+                got = os.readv(self.fd, [_BUFFER[filled:]])
+                if got == 0:
+                    open_still = False
+                    break
+                filled += got
+        except BlockingIOError:
+            pass
+        except OSError:  # EIO: the session's leader has left
+            open_still = False
+        if filled:
+            spool.append(_BUFFER[:filled])
+        return open_still
+
+    def drain(self, spool: Spool) -> None:
+        """Take what the PTY holds now; a grandchild that goes on writing cannot keep us here."""
+        self.pump(spool, PTY_HOLDS)
+
+    def type(self, data: bytes) -> bool:
+        """Queue input; False, and nothing is typed, when too much already waits."""
+        if self._typed_ahead + len(data) > INPUT_MAX:
+            return False
+        if data:
+            self._input.append(memoryview(data))
+            self._typed_ahead += len(data)
+            self.write_input()
+        return True
+
+    def write_input(self) -> None:
+        try:
+            while self._input:
+                data = self._input[0]
+                written = os.write(self.fd, data)
+                self._typed_ahead -= written
+                self._input[0] = data[written:]
+                if written == len(data):
+                    self._input.popleft()
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._input.clear()
+            self._typed_ahead = 0
+
+    @property
+    def wants_to_write(self) -> bool:
+        return bool(self._input)
+
+    def resize(self, cols: int, rows: int) -> None:
+        """The kernel sends SIGWINCH to the foreground by itself when the size differs."""
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("4H", rows, cols, 0, 0))
+
+    def close(self) -> None:
+        os.close(self.fd)
+        os.close(self.slave)

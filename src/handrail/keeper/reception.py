@@ -1,0 +1,91 @@
+"""Everyone who connects to the keeper's socket, until they hang up.
+
+Owns the connections and their buffers. Does not know what a hello or a request asks for, nor who may ask.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from handrail.keeper.connection import Connection
+from handrail.keeper.frames import FrameError
+from handrail.keeper.loop import READ, WRITE
+from handrail.keeper.protocol import Hello, Refused, Request, to_keeper
+
+if TYPE_CHECKING:
+    import socket
+
+    from handrail.keeper.audience import Audience
+    from handrail.keeper.loop import Loop
+
+
+class Host(Protocol):
+    """Who acts on what is said."""
+
+    def greet(self, connection: Connection, hello: Hello) -> None: ...
+    def answer(self, request: Request) -> None: ...
+    def daemon_left(self) -> None: ...
+
+
+class Reception:
+    """Accepts, listens and hangs up."""
+
+    def __init__(self, listener: socket.socket, loop: Loop, audience: Audience, host: Host) -> None:
+        self._listener, self._loop, self._audience, self._host = listener, loop, audience, host
+        loop.watch(listener.fileno(), READ, self._on_listener)
+
+    def watch(self, connection: Connection) -> None:
+        """Listen to a peer that reads; leave one that is done once it has our answer."""
+        fd = connection.sock.fileno()
+        if fd < 0:
+            return
+        if connection.closing and not connection.wants_to_send:
+            self._leave(connection)
+            return
+        reading = READ if connection.has_room and not connection.closing else 0
+        writing = WRITE if connection.wants_to_send else 0
+        self._loop.watch(fd, reading | writing, partial(self._on_peer, connection))
+
+    def _on_listener(self, _events: int) -> None:
+        with suppress(OSError):  # no descriptors left, or a peer that has gone again
+            sock, _ = self._listener.accept()
+            self.watch(Connection(sock))
+
+    def _on_peer(self, connection: Connection, events: int) -> None:
+        if events & WRITE:
+            connection.flush()
+        if events & READ and not self._listen(connection):
+            connection.closing = True
+        self.watch(connection)
+
+    def _listen(self, connection: Connection) -> bool:
+        """False when the peer is gone or makes no sense."""
+        try:
+            lines = connection.receive()
+            for line in lines or ():
+                self._hear(connection, line)
+        except FrameError as error:
+            connection.send(Refused(str(error)))
+            return False
+        return lines is not None
+
+    def _hear(self, connection: Connection, line: bytes) -> None:
+        if connection.closing:
+            return
+        message = to_keeper(line)
+        if isinstance(message, Hello):
+            self._host.greet(connection, message)
+        elif connection is self._audience.daemon:
+            self._host.answer(message)
+        else:
+            connection.send(Refused("A connection begins with a hello that is welcomed."))
+            connection.closing = True
+
+    def _leave(self, connection: Connection) -> None:
+        self._loop.watch(connection.sock.fileno(), 0, partial(self._on_peer, connection))
+        connection.close()
+        if connection is self._audience.daemon:
+            self._audience.daemon = None
+            self._host.daemon_left()

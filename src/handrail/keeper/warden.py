@@ -1,0 +1,202 @@
+"""The warden: one small process above each terminal's tree, so that its lineage is never lost.
+
+Runs in a fork of the keeper and never returns. It starts the leader, tells the keeper when the leader left, ends
+the tree when told to, when the leader has left, or when the keeper is gone, and reports. It is a child subreaper:
+whatever the tree does, a process of it is a descendant of the warden until it is dead. Does not know PTYs' bytes,
+spools or the daemon.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import select
+import signal
+import socket
+import traceback
+from typing import TYPE_CHECKING, NoReturn
+
+from handrail.keeper import leader, lineage, system
+from handrail.keeper.ending import Ending
+from handrail.keeper.frames import Lines, encode
+from handrail.keeper.protocol import (
+    EndTree,
+    Exit,
+    FromWarden,
+    Launched,
+    LeaderLeft,
+    NotLaunched,
+    Report,
+    SignalLeader,
+    TreeEnded,
+    to_warden,
+)
+
+if TYPE_CHECKING:
+    from handrail.keeper.protocol import Start
+
+KEEPER_GONE_GRACE = 0.5
+"""Seconds a tree gets when its keeper has died: nobody is left to ask for more."""
+_UNMOVED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE)
+
+
+def run(
+    order: Start, stdio: tuple[int, int, int], link: socket.socket, descriptors: tuple[int, int]
+) -> NoReturn:
+    try:
+        _settle_in(keep={link.fileno(), *stdio})
+        Warden(order, link).watch(stdio, descriptors)
+    except BaseException:
+        traceback.print_exc()
+    os._exit(0)
+
+
+def _settle_in(keep: set[int]) -> None:
+    gc.disable()
+    start = 3
+    for fd in sorted(keep - {0, 1, 2}):
+        os.closerange(start, fd)
+        start = fd + 1
+    os.closerange(start, os.sysconf("SC_OPEN_MAX"))
+    os.setsid()
+    system.set_name("handrail-warden")
+    system.adopt_orphans()
+    for number in _UNMOVED:
+        signal.signal(number, signal.SIG_IGN)
+    lineage.mark()
+
+
+class Warden:
+    """The leader's parent, and the end of its tree."""
+
+    def __init__(self, order: Start, link: socket.socket) -> None:
+        self._order = order
+        self._link = link
+        self._lines = Lines()
+        self._pid = 0
+        self._ending: Ending | None = None
+        self._launched = False
+        self._leader_left = False
+
+    def watch(self, stdio: tuple[int, int, int], descriptors: tuple[int, int]) -> None:
+        wake = system.wake_on(signal.SIGCHLD)
+        complaint = self._launch(stdio, descriptors)
+        poll = select.poll()
+        for fd in (self._link.fileno(), wake, complaint):
+            poll.register(fd, select.POLLIN)
+        while True:
+            ready = {fd for fd, _ in poll.poll(self._patience())}
+            if wake in ready:
+                os.read(wake, 4096)
+            if complaint in ready:
+                poll.unregister(complaint)
+                self._hear_complaint(complaint)
+            if self._link.fileno() in ready and not self._hear_keeper():
+                poll.unregister(self._link)
+            if (self._launched or self._ending) and self._is_over():
+                return
+
+    def _launch(self, stdio: tuple[int, int, int], descriptors: tuple[int, int]) -> int:
+        complaint, complain = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            leader.become(self._order, stdio, descriptors, complain)
+        for fd in {complain, *stdio}:
+            os.close(fd)
+        return complaint
+
+    def _hear_complaint(self, complaint: int) -> None:
+        """Nothing but the end of the pipe means that the program runs."""
+        why = os.read(complaint, 4096).decode(errors="replace")
+        os.close(complaint)
+        self._launched = True
+        if why:
+            self._tell(NotLaunched(why))
+            os.waitpid(self._pid, 0)
+            self._leader_left = True
+        else:
+            self._tell(Launched(self._pid))
+
+    def _hear_keeper(self) -> bool:
+        """Act on what the keeper says; False when it is gone, which ends the tree."""
+        try:
+            data = self._link.recv(65536)
+        except OSError:
+            data = b""
+        for line in self._lines.feed(data):
+            match to_warden(line):
+                case SignalLeader(number):
+                    self._signal_leader(number)
+                case EndTree(grace):
+                    self._end("stop", grace)
+        if not data:
+            self._end("keeper gone", KEEPER_GONE_GRACE)
+        return bool(data)
+
+    def _signal_leader(self, number: int) -> None:
+        # The leader's pid is ours until we reap it, and a pidfd says so to the kernel as well.
+        if not self._leader_left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                _signal_by_pidfd(self._pid, number)
+
+    def _end(self, why: str, grace: float) -> None:
+        if self._ending is None:
+            self._ending = Ending(why, grace)
+        else:
+            self._ending.hurry(grace)
+
+    def _patience(self) -> float | None:
+        """Milliseconds to wait for news."""
+        return None if self._ending is None else self._ending.wait_at_most() * 1000
+
+    def _is_over(self) -> bool:
+        """Reap, report the leader, end what it left; True once nothing of the tree is left."""
+        gone = not self._reap()
+        if self._ending is None:
+            if gone:
+                self._tell(TreeEnded(Report("exit")))
+            elif self._leader_left:
+                self._end("exit", self._order.grace)
+            return gone
+        stuck = not gone and self._ending.go_on()
+        if gone or stuck:
+            self._tell(TreeEnded(self._ending.report(left=stuck)))
+        return gone or stuck
+
+    def _reap(self) -> bool:
+        """Collect the dead; True while anything lives."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == self._pid:
+                self._leader_left = True
+                self._tell(LeaderLeft(exit_of(status)))
+
+    def _tell(self, message: FromWarden) -> None:
+        with contextlib.suppress(OSError):
+            self._link.sendall(encode(message))
+
+
+def exit_of(status: int) -> Exit:
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        return Exit(code=code)
+    try:
+        return Exit(signal=signal.Signals(-code).name)
+    except ValueError:
+        return Exit(signal=f"SIG{-code}")
+
+
+def _signal_by_pidfd(pid: int, number: int) -> None:
+    if not system.LINUX:
+        return os.kill(pid, number)
+    pidfd = os.pidfd_open(pid)
+    try:
+        signal.pidfd_send_signal(pidfd, number)
+    finally:
+        os.close(pidfd)

@@ -1,0 +1,1 @@
+"""Processes people can watch: the daemon's end of the keeper, terminals and their output."""

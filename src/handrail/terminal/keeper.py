@@ -1,0 +1,285 @@
+"""Our end of the keeper's socket: requests and their replies, notices, and what to do when it is lost.
+
+Owns the connection and who waits for which reply. Does not know what a terminal is: notices go to a listener, at
+once and in order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import anyio
+
+from handrail.keeper.frames import FrameError, Lines, encode
+from handrail.keeper.protocol import (
+    PROTOCOL,
+    Done,
+    Exited,
+    Failed,
+    Grown,
+    Health,
+    Healthy,
+    Hello,
+    Kept,
+    Recall,
+    Recalled,
+    Refused,
+    Remember,
+    Replaced,
+    Reply,
+    Request,
+    Shutdown,
+    Started,
+    Swept,
+    Unrecorded,
+    Welcome,
+    from_keeper,
+    skew,
+)
+from handrail.terminal.birth import Birth, NoKeeperError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from anyio.abc import TaskStatus, UNIXSocketStream
+
+    from handrail.keeper.protocol import Notice
+    from handrail.places import Places
+
+R = TypeVar("R", bound=Reply)
+BACK_OFF_MAX = 5.0
+"""Seconds between attempts to reach a keeper when none can be had."""
+HELLO_SECONDS = 5.0
+"""What a keeper gets to answer a hello: it never blocks, so one that takes longer is not well."""
+
+
+class KeeperError(Exception):
+    """The keeper refused, or there is none; the sentence says which and why."""
+
+
+class Listener(Protocol):
+    """Who is told what the keeper says of its own accord. None of these may block or await."""
+
+    def adopt(self, kept: list[Kept]) -> None: ...
+    def hear(self, notice: Notice) -> None: ...
+    def lost(self, why: str) -> None: ...
+
+
+@dataclass(slots=True)
+class _Waiting:
+    on_reply: Callable[[Reply, tuple[int, ...]], None] | None
+    answered: anyio.Event = field(default_factory=anyio.Event)
+    reply: Reply | None = None
+
+
+class Keeper:
+    """The keeper, as the daemon sees it. `run` holds the connection; requests fail while there is none."""
+
+    def __init__(self, places: Places, *, idle_seconds: float = 60.0) -> None:
+        self.pid = 0
+        self.listener: Listener | None = None
+        self._birth = Birth(places, idle_seconds)
+        self._numbers = count(1)
+        self._waiting: dict[int, _Waiting] = {}
+        self._lines = Lines()
+        self._kept: list[Kept] = []
+        self._expected: int | None = None
+        self._descriptors: deque[int] = deque()
+        self._outbox = bytearray()
+        self._posted = anyio.Event()
+        self._connected = False
+        self._final = False
+        self._why_gone = "The keeper has not been reached yet."
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Stay connected until the keeper is shut down or another daemon takes our place.
+
+        Raises KeeperError when no keeper can be had at the start; later it goes on trying.
+        """
+        await self._serve(await self._reach(), task_status)
+        while not self._final:
+            await self._serve(await self._reach_again(), anyio.TASK_STATUS_IGNORED)
+
+    def number(self) -> int:
+        """An id for a request."""
+        return next(self._numbers)
+
+    async def request(
+        self,
+        request: Request,
+        kind: type[R],
+        on_reply: Callable[[Reply, tuple[int, ...]], None] | None = None,
+    ) -> R:
+        """The reply, or KeeperError. `on_reply` is called as the reply arrives, before any later notice is heard."""
+        waiting = self._waiting[request.id] = _Waiting(on_reply)
+        self.post(request)
+        if not self._connected:
+            waiting.answered.set()
+        try:
+            await waiting.answered.wait()
+        finally:
+            self._waiting.pop(request.id, None)
+        reply = waiting.reply
+        if isinstance(reply, kind):
+            return reply
+        raise KeeperError(reply.why if isinstance(reply, Failed) else self._why_gone)
+
+    def post(self, request: Request) -> None:
+        """Send a request without waiting for its reply. Dropped when there is no connection."""
+        if self._connected:
+            self._outbox += encode(request)
+            self._posted.set()
+
+    async def remember(self, key: str, value: bytes) -> None:
+        await self.request(Remember(self.number(), key, value), Done)
+
+    async def recall(self, key: str) -> bytes | None:
+        return (await self.request(Recall(self.number(), key), Recalled)).value
+
+    async def health(self) -> Healthy:
+        return await self.request(Health(self.number()), Healthy)
+
+    async def shutdown(self, grace: float = 2.0) -> None:
+        """End every tree and the keeper itself."""
+        self._final = True
+        await self.request(Shutdown(self.number(), grace), Done)
+
+    async def _reach_again(self) -> UNIXSocketStream:
+        pause = 0.05
+        while True:
+            try:
+                return await self._reach()
+            except KeeperError as error:
+                self._why_gone = str(error)
+            await anyio.sleep(pause)
+            pause = min(pause * 2, BACK_OFF_MAX)
+
+    async def _reach(self) -> UNIXSocketStream:
+        try:
+            stream = await self._birth.connect()
+            if stream is None:
+                self._lose("The keeper has died, so its wardens have ended what ran.")
+                stream = await self._birth.start()
+        except NoKeeperError as error:
+            raise KeeperError(str(error)) from error
+        try:
+            await self._greet(stream)
+        except BaseException:
+            await anyio.aclose_forcefully(stream)
+            raise
+        return stream
+
+    async def _greet(self, stream: UNIXSocketStream) -> None:
+        self._lines, self._kept, self._expected = Lines(), [], None
+        try:
+            with anyio.fail_after(HELLO_SECONDS):
+                await stream.send(encode(Hello(PROTOCOL, "daemon")))
+                while self._expected is None or len(self._kept) < self._expected:
+                    await self._receive(stream)
+        except (TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError, OSError, FrameError) as error:
+            raise KeeperError(
+                f"The keeper did not answer a hello: {error or type(error).__name__}."
+            ) from error
+        self._connected = True
+        if self.listener is not None:
+            self.listener.adopt(self._kept)
+
+    async def _serve(self, stream: UNIXSocketStream, task_status: TaskStatus[None]) -> None:
+        async with stream:
+            task_status.started()
+            try:
+                async with anyio.create_task_group() as group:
+                    group.start_soon(self._write, stream)
+                    await self._read(stream)
+                    group.cancel_scope.cancel()
+            finally:
+                self._disconnect()
+        if self._final:
+            self._birth.reap()
+
+    async def _read(self, stream: UNIXSocketStream) -> None:
+        """Until the other end is gone."""
+        try:
+            while True:
+                await self._receive(stream)
+        except (anyio.EndOfStream, anyio.BrokenResourceError, OSError):
+            self._why_gone = "The keeper has gone."
+        except FrameError as error:
+            self._why_gone = f"The keeper made no sense: {error}"
+
+    async def _write(self, stream: UNIXSocketStream) -> None:
+        try:
+            while True:
+                await self._posted.wait()
+                self._posted = anyio.Event()
+                data, self._outbox = bytes(self._outbox), bytearray()
+                await stream.send(data)
+        except (anyio.BrokenResourceError, OSError):
+            pass  # the reader notices
+
+    async def _receive(self, stream: UNIXSocketStream) -> None:
+        data, descriptors = await stream.receive_fds(65536, 16)
+        self._descriptors += descriptors
+        for line in self._lines.feed(data):
+            self._hear(from_keeper(line))
+
+    def _hear(self, message: Welcome | Refused | Reply | Notice) -> None:
+        match message:
+            case Welcome():
+                self._welcome(message)
+            case Refused(why):
+                raise KeeperError(why)
+            case Kept():
+                self._kept.append(message)
+            case Grown() | Unrecorded() | Exited() | Swept():
+                if self.listener is not None:
+                    self.listener.hear(message)
+            case Replaced():
+                self._final = True
+                self._why_gone = "Another daemon has taken over the keeper."
+            case _:
+                self._settle(message)
+
+    def _welcome(self, welcome: Welcome) -> None:
+        why = skew(welcome.protocol)
+        if why is not None:
+            raise KeeperError(why)
+        if welcome.pid != self.pid:
+            self._lose("The keeper was replaced by another, so what ran under it has ended.")
+        self.pid, self._expected = welcome.pid, welcome.kept
+
+    def _settle(self, reply: Reply) -> None:
+        wanted = reply.descriptors if isinstance(reply, Started) else 0
+        descriptors = tuple(self._descriptors.popleft() for _ in range(wanted))
+        waiting = self._waiting.get(reply.id)
+        if waiting is None or (descriptors and waiting.on_reply is None):
+            close_all(descriptors)
+        if waiting is not None:
+            if waiting.on_reply is not None:
+                waiting.on_reply(reply, descriptors)
+            waiting.reply = reply
+            waiting.answered.set()
+
+    def _disconnect(self) -> None:
+        self._connected = False
+        self._outbox.clear()
+        for waiting in self._waiting.values():
+            waiting.answered.set()
+        close_all(self._descriptors)
+        self._descriptors.clear()
+        if self._final:
+            self._lose(self._why_gone)
+
+    def _lose(self, why: str) -> None:
+        if self.pid and self.listener is not None:
+            self.listener.lost(why)
+        self.pid = 0
+
+
+def close_all(descriptors: Iterable[int]) -> None:
+    for fd in descriptors:
+        os.close(fd)

@@ -1,0 +1,223 @@
+"""Every terminal the daemon knows of: opening, adopting after a restart, and losing them with the keeper.
+
+Owns the terminals by id. Does not journal: whoever composes the daemon is called back, at once and in order, and may
+not block there.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import TYPE_CHECKING
+
+from handrail.keeper.protocol import (
+    Done,
+    Exit,
+    Exited,
+    Forget,
+    Grown,
+    Kept,
+    Report,
+    Start,
+    Started,
+    Stop,
+    Swept,
+    Unrecorded,
+)
+from handrail.terminal.keeper import close_all
+from handrail.terminal.tail import Tail
+from handrail.terminal.terminal import Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from handrail.keeper.protocol import Notice, Reply
+    from handrail.terminal.keeper import Keeper
+
+    Callback = Callable[[Terminal], None]
+
+MAX_BYTES = 64 * 1024 * 1024
+"""Output kept of one terminal; what is older is dropped."""
+
+
+def _ignore(_: object) -> None:
+    """For whoever does not want to be called back."""
+
+
+class Terminals:
+    """Those that live, and those that ended and are not forgotten yet."""
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        spool: Path,
+        *,
+        opened: Callback = _ignore,
+        ended: Callback = _ignore,
+        swept: Callback = _ignore,
+        lost: Callable[[str], None] = _ignore,
+    ) -> None:
+        """`ended` is called when the leader has left, `swept` when its whole tree is gone (or lost), `lost` when the
+        keeper is, after the terminals it takes with it. What ended while no daemon ran is told on adoption."""
+        self._keeper = keeper
+        self._spool = spool
+        self._opened, self._ended, self._swept, self._lost = opened, ended, swept, lost
+        self._all: dict[str, Terminal] = {}
+        keeper.listener = self
+
+    @property
+    def live(self) -> Mapping[str, Terminal]:
+        return {name: terminal for name, terminal in self._all.items() if terminal.exit is None}
+
+    def get(self, id: str) -> Terminal | None:
+        return self._all.get(id)
+
+    def tail(self, id: str) -> Tail:
+        """The output of any terminal, also one that ended long ago."""
+        known = self._all.get(id)
+        return Tail(self._spool / id, closed=True) if known is None else known.tail
+
+    async def open(
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str],
+        size: tuple[int, int] = (80, 24),
+        cap_bytes: int = MAX_BYTES,
+        *,
+        grace: float = 2.0,
+        id: str | None = None,
+    ) -> Terminal:
+        """Start a program in a PTY of this size (columns, rows). Raises KeeperError with the reason it cannot run."""
+        order = Start(
+            self._keeper.number(),
+            id or _new_id(),
+            tuple(argv),
+            cwd,
+            dict(env),
+            *size,
+            cap_bytes=cap_bytes,
+            grace=grace,
+        )
+        terminal, _ = await self._start(order)
+        return terminal
+
+    async def open_pipes(
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str],
+        *,
+        grace: float = 2.0,
+        id: str | None = None,
+    ) -> tuple[Terminal, tuple[int, int, int]]:
+        """Start a program with pipes, which end with this daemon; ours to close: its stdin, stdout and stderr."""
+        order = Start(
+            self._keeper.number(), id or _new_id(), tuple(argv), cwd, dict(env), pipes=True, grace=grace
+        )
+        terminal, (stdin, stdout, stderr) = await self._start(order)
+        return terminal, (stdin, stdout, stderr)
+
+    async def forget(self, id: str, *, delete: bool = False) -> None:
+        """Let go of an ended terminal, once what it did is recorded; with `delete`, of its output too."""
+        await self._keeper.request(Forget(self._keeper.number(), id, delete), Done)
+        self._all.pop(id, None)
+
+    # What the keeper says of its own accord
+
+    def adopt(self, kept: list[Kept]) -> None:
+        for state in kept:
+            known = self._all.get(state.terminal)
+            if known is None:
+                known = self._all[state.terminal] = self._adopted(state)
+            known.unrecorded = state.unrecorded
+            known.tail.ring()
+            self._leave(known, state.exit)
+            self._sweep(known, state.report)
+
+    def hear(self, notice: Notice) -> None:
+        if isinstance(notice, Grown | Unrecorded | Exited | Swept):
+            terminal = self._all.get(notice.terminal)
+            if terminal is not None:
+                self._hear(terminal, notice)
+            elif isinstance(notice, Swept):  # its opening was given up before it ran
+                self._keeper.post(Forget(self._keeper.number(), notice.terminal, delete=True))
+
+    def lost(self, why: str) -> None:
+        for terminal in list(self._all.values()):
+            self._leave(terminal, Exit(lost=why))
+            self._sweep(terminal, Report("keeper gone"))
+        self._lost(why)
+
+    def _hear(self, terminal: Terminal, notice: Grown | Unrecorded | Exited | Swept) -> None:
+        match notice:
+            case Grown():
+                terminal.tail.ring()
+            case Unrecorded(_, _, why):
+                terminal.unrecorded = why
+            case Exited(_, exit, _):
+                terminal.tail.ring()
+                self._leave(terminal, exit)
+            case Swept(_, report, _):
+                self._sweep(terminal, report)
+
+    def _leave(self, terminal: Terminal, exit: Exit | None) -> None:
+        if exit is not None and terminal.exit is None:
+            terminal.leave(exit)
+            self._ended(terminal)
+
+    def _sweep(self, terminal: Terminal, report: Report | None) -> None:
+        if report is not None and terminal.swept is None:
+            terminal.swept = report
+            terminal.tail.close()
+            self._swept(terminal)
+
+    async def _start(self, order: Start) -> tuple[Terminal, tuple[int, ...]]:
+        terminal = Terminal(
+            id=order.terminal,
+            argv=order.argv,
+            cwd=order.cwd,
+            size=(order.cols, order.rows),
+            created_at=time.time(),
+            tail=Tail(self._spool / order.terminal),
+            keeper=self._keeper,
+        )
+        received: list[int] = []
+
+        def on_reply(reply: Reply, descriptors: tuple[int, ...]) -> None:
+            # Here and not after the await: a notice of its exit may come in the same read.
+            if isinstance(reply, Started):
+                received.extend(descriptors)
+                terminal.pid = reply.pid
+                self._all[terminal.id] = terminal
+                self._opened(terminal)
+
+        try:
+            await self._keeper.request(order, Started, on_reply)
+        except BaseException:
+            self._give_up(terminal, received)
+            raise
+        return terminal, tuple(received)
+
+    def _give_up(self, terminal: Terminal, received: list[int]) -> None:
+        """The start failed, or nobody waits for it any more: leave nothing running."""
+        close_all(received)
+        if terminal.swept is None:
+            self._keeper.post(Stop(self._keeper.number(), terminal.id, 0.0))
+
+    def _adopted(self, state: Kept) -> Terminal:
+        return Terminal(
+            id=state.terminal,
+            argv=state.argv,
+            cwd=state.cwd,
+            size=(state.cols, state.rows),
+            created_at=state.created_at,
+            tail=Tail(self._spool / state.terminal),
+            keeper=self._keeper,
+            pid=state.pid,
+        )
+
+
+def _new_id() -> str:
+    return f"t{secrets.token_hex(5)}"
