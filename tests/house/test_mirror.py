@@ -21,6 +21,8 @@ NOT_YET = {
     "errors",
     "gate",
     "keeper",
+    "lock",
+    "logs",
     "places",
     "server",
     "store",
