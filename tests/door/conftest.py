@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.door.peer import Peer
 
 from handrail.places import Places
-from tests.door.peer import Peer
 
 
 @pytest.fixture

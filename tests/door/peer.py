@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -50,7 +50,7 @@ class Seat:
             self.sock.sendall(item if isinstance(item, bytes) else encoded(item))
 
     @contextmanager
-    def sending(self, data: bytes) -> Iterator[None]:
+    def sending(self, data: bytes) -> Generator[None]:
         thread = threading.Thread(target=self.send, args=(data,), daemon=True)
         thread.start()
         yield
@@ -132,7 +132,7 @@ class Client:
                 data = data[self.stdin.write(data) :]
 
     @contextmanager
-    def sending(self, data: bytes) -> Iterator[None]:
+    def sending(self, data: bytes) -> Generator[None]:
         """Send more than pipes hold while the test reads at the other end."""
         thread = threading.Thread(target=self.send, args=(data,), daemon=True)
         thread.start()

@@ -159,6 +159,7 @@ def test_what_a_daemon_said_before_it_went_is_heard(peer: Peer) -> None:
         seat = peer.seat()
         client.send(request(1), request(2))
         seat.line()
+        seat.line()
         seat.send(result(1), b'{"jsonrpc":"2.0","id":2,"res')
         seat.die()
         assert client.message() == result(1)

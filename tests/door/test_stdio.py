@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from tests.door.peer import BOUND, SRC, Client, Peer, request, result
 
 from handrail.places import Places
-from tests.door.peer import Client, Peer, request, result
 
 INITIALIZE = (
     b'{"jsonrpc": "2.0",  "id": 0, "method": "initialize", "params": {"clientInfo": {"name": "t"}}}\n'
@@ -125,6 +127,28 @@ def test_a_daemon_that_cannot_be_had_is_a_sentence_for_every_request(tmp_path: P
             assert "The Handrail daemon is not running: it cannot be started" in answer["error"]["message"]
             assert "`handrail doctor`" in answer["error"]["message"]
             assert "was not run" in answer["error"]["message"]
+
+
+def test_a_client_that_leaves_at_once_starts_no_daemon(places: Places) -> None:
+    with Client() as client:
+        client.end_input()
+        assert client.wait() == 0
+        assert client.rest() == b""
+    assert not (places.logs / "daemon.out").exists()
+
+
+def test_a_door_imports_nothing_slow() -> None:
+    code = "import sys; sys.argv = ['handrail', 'mcp', '-h']; import handrail.__main__ as m; m.main(); print(*sys.modules)"
+    out = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(SRC)},
+        capture_output=True,
+        check=True,
+        timeout=BOUND,
+    ).stdout
+    assert b"handrail mcp --workspace DIR" in out
+    slow = {"asyncio", "typing", "subprocess", "argparse", "logging", "threading", "random", "handrail.cli"}
+    assert slow & set(out.decode().split()) == set()
 
 
 def test_a_daemon_that_refuses_is_quoted_to_the_client(peer: Peer) -> None:

@@ -18,8 +18,8 @@ WINDOW = 4096
 
 _STRING = rb'"(?:[^"\\]|\\.)*"'
 _SCALAR = rb"(?:" + _STRING + rb"|-?\d[\d.eE+-]*|null|true|false)"
-_HEAD_MEMBER = re.compile(rb"\s*[{,]\s*(" + _STRING + rb")\s*:\s*(" + _SCALAR + rb"(?=\s*[,}]))?")
-_TAIL = re.compile(rb'((?:,\s*"(?:id|jsonrpc|method)"\s*:\s*' + _SCALAR + rb"\s*)+)\}\s*$")
+_HEAD_MEMBER = rb"\s*[{,]\s*(" + _STRING + rb")\s*:\s*(" + _SCALAR + rb"(?=\s*[,}]))?"
+_TAIL = rb'((?:,\s*"(?:id|jsonrpc|method)"\s*:\s*' + _SCALAR + rb"\s*)+)\}\s*$"
 
 
 class Message:
@@ -83,7 +83,8 @@ def _message(item: dict[str, Any]) -> Message:
 def _members_of_head(head: bytes) -> dict[str, Any]:
     members: dict[str, Any] = {}
     at = 0
-    while found := _HEAD_MEMBER.match(head, at):
+    member = re.compile(_HEAD_MEMBER)  # compiled only once a long line comes: a door must start at once
+    while found := member.match(head, at):
         name, value = found.groups()
         members[json.loads(name)] = None if value is None else json.loads(value)
         if value is None:  # the long one: nothing after it can be found from this end
@@ -93,5 +94,5 @@ def _members_of_head(head: bytes) -> dict[str, Any]:
 
 
 def _members_of_tail(tail: bytes) -> dict[str, Any]:
-    found = _TAIL.search(tail)
+    found = re.search(_TAIL, tail)
     return {} if found is None else json.loads(b"{" + found[1].lstrip(b",") + b"}")

@@ -1,0 +1,122 @@
+"""Starting a daemon: detached from whoever asked, in a clean environment, and honest when it fails."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import stat
+import sys
+from pathlib import Path
+
+from tests.door.looker import STANDIN, Looker, started
+from tests.door.peer import BOUND, Peer
+
+from handrail.door.launch import LOG_MAX, clean
+from handrail.places import Places
+
+
+def standin_as_python(home: Path) -> str:
+    """The stand-in as a program that takes the arguments Python would."""
+    program = home / "python"
+    program.write_text(f"#!{sys.executable}\n{Path(STANDIN[1]).read_text()}")
+    program.chmod(0o700)
+    return str(program)
+
+
+def test_the_daemon_belongs_to_no_process_of_its_callers(home: Path) -> None:
+    read, write = os.pipe()
+    looker = Looker(home, executable=standin_as_python(home), inherits=(write,))
+    pid = looker.found()
+    os.close(read)
+    os.close(write)
+    [about] = started(home)
+    assert about["pid"] == pid
+    assert about["argv"] == ["-m", "handrail", "up", "--foreground", "--no-open"]
+    assert about["cwd"] == "/"
+    assert about["descriptors"] == []
+    assert about["session"] not in (os.getsid(0), pid)
+    assert about["group"] not in (os.getpgrp(), looker.process.pid)
+    assert about["environ"]
+    assert set(about["environ"]) <= {*clean(os.environ), "HANDRAIL_HOME", "LC_X", "LC_CTYPE"}
+    assert "LC_X" in about["environ"]
+    assert stat.S_IMODE((home / "logs" / "daemon.out").stat().st_mode) == 0o600
+
+
+def test_only_what_says_where_we_are_is_inherited() -> None:
+    kept = {
+        "HOME": "h",
+        "PATH": "p",
+        "LC_ALL": "c",
+        "XDG_STATE_HOME": "x",
+        "HANDRAIL_HOME": "r",
+        "SHELL": "s",
+    }
+    dropped = {"A_SECRET": "1", "PYTHONPATH": "2", "LD_PRELOAD": "3", "HANDRAIL_WORKSPACE": "4", "TERM": "5"}
+    assert clean({**kept, **dropped}) == kept
+
+
+def test_a_daemon_that_ends_while_starting_is_quoted(home: Path) -> None:
+    sentence = Looker(home, sys.executable, "-c", "raise SystemExit('no port is free')").failed()
+    assert "it ended while starting, saying: no port is free" in sentence
+    assert str(home / "logs" / "daemon.out") in sentence
+    assert "`handrail up --foreground`" in sentence
+
+
+def test_a_program_that_is_not_there_is_named(home: Path) -> None:
+    sentence = Looker(home, "/nowhere/python").failed()
+    assert "No such file or directory" in sentence
+    assert "/nowhere/python" in sentence
+
+
+def test_a_daemon_that_never_comes_is_given_up_in_time(home: Path) -> None:
+    wait = "import os, time\nfor _ in range(100): os.path.exists(os.environ['HANDRAIL_HOME']) and time.sleep(0.1)"
+    assert (
+        "nobody came to its socket in time" in Looker(home, sys.executable, "-c", wait, within=0.3).failed()
+    )
+
+
+def test_while_another_process_starts_it_we_only_wait(home: Path, places: Places) -> None:
+    places.make()
+    with places.daemon_lock.with_suffix(".start").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "in time" in Looker(home, *STANDIN, within=0.5).failed()
+        assert started(home) == []
+    assert Looker(home, *STANDIN).found() == started(home)[0]["pid"]
+
+
+def test_a_living_keeper_is_asked_to_start_it(home: Path, places: Places) -> None:
+    places.make()
+    with socket.socket(socket.AF_UNIX) as keeper:
+        keeper.settimeout(BOUND)
+        keeper.bind(str(places.keeper_socket))
+        keeper.listen()
+        looker = Looker(home, executable="/nowhere/python")
+        with keeper.accept()[0] as asked, asked.makefile("rb") as lines:
+            assert json.loads(lines.readline()) == {"is": "hello", "protocol": 1, "want": "start_daemon"}
+            asked.sendall(b'{"is": "welcome", "protocol": 1, "pid": 5, "kept": 0, "answer": "started"}\n')
+        with Peer(places) as peer:
+            peer.seat()
+            assert looker.found() == os.getpid()
+
+
+def test_a_keeper_that_will_not_does_not_keep_us_from_starting_it(home: Path, places: Places) -> None:
+    places.make()
+    with socket.socket(socket.AF_UNIX) as keeper:
+        keeper.settimeout(BOUND)
+        keeper.bind(str(places.keeper_socket))
+        keeper.listen()
+        looker = Looker(home, executable=standin_as_python(home))
+        with keeper.accept()[0] as asked:
+            asked.recv(1000)
+            asked.sendall(b'{"is": "refused", "why": "busy"}\n')
+        assert looker.found() == started(home)[0]["pid"]
+
+
+def test_a_log_that_nobody_rotates_is_cut(home: Path, places: Places) -> None:
+    places.make()
+    log = places.logs / "daemon.out"
+    log.write_bytes(b"x" * (LOG_MAX + 1))
+    Looker(home, sys.executable, "-c", "print('short')").failed()
+    assert log.read_bytes() == b"short\n"
