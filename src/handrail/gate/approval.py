@@ -24,11 +24,12 @@ class Answer:
 class Approval:
     """A question that is answered once, or becomes moot."""
 
-    def __init__(self, journal: Journal, asked: ApprovalOpened) -> None:
+    def __init__(self, journal: Journal, asked: ApprovalOpened, asked_seq: int = 0) -> None:
         self.id = asked.approval
         self.call = asked.call
         self.digest = asked.digest
         self.asked = asked
+        self.asked_seq = asked_seq
         self.answered: Answer | None = None
         self.answered_seq = 0
         self.withdrawn: str | None = None

@@ -6,7 +6,7 @@ Owns the facts of one call and derives its status from them. It does not decide 
 
 import secrets
 from dataclasses import dataclass, replace
-from typing import Literal, assert_never
+from typing import assert_never
 
 import anyio
 
@@ -26,8 +26,7 @@ from handrail.store.event import (
     Result,
 )
 from handrail.store.journal import Journal
-
-Status = Literal["waiting", "running"] | Ending
+from handrail.store.records import Status
 
 
 def new_id(letter: str) -> str:
@@ -57,8 +56,10 @@ class Call:
         self.scope = anyio.CancelScope()
         self.due = anyio.Event()
         """Set when the client is due an answer: the call is settled, or is handed back."""
+        self._settled = anyio.Event()
         self.since = anyio.current_time()
         self.plan: Plan | None = None
+        """What the tool does; None until it is run."""
         self.approval: Approval | None = None
         self.terminal: str | None = None
         self.unwinding = False
@@ -68,6 +69,7 @@ class Call:
         self.outcome: Outcome | None = None
         self.receipt = Receipt(ended_by="", stopped=False)
         self.opened_seq = 0
+        self.handed_back_seq = 0
         self.settled_seq = 0
         self.unrecorded: Unwritable | None = None
         """Why the outcome could not be written down; then it is not told either."""
@@ -91,16 +93,29 @@ class Call:
     def elapsed_ms(self) -> int:
         return int((anyio.current_time() - self.since) * 1000)
 
+    async def settled(self) -> None:
+        """Return when the outcome is fixed and durable; raise Unwritable when it cannot be recorded."""
+        await self._settled.wait()
+        await self.recorded()
+
+    async def recorded(self) -> None:
+        """Return when all that a settled call's record needs is durable."""
+        if self.unrecorded is not None:
+            raise self.unrecorded
+        await self.journal.committed(self.settled_seq)
+        await self.journal.committed(self.opened_seq)
+
     def start(self, plan: Plan, allowed_by: str) -> int:
         """The call may act from now on; returns the sequence number to await before an effect."""
-        self.plan = plan
         return self.journal.append(CallStarted(call=self.id, claims=plan.claims, allowed_by=allowed_by))
 
     def hand_back(self) -> int:
-        """The client is told to ask later; returns the fact's sequence number."""
-        self.handed_back = True
-        self.due.set()
-        return self.journal.append(CallHandedBack(call=self.id))
+        """The client is told to ask later, once; returns the fact's sequence number."""
+        if self.outcome is None and not self.handed_back:
+            self.handed_back = True
+            self.due.set()
+            self.handed_back_seq = self.journal.append(CallHandedBack(call=self.id))
+        return self.handed_back_seq
 
     def settle(self, outcome: Outcome, *, stopped: bool = False) -> bool:
         """Fix the outcome; False when it was fixed before, and then nothing changes."""
@@ -109,6 +124,7 @@ class Call:
         self.outcome = outcome
         self.receipt = replace(self.receipt, ended_by=outcome.by, stopped=stopped)
         self.due.set()
+        self._settled.set()
         if self.approval is not None:
             self.approval.withdraw(_moot(outcome))
         event = CallSettled(

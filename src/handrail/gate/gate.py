@@ -18,11 +18,19 @@ from handrail.gate.approval import Approval
 from handrail.gate.call import Call, Outcome, new_id
 from handrail.gate.digest import canonical, digest
 from handrail.gate.operation import Operation
-from handrail.gate.parse import Parsed, parse
+from handrail.gate.parse import Parsed, cut, parse, too_much
 from handrail.gate.risk import assess
 from handrail.gate.rule import Decision, Policy
-from handrail.gate.tool import Plan, Refusal, Toolbox
-from handrail.store.event import ApprovalOpened, CallClientGone, Caller, Json, OperationEnded, OperationOpened
+from handrail.gate.tool import Plan, Refusal, Salvage, Toolbox
+from handrail.store.event import (
+    ApprovalOpened,
+    CallClientGone,
+    Caller,
+    Event,
+    Json,
+    OperationEnded,
+    OperationOpened,
+)
 from handrail.store.journal import Journal
 
 log = logging.getLogger(__name__)
@@ -67,17 +75,17 @@ class Gate:
 
         A caller that stops waiting (its await is cancelled) cancels the call it still waits for.
         """
-        parsed = parse(self.toolbox, request.tool, request.input)
+        excess = too_much(request.input)
+        if excess is not None:
+            request = replace(request, input={})  # what cannot be kept is not recorded either
+        parsed = excess or parse(self.toolbox, request.tool, request.input)
         if isinstance(parsed, Parsed) and (twin := self._twin(parsed, request)):
             return Reply(call=twin, outcome=None, repeated=True)
+        patience = None if isinstance(parsed, str) else parsed.tool.patience(parsed.input)
         call = self._open(request, parsed)
         if opened is not None:
             opened(call)
-        if isinstance(parsed, str):
-            self.settle(call, Outcome(ending="failed", by="handrail", message=parsed), stopped=True)
-            return await self._reply(call, 0)
-        patience = parsed.tool.patience(parsed.input)
-        self._branch(call).start_soon(self._carry, call, partial(self._decide, call, parsed))
+        self._begin(call, parsed)
         return await self._reply(call, request.patience if patience is None else patience)
 
     def settle(self, call: Call, outcome: Outcome, *, stopped: bool = False) -> bool:
@@ -93,7 +101,7 @@ class Gate:
 
     def restore(self, call: Call, asked: ApprovalOpened) -> None:
         """Take a call that waited for a person before the daemon restarted; its client is gone."""
-        call.client_gone = True
+        self._client_gone(call)
         call.approval = Approval(self.journal, asked)
         self.open[call.id] = call
         parsed = parse(self.toolbox, call.tool, call.input)
@@ -106,52 +114,64 @@ class Gate:
         """The daemon stops: what runs is interrupted, what waits for a person stays for the next daemon."""
         self._leaving = True
         for call in list(self.open.values()):
-            if call.status == "running":
-                message = "Handrail stopped while this ran; its outcome is unknown and it was not run again."
-                self.settle(call, Outcome(ending="interrupted", by="handrail", message=message))
-            elif not call.client_gone:
-                call.client_gone = True
-                self.journal.append(CallClientGone(call=call.id))
+            self._part(call)
 
     @asynccontextmanager
     async def operation(self, caller: Caller) -> AsyncGenerator[Operation]:
         """A branch of the tree: the calls made for one prompt, cancelled together."""
         async with anyio.create_task_group() as group:
-            operation = Operation(new_id("o"), caller, group)
-            self.operations[operation.id] = operation
+            operation = Operation(new_id("o"), caller, group, self._end_operation)
             self.journal.append(OperationOpened(operation=operation.id, caller=caller))
+            self.operations[operation.id] = operation
             try:
                 yield operation
             finally:
-                held = tuple(call.id for call in self.open.values() if call.caller.operation == operation.id)
-                group.cancel_scope.cancel()
-                self._end_operation(operation, held)
+                operation.end()
 
-    def _end_operation(self, operation: Operation, held: tuple[str, ...]) -> None:
-        """The calls it held settle by themselves as their branch is cancelled; this says which they were."""
-        by = operation.cancelled_by
-        self.journal.append(OperationEnded(operation=operation.id, cancelled_by=by, cancelled_calls=held))
+    def _end_operation(self, operation: Operation) -> None:
+        """Its open calls are settled at once, however slowly their work unwinds; the record says which."""
+        del self.operations[operation.id]
+        held = [call for call in self.open.values() if call.caller.operation == operation.id]
+        by = operation.cancelled_by or "operation"
+        cut = Outcome(ending="cancelled", by=by, message="Cancelled with its operation")
+        taken = () if self._leaving else tuple(call.id for call in held if self.end(call, cut))
+        ended = OperationEnded(
+            operation=operation.id, cancelled_by=operation.cancelled_by, cancelled_calls=taken
+        )
+        self._note(ended)
 
     def _twin(self, parsed: Parsed, request: Request) -> Call | None:
-        """The same client's same call, handed back and still open."""
+        """The same client's same call, still open, for which it no longer waits."""
         if parsed.tool.repeats:
             return None
         asked = canonical(request.input)
         for call in self.open.values():
             same = call.caller.key == request.caller.key and call.tool == request.tool
-            if same and call.handed_back and canonical(call.input) == asked:
+            if same and (call.handed_back or call.client_gone) and canonical(call.input) == asked:
                 return call
         return None
 
     def _open(self, request: Request, parsed: Parsed | str) -> Call:
-        title = request.tool if isinstance(parsed, str) else parsed.tool.display(parsed.input)
-        call = Call.open(self.journal, request.tool, title, request.input, request.caller)
+        name = cut(request.tool)
+        title = name if isinstance(parsed, str) else parsed.tool.display(parsed.input)
+        call = Call.open(self.journal, name, title, request.input, request.caller)
         self.open[call.id] = call
         return call
 
-    def _branch(self, call: Call) -> TaskGroup:
+    def _begin(self, call: Call, parsed: Parsed | str) -> None:
+        """Start the call's work in its branch of the tree, or settle it when it can have none."""
         operation = self.operations.get(call.caller.operation or "")
-        return self._group if operation is None else operation.group
+        if isinstance(parsed, str):
+            self.settle(call, Outcome(ending="failed", by="handrail", message=parsed), stopped=True)
+        elif self._leaving:
+            message = "Handrail is stopping, so nothing was run. Ask again when it is back."
+            self.settle(call, Outcome(ending="failed", by="handrail", message=message), stopped=True)
+        elif operation is None and call.caller.operation is not None:
+            message = "Its operation has ended, so nothing was run."
+            self.settle(call, Outcome(ending="cancelled", by="operation", message=message), stopped=True)
+        else:
+            branch = self._group if operation is None else operation.group
+            branch.start_soon(self._carry, call, partial(self._decide, call, parsed))
 
     async def _reply(self, call: Call, patience: float) -> Reply:
         try:
@@ -161,13 +181,27 @@ class Gate:
             self._abandon(call)
             raise
         if call.outcome is None:
-            await self.journal.committed(call.hand_back())
+            await self._hand_back(call)
         outcome = call.outcome
-        if outcome is not None:
-            if call.unrecorded is not None:
-                raise call.unrecorded
-            await self.journal.committed(call.settled_seq)
-        return Reply(call=call, outcome=outcome)
+        return Reply(call=call, outcome=outcome and await self._recorded(call, outcome))
+
+    async def _hand_back(self, call: Call) -> None:
+        try:
+            await self.journal.committed(call.hand_back())
+        except Unwritable as problem:  # the call goes on all the same, and the client must be told so
+            log.error("the hand-back of call %s could not be recorded: %s", call.id, problem)
+
+    async def _recorded(self, call: Call, outcome: Outcome) -> Outcome:
+        """The outcome, once it is on record; one that cannot be is not told."""
+        try:
+            await call.recorded()
+        except Unwritable as problem:
+            if call.plan is None or not call.plan.acts:
+                raise
+            unknown = f"This had started when the journal could no longer be written ({problem.reason})."
+            advice = "Its outcome is unknown: look at what it did before you ask for it again."
+            return Outcome(ending="interrupted", by="handrail", message=f"{unknown} {advice}")
+        return outcome
 
     def _abandon(self, call: Call) -> None:
         """The client stopped waiting: by its own cancel, a closed stream or a lost connection."""
@@ -176,12 +210,22 @@ class Gate:
 
     def end(self, call: Call, outcome: Outcome) -> bool:
         """Settle with what there is so far, and end the work."""
-        salvage = self.toolbox[call.tool].salvage(call) if call.plan is not None else None
+        salvage = self.salvage(call)
         result = None if salvage is None else salvage.result
         won = self.settle(call, replace(outcome, result=outcome.result or result))
         if won:
             call.scope.cancel()
         return won
+
+    def salvage(self, call: Call) -> Salvage | None:
+        """What there is so far. A tool that breaks here must not keep anybody from ending the call."""
+        if call.plan is None:
+            return None
+        try:
+            return self.toolbox[call.tool].salvage(call)
+        except Exception:
+            log.exception("tool %s could not say what call %s has to give", call.tool, call.id)
+            return None
 
     async def _carry(self, call: Call, work: Callable[[], Awaitable[Outcome]]) -> None:
         """Run one call's work inside its scope, and record how it came out, whatever happens."""
@@ -191,13 +235,47 @@ class Gate:
                 self.settle(call, outcome, stopped=not call.unwinding)
                 if call.unwinding:
                     await self.toolbox[call.tool].unwind(call)
+        except* Exception:  # clean-up that breaks must not take the other calls with it
+            log.exception("tool %s broke while call %s unwound", call.tool, call.id)
         finally:
-            if call.outcome is None and not self._leaving:
-                self.settle(call, self._cut_off(call), stopped=True)
-            try:
-                call.stop()
-            except Unwritable as problem:
-                log.error("the end of call %s could not be recorded: %s", call.id, problem)
+            if call.outcome is None:
+                self._cut(call)
+            if not self._leaving:  # then nobody knows: a terminal lives on in the keeper
+                self._stop(call)
+
+    def _cut(self, call: Call) -> None:
+        """The call's branch was cancelled under it: its operation ends, or all of Handrail."""
+        operation = self.operations.get(call.caller.operation or "")
+        if operation is not None and not self._leaving:
+            operation.end()
+        else:
+            self._part(call)
+
+    def _part(self, call: Call) -> None:
+        """Leave a call to the next daemon: interrupted, unless it waits for a person."""
+        if call.status == "running":
+            message = "Handrail stopped while this ran; its outcome is unknown and it was not run again."
+            self.settle(call, Outcome(ending="interrupted", by="handrail", message=message))
+        elif call.outcome is None:
+            self._client_gone(call)
+
+    def _client_gone(self, call: Call) -> None:
+        if not call.client_gone:
+            call.client_gone = True
+            self._note(CallClientGone(call=call.id))
+
+    def _stop(self, call: Call) -> None:
+        try:
+            call.stop()
+        except Unwritable as problem:
+            log.error("the end of call %s could not be recorded: %s", call.id, problem)
+
+    def _note(self, event: Event) -> None:
+        """Record a fact that nobody's answer depends on."""
+        try:
+            self.journal.append(event)
+        except Unwritable as problem:
+            log.error("%s could not be recorded: %s", event.kind, problem)
 
     async def _outcome(self, call: Call, work: Callable[[], Awaitable[Outcome]]) -> Outcome:
         """The one place where a tool's exceptions become an outcome."""
@@ -212,16 +290,10 @@ class Gate:
             message = f"{call.tool} broke: {type(error).__name__}. This is a fault in Handrail; its log has the details."
             return Outcome(ending="failed", by="handrail", message=message)
 
-    def _cut_off(self, call: Call) -> Outcome:
-        """The outcome of a call whose branch of the tree was cancelled."""
-        operation = self.operations.get(call.caller.operation or "")
-        by = (operation.cancelled_by if operation is not None else None) or "operation"
-        salvage = self.toolbox[call.tool].salvage(call) if call.plan is not None else None
-        result = None if salvage is None else salvage.result
-        return Outcome(ending="cancelled", by=by, message="Cancelled with its operation", result=result)
-
     async def _decide(self, call: Call, parsed: Parsed) -> Outcome:
         plan = await parsed.tool.plan(parsed.input, call.caller)
+        if call.outcome is not None:  # ended in the tick in which the plan was made: ask nobody
+            return call.outcome
         decision = self.policy.decide(plan.claims, call.caller)
         match decision.effect:
             case "deny":
@@ -244,11 +316,12 @@ class Gate:
             why=decision.why,
             preview=plan.preview,
         )
-        self.journal.append(asked)
-        return Approval(self.journal, asked)
+        return Approval(self.journal, asked, self.journal.append(asked))
 
     async def _ask(self, call: Call, parsed: Parsed, approval: Approval) -> Outcome:
         """Wait for the person; what was approved must still be what would run."""
+        await self.journal.committed(approval.asked_seq)
+        await self.journal.committed(call.opened_seq)
         answer = await approval.wait()
         if answer.kind == "deny":
             return Outcome(ending="denied", by=answer.by, message=answer.reason)
@@ -261,9 +334,12 @@ class Gate:
         return await self._run(call, parsed, plan, f"approval {approval.id}")
 
     async def _run(self, call: Call, parsed: Parsed, plan: Plan, allowed_by: str) -> Outcome:
+        if call.outcome is not None:  # ended in the tick of its answer: it must not start
+            return call.outcome
         started = call.start(plan, allowed_by)
-        if any(claim.action in ("write", "run") for claim in plan.claims):
-            await self.journal.committed(call.opened_seq)
+        if plan.acts:
             await self.journal.committed(started)
+            await self.journal.committed(call.opened_seq)
+        call.plan = plan
         result = await parsed.tool.run(plan, call)
         return Outcome(ending="done", by=call.tool, result=result)

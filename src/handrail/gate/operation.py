@@ -4,6 +4,8 @@ Owns one branch of the scope tree. It keeps no list of its calls: they live in i
 the operation is cancelling that group.
 """
 
+from collections.abc import Callable
+
 from anyio.abc import TaskGroup
 
 from handrail.store.event import Caller
@@ -12,16 +14,27 @@ from handrail.store.event import Caller
 class Operation:
     """One branch of the tree; cancelled as a whole."""
 
-    def __init__(self, id: str, caller: Caller, group: TaskGroup) -> None:
+    def __init__(
+        self, id: str, caller: Caller, group: TaskGroup, ending: Callable[["Operation"], None]
+    ) -> None:
         self.id = id
         self.caller = caller
         self.group = group
         self.cancelled_by: str | None = None
+        self._ending = ending
+        self._ended = False
 
     def cancel(self, by: str) -> bool:
-        """Cancel everything in it; False when somebody was first."""
-        if self.cancelled_by is not None:
+        """Cancel everything in it; False when it had ended before."""
+        if self._ended:
             return False
         self.cancelled_by = by
-        self.group.cancel_scope.cancel()
+        self.end()
         return True
+
+    def end(self) -> None:
+        """Take along whatever is still open in it."""
+        if not self._ended:
+            self._ended = True
+            self._ending(self)
+            self.group.cancel_scope.cancel()

@@ -26,6 +26,11 @@ class Plan:
     bound: Json
     """Everything beside tool and input that must be the same when it runs: cwd, program, pre-image."""
 
+    @property
+    def acts(self) -> bool:
+        """It would change something, so that its record must be safe before it starts."""
+        return any(claim.action in ("write", "run") for claim in self.claims)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Salvage:

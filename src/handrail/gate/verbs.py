@@ -50,7 +50,7 @@ def completion(gate: Gate, call: Call) -> Completion:
         if tool.accepts:
             return Completion(does="accept_diff", tells="The diff is accepted as shown.", runs_on=False)
         return Completion(does="cancel", tells=CANCELLED, runs_on=False)
-    salvage = tool.salvage(call) if call.plan is not None else None
+    salvage = gate.salvage(call)
     if salvage is None:
         return Completion(does="cancel", tells=CANCELLED, runs_on=False)
     return Completion(
@@ -80,11 +80,10 @@ def complete(
 
 
 def _return_text(gate: Gate, call: Call, by: str, text: str, stop: bool) -> bool:
-    waiting = call.status == "waiting"
     result = Result(text=text, data={"output": text, "output_captured": False})
     message = "Completed by user with the text below; it is the person's, not the tool's."
     won = gate.settle(call, Outcome(ending="completed", by=by, message=message, result=result))
-    if won and (stop or waiting):
+    if won and (stop or call.plan is None):  # what has not begun never begins
         call.scope.cancel()
     return won
 

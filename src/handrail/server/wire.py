@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from handrail.gate.call import Status
 from handrail.store.event import (
     AnswerKind,
     Assurance,
@@ -21,6 +20,7 @@ from handrail.store.event import (
     Result,
     Risk,
 )
+from handrail.store.records import Status
 
 ApprovalStatus = Literal["open", "allowed", "denied", "withdrawn"]
 

@@ -101,5 +101,5 @@ class Birth:
                 (os.POSIX_SPAWN_DUP2, 1, 2),
             ],
             setsigmask=[],
-            setsigdef=[signal.SIGPIPE, signal.SIGINT, signal.SIGTERM],
+            setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
         )

@@ -33,6 +33,7 @@ class Terminal:
     swept: Report | None = None
     unrecorded: str | None = None
     _left: anyio.Event = field(default_factory=anyio.Event, repr=False)
+    _gone: anyio.Event = field(default_factory=anyio.Event, repr=False)
 
     async def write(self, data: bytes) -> None:
         """Type. Raises KeeperError when it has ended, or does not read and too much waits already."""
@@ -63,6 +64,16 @@ class Terminal:
         await self._left.wait()
         assert self.exit is not None
         return self.exit
+
+    async def wait_swept(self) -> Report:
+        """How the rest of its tree ended, as soon as nothing of it is left."""
+        await self._gone.wait()
+        assert self.swept is not None
+        return self.swept
+
+    def sweep(self, report: Report) -> None:
+        self.swept = report
+        self._gone.set()
 
     def leave(self, exit: Exit) -> None:
         self.exit = exit

@@ -124,6 +124,13 @@ class Terminals:
         await self._keeper.request(Forget(self._keeper.number(), id, delete), Done)
         self._all.pop(id, None)
 
+    def release(self, id: str) -> None:
+        """Let go of an ended terminal without waiting for the keeper's word; its output stays on disk."""
+        terminal = self._all.get(id)
+        if terminal is not None and terminal.swept is not None:
+            del self._all[id]
+            self._keeper.post(Forget(self._keeper.number(), id))
+
     # What the keeper says of its own accord
 
     def adopt(self, kept: list[Kept]) -> None:
@@ -169,7 +176,7 @@ class Terminals:
 
     def _sweep(self, terminal: Terminal, report: Report | None) -> None:
         if report is not None and terminal.swept is None:
-            terminal.swept = report
+            terminal.sweep(report)
             terminal.tail.close()
             self._swept(terminal)
 

@@ -1,0 +1,319 @@
+"""The daemon: builds everything, in order, in one place, and owns the root of the scope tree.
+
+The only composition root. It holds no behaviour of its own: each part is made, handed what it needs, and started.
+"""
+
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio.abc import SocketListener
+
+from handrail import __version__
+from handrail.config import Config
+from handrail.errors import NewerSchema, Unwritable
+from handrail.gate.call import Call
+from handrail.gate.gate import Gate
+from handrail.gate.restore import restore
+from handrail.gate.rule import Policy
+from handrail.gate.tool import Tool, Toolbox
+from handrail.keeper.protocol import Exit, Remember
+from handrail.keeper.system import hide_memory
+from handrail.lock import Held, hold
+from handrail.logs import start_logging
+from handrail.places import Places
+from handrail.server.access import Access, Client
+from handrail.server.announce import Announcer
+from handrail.server.health import Pulse
+from handrail.server.local import Local
+from handrail.server.mcp import Mcp
+from handrail.server.rooms import Rooms
+from handrail.server.serve import HOST, Web, guarded, listen
+from handrail.server.streamable import Streamable
+from handrail.server.views import now_ms
+from handrail.server.wire import Restart
+from handrail.store.event import DaemonStarted, DaemonStopped, Json, Result, TerminalEnded, TerminalOpened
+from handrail.store.journal import Journal, open_journal
+from handrail.store.query import Records, open_records
+from handrail.terminal.keeper import Keeper, KeeperError
+from handrail.terminal.lineage import Lineage, started_inside
+from handrail.terminal.terminal import Terminal
+from handrail.terminal.terminals import Terminals
+from handrail.tools.calls import GetCall, ListCalls, WaitForCall
+from handrail.tools.commands import ExecuteCommand, child_environment
+from handrail.tools.edits import ApplyDiff, EditFile, WriteFile
+from handrail.tools.files import ReadFile
+from handrail.tools.output import read_output
+from handrail.tools.search import ListFiles, SearchContent, SearchFiles
+
+log = logging.getLogger(__name__)
+
+SHUTDOWN_SECONDS = 4.0
+"""After which a stop goes on without the keeper's word: a person waits for it."""
+COMMAND_LINE = f"claude mcp add handrail -- {Path(sys.executable).parent / 'handrail'} mcp"
+SIGN_INS = "sign-ins"
+"""Under which the keeper remembers who is signed in."""
+SEALED_INSIDE = (
+    "This daemon was started from inside something Handrail had started, so it takes nobody for a person. "
+    "Run `handrail restart` in a terminal of your own."
+)
+SEALED_KEEPER = (
+    "The keeper ended unexpectedly, so this daemon takes nobody on this machine for a person any more. "
+    "Run `handrail restart` in a terminal of your own."
+)
+
+
+def run(places: Places, config: Config, *, port: int | None = None, announce: bool = False) -> int:
+    """Be the daemon until told to stop; the exit status."""
+    places.make()
+    hide_memory()
+    start_logging(places.logs)
+    try:
+        with hold(places.daemon_lock):
+            return anyio.run(partial(Daemon(places, config, port, announce).serve), backend="asyncio")
+    except (Held, NewerSchema, Unwritable) as problem:
+        sys.stderr.write(f"{problem}\n")
+        return 1
+
+
+class Daemon:
+    """Everything, built once, in order."""
+
+    def __init__(self, places: Places, config: Config, port: int | None, announce: bool) -> None:
+        self._places = places
+        self._config = config
+        self._port = config.server.port if port is None else port
+        self._announce = announce
+        self._told = anyio.Event()
+        self._ends_all = True
+        self._access: Access | None = None
+
+    def stop(self, ends_all: bool) -> None:
+        """End; with `ends_all`, end what was started too."""
+        self._ends_all = ends_all
+        self._told.set()
+
+    async def serve(self) -> int:
+        async with (
+            open_journal(self._places.database, self._places.head) as journal,
+            open_records(self._places.database) as records,
+        ):
+            keeper = Keeper(self._places)
+            watch = Watch(journal)
+            terminals = Terminals(
+                keeper,
+                self._places.spool,
+                opened=watch.opened,
+                ended=watch.ended,
+                lost=self._keeper_lost,
+            )
+            async with anyio.create_task_group() as hands:
+                await hands.start(keeper.run)
+                await self._work(journal, records, terminals, keeper, watch)
+                hands.cancel_scope.cancel()
+        return 0
+
+    async def _work(
+        self, journal: Journal, records: Records, terminals: Terminals, keeper: Keeper, watch: "Watch"
+    ) -> None:
+        """Serve until told to stop, then let go of everything in order."""
+        async with anyio.create_task_group() as group:
+            toolbox: dict[str, Tool[Any, Any]] = {}
+            gate = Gate(journal, self._policy(), toolbox, group)
+            toolbox |= self._toolbox(gate, records, terminals)
+            watch.calls = gate.open
+            access = self._access = await self._make_access(journal, records, keeper)
+            listener = listen(self._port)
+            url = f"http://{HOST}:{listener.getsockname()[1]}"
+            started = await self._restore(gate, records, terminals)
+            pulse = Pulse(keeper)
+            mcp = Mcp(gate, self._config.command.wait_seconds)
+            streamable = Streamable(mcp)
+            rooms = Rooms(
+                journal=journal,
+                records=records,
+                gate=gate,
+                terminals=terminals,
+                access=access,
+                url=url,
+                command_line=COMMAND_LINE,
+                auto_approve=self._config.default_policy == "allow",
+                started=started,
+                health=pulse.health,
+                stop=self.stop,
+            )
+            local = Local(mcp, access, Lineage(), url)
+            web = Web(guarded(rooms, streamable, listener.getsockname()[1]))
+            group.start_soon(pulse.run)
+            group.start_soon(self._heed_signals)
+            group.start_soon(web.serve, [listener])
+            async with streamable.run():
+                group.start_soon((await self._doorway()).serve, local.handle)
+                self._write_daemon_json(url)
+                if self._announce:
+                    group.start_soon(Announcer(access, url, COMMAND_LINE).run)
+                await self._told.wait()
+                gate.leave()
+                await self._let_go(keeper)
+                journal.append(DaemonStopped(why="told to"))
+                self._places.daemon_json.unlink(missing_ok=True)
+            group.cancel_scope.cancel()
+
+    def _policy(self) -> Policy:
+        return Policy(default=self._config.default_policy)
+
+    def _toolbox(self, gate: Gate, records: Records, terminals: Terminals) -> Toolbox:
+        own = (self._places.config_dir, self._places.data, self._places.state)
+        command = self._config.command
+        tools: list[Tool[Any, Any]] = [
+            ReadFile(own),
+            ListFiles(own),
+            SearchFiles(own),
+            SearchContent(own),
+            WriteFile(own),
+            EditFile(own),
+            ApplyDiff(own),
+            ExecuteCommand(
+                terminals,
+                child_environment(os.environ, command.env_pass),
+                own,
+                self._config.terminal.max_bytes,
+                command.stop_grace,
+            ),
+            ListCalls(records),
+            GetCall(records),
+            WaitForCall(records, gate.open),
+        ]
+        return {tool.name: tool for tool in tools}
+
+    async def _make_access(self, journal: Journal, records: Records, keeper: Keeper) -> Access:
+        clients = [
+            (record.sha256, Client(credential=record.id, name=record.name, workspace=record.workspace))
+            for record in await records.credentials()
+            if record.revoked_at is None
+        ]
+        access = Access(journal, clients, await keeper.recall(SIGN_INS) or b"")
+        access.keep = partial(_remember, keeper)
+        if started_inside():
+            access.seal(SEALED_INSIDE)
+        return access
+
+    def _keeper_lost(self, why: str) -> None:
+        log.warning("the keeper was lost: %s", why)
+        if self._access is not None and not self._told.is_set():
+            self._access.seal(SEALED_KEEPER)
+
+    async def _restore(self, gate: Gate, records: Records, terminals: Terminals) -> Restart:
+        def output_of(terminal: str) -> Result | None:
+            output = read_output(terminals.tail(terminal))
+            data: Json = {
+                "output": output.text,
+                "output_captured": output.captured,
+                "output_bytes": output.bytes,
+                "terminal_id": terminal,
+            }
+            return Result(text=output.text, data=data)
+
+        crashed = self._places.daemon_json.exists()
+        await _note_lost(gate.journal, records, terminals)
+        found = await restore(gate, records, output_of)
+        event = DaemonStarted(
+            version=__version__,
+            pid=os.getpid(),
+            crashed=crashed,
+            interrupted=found.interrupted,
+            approvals_kept=found.approvals_kept,
+            terminals_adopted=len(terminals.live),
+        )
+        seq = gate.journal.append(event)
+        await gate.journal.committed(seq)
+        facts = asdict(event)
+        return Restart(
+            seq=seq, at=now_ms(), **{name: facts[name] for name in Restart.model_fields if name in facts}
+        )
+
+    async def _doorway(self) -> SocketListener:
+        self._places.daemon_socket.unlink(missing_ok=True)
+        return await anyio.create_unix_listener(self._places.daemon_socket, mode=0o600)
+
+    def _write_daemon_json(self, url: str) -> None:
+        about = {
+            "pid": os.getpid(),
+            "url": url,
+            "version": __version__,
+            "socket": str(self._places.daemon_socket),
+        }
+        path = self._places.daemon_json
+        fresh = path.with_suffix(".new")
+        fresh.touch(mode=0o600)
+        fresh.write_text(json.dumps(about))
+        fresh.replace(path)
+
+    async def _heed_signals(self) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+            async for _ in signals:
+                self.stop(True)
+
+    async def _let_go(self, keeper: Keeper) -> None:
+        """End what was started, or leave it to the keeper for the next daemon."""
+        if not self._ends_all:
+            return
+        try:
+            with anyio.move_on_after(SHUTDOWN_SECONDS):
+                await keeper.shutdown(self._config.command.stop_grace)
+        except KeeperError as problem:
+            log.warning("the keeper did not end what it had started: %s", problem)
+
+
+class Watch:
+    """Journals what becomes of terminals; a terminal belongs to the call that named it."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self.calls: Mapping[str, Call] = {}
+
+    def opened(self, terminal: Terminal) -> None:
+        call = next((call for call in self.calls.values() if call.terminal == terminal.id), None)
+        self._journal.append(
+            TerminalOpened(
+                terminal=terminal.id,
+                call=call.id if call else None,
+                name=call.title if call else terminal.argv[0],
+                cwd=terminal.cwd,
+                pid=terminal.pid,
+            )
+        )
+
+    def ended(self, terminal: Terminal) -> None:
+        left = terminal.exit or Exit()
+        self._journal.append(
+            TerminalEnded(
+                terminal=terminal.id,
+                exit_code=left.code,
+                signal=left.signal,
+                bytes=terminal.tail.end,
+                lost=left.lost is not None,
+            )
+        )
+
+
+async def _note_lost(journal: Journal, records: Records, terminals: Terminals) -> None:
+    """Terminals that ended with a keeper nobody heard from again, as after a reboot."""
+    for record in await records.terminals(running_only=True, limit=10_000):
+        if terminals.get(record.id) is None:
+            size = terminals.tail(record.id).end
+            journal.append(
+                TerminalEnded(terminal=record.id, exit_code=None, signal=None, bytes=size, lost=True)
+            )
+
+
+def _remember(keeper: Keeper, sign_ins: bytes) -> None:
+    keeper.post(Remember(keeper.number(), SIGN_INS, sign_ins))

@@ -1,0 +1,51 @@
+"""What a person who starts Handrail in the foreground is told: where the page is, and a fresh link on Enter."""
+
+import os
+import sys
+
+import anyio
+
+from handrail.server.access import Access
+
+
+class Announcer:
+    """Speaks on the terminal that started the daemon."""
+
+    def __init__(self, access: Access, url: str, command_line: str) -> None:
+        self._access = access
+        self._url = url
+        self._command_line = command_line
+
+    async def run(self) -> None:
+        """Say it once, and the link again whenever Enter is pressed: a code lasts a minute."""
+        _say("", f"Handrail is ready at {self._url}", "")
+        self._link()
+        _say("", "Give this to an agent that speaks MCP:", f"  {self._command_line}", "")
+        if not _has_keyboard():
+            return
+        _say("Press Enter for a fresh link, Ctrl-C to stop everything.")
+        while await _line():
+            self._link()
+
+    def _link(self) -> None:
+        if self._access.sealed is not None:
+            _say(self._access.sealed)
+        else:
+            _say(f"Sign in:  {self._url}/#code={self._access.issue_code()}")
+
+
+def _say(*lines: str) -> None:
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
+
+
+def _has_keyboard() -> bool:
+    try:
+        return os.isatty(0)
+    except OSError:
+        return False
+
+
+async def _line() -> bool:
+    await anyio.wait_readable(0)
+    return bool(os.read(0, 4096))

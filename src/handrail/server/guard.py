@@ -1,0 +1,164 @@
+"""The guard: stands in front of every route and every socket, before any handler.
+
+Owns which requests get through: by Host, Origin, Sec-Fetch-Site and bearer. It does not know what the routes
+do; a route it has no entry for is refused to everybody.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from handrail.server.access import Access
+
+CSP = (
+    "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types svelte-trusted-html dompurify"
+)
+_HEADERS = {
+    "content-security-policy": CSP,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+SUBPROTOCOL = "handrail"
+_BEARER = "bearer."
+
+Area = Literal["page", "open", "person", "agent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request does not get through."""
+
+    code: int
+    detail: str
+
+
+class Guard:
+    """An ASGI application around the real one."""
+
+    def __init__(self, app: ASGIApp, access: Access, hosts: Iterable[str]) -> None:
+        self._app = app
+        self._access = access
+        self._hosts = frozenset(hosts)
+        self._origins = frozenset(f"http://{host}" for host in self._hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        refusal = self._judge(scope)
+        if refusal is None:
+            await self._app(scope, receive, _with_headers(send, scope))
+        elif scope["type"] == "websocket":
+            await send(
+                {"type": "websocket.close", "code": 4000 + refusal.code, "reason": refusal.detail[:120]}
+            )
+        else:
+            response = JSONResponse({"detail": refusal.detail}, refusal.code, _challenge(refusal))
+            await response(scope, receive, _with_headers(send, scope))
+
+    def _judge(self, scope: Scope) -> Refusal | None:
+        headers = Headers(scope=scope)
+        area = area_of(scope["path"])
+        return (
+            self._foreign(headers)
+            or self._crossing(scope, headers, area)
+            or self._stranger(scope, headers, area)
+        )
+
+    def _foreign(self, headers: Headers) -> Refusal | None:
+        if headers.getlist("host") and all(host in self._hosts for host in headers.getlist("host")):
+            return None
+        return Refusal(
+            421, "This is not a name Handrail answers to; open it as http://127.0.0.1 with its port."
+        )
+
+    def _crossing(self, scope: Scope, headers: Headers, area: Area) -> Refusal | None:
+        origins = headers.getlist("origin")
+        if any(origin not in self._origins for origin in origins):
+            return Refusal(403, "Another site may not talk to Handrail.")
+        sites = headers.getlist("sec-fetch-site")
+        if all(site in ("same-origin", "none") for site in sites):
+            return None
+        if area == "page" and scope["type"] == "http" and _is_navigation(scope, headers):
+            return None
+        return Refusal(403, "Another site may not talk to Handrail.")
+
+    def _stranger(self, scope: Scope, headers: Headers, area: Area) -> Refusal | None:
+        """Who it is; remembered in the scope for the handlers."""
+        if area == "page":
+            return None if scope["type"] == "http" else Refusal(404, "There is no such socket.")
+        bearer = _bearer(scope, headers)
+        if area == "agent":
+            return self._agent(scope, bearer)
+        person = self._access.person(bearer) if bearer else None
+        scope["handrail.person"] = person
+        if area == "open":
+            return None
+        if person is None:
+            return Refusal(401, "Sign in first: run `handrail open` in a terminal.")
+        if not person.approves and scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
+            return Refusal(403, "Only a person may do this: do it on the page.")
+        return None
+
+    def _agent(self, scope: Scope, bearer: str | None) -> Refusal | None:
+        client = self._access.client(bearer) if bearer else None
+        scope["handrail.client"] = client
+        if client is None:
+            return Refusal(
+                401, "This needs a call credential: `handrail credential` makes one for a workspace."
+            )
+        return None
+
+
+def area_of(path: str) -> Area:
+    """What kind of place a path is. Whatever is not named here belongs to people."""
+    if path == "/mcp":
+        return "agent"
+    if path in ("/api/health", "/api/sign-in"):
+        return "open"
+    if path == "/api" or path.startswith("/api/"):
+        return "person"
+    return "page"
+
+
+def _is_navigation(scope: Scope, headers: Headers) -> bool:
+    return (
+        scope["method"] in ("GET", "HEAD")
+        and headers.get("sec-fetch-mode") == "navigate"
+        and headers.get("sec-fetch-dest", "document") == "document"
+    )
+
+
+def _bearer(scope: Scope, headers: Headers) -> str | None:
+    """A header, or for sockets of a browser, which cannot set one, a subprotocol."""
+    given = headers.getlist("authorization")
+    if len(given) == 1 and given[0][:7].lower() == "bearer ":
+        return given[0][7:].strip()
+    offered: Iterable[str] = scope.get("subprotocols", ()) if scope["type"] == "websocket" else ()
+    found = [name.removeprefix(_BEARER) for name in offered if name.startswith(_BEARER)]
+    return found[0] if len(found) == 1 else None
+
+
+def _challenge(refusal: Refusal) -> Mapping[str, str] | None:
+    return {"www-authenticate": "Bearer"} if refusal.code == 401 else None
+
+
+def _with_headers(send: Send, scope: Scope) -> Send:
+    async def wrapped(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers[name] = value
+            if scope["path"].startswith("/api"):
+                headers["cache-control"] = "no-store"
+        await send(message)
+
+    return wrapped

@@ -1,0 +1,118 @@
+"""The daemon's own socket: doors, and the command line.
+
+Owns the greeting and who is taken for a person. It does not know tools or routes; what follows the greeting of a
+door is lines.py's.
+"""
+
+import json
+import logging
+import os
+import socket as sockets
+from collections.abc import Mapping
+
+import anyio
+from anyio.abc import SocketAttribute, SocketStream
+from pydantic import ValidationError
+
+from handrail import __version__
+from handrail.gate.call import Call
+from handrail.server.access import Access, Person
+from handrail.server.hello import VERSION, Hello, workspace_of
+from handrail.server.lines import Lines, serve_lines
+from handrail.server.mcp import Context, Line, Mcp, client_name
+from handrail.store.event import Caller, Json
+from handrail.terminal.lineage import STRANGER, Lineage, is_stranger
+
+log = logging.getLogger(__name__)
+
+HELLO_SECONDS = 5.0
+"""A peer that connects and says nothing holds a descriptor no longer than this."""
+HELLO_BYTES = 64 * 1024
+
+
+class Local:
+    """Whoever connects on this machine."""
+
+    def __init__(self, mcp: Mcp, access: Access, lineage: Lineage, url: str) -> None:
+        self._mcp = mcp
+        self._access = access
+        self._lineage = lineage
+        self._about: Json = {"handrail": VERSION, "version": __version__, "pid": os.getpid(), "url": url}
+
+    async def handle(self, stream: SocketStream) -> None:
+        """One connection, from greeting to end."""
+        try:
+            async with stream:
+                await self._greet(stream)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream, TimeoutError):
+            return
+        except Exception:
+            log.exception("a connection on the daemon's socket failed")
+
+    async def _greet(self, stream: SocketStream) -> None:
+        lines = Lines(stream)
+        raw = stream.extra(SocketAttribute.raw_socket)
+        with anyio.fail_after(HELLO_SECONDS):
+            said = await lines.read(HELLO_BYTES)
+        hello = _heard(said)
+        if is_stranger(raw):
+            await self._refuse(stream, STRANGER)
+        elif hello is None:
+            await self._refuse(
+                stream, "The greeting was not understood. Use the `handrail` command of this version."
+            )
+        elif hello.want == "mcp":
+            self._lineage.launched_door(raw)
+            await self._welcome(stream, {})
+            await self._mcp_line(stream, lines, hello)
+        else:
+            await self._person(stream, lines, hello, raw)
+
+    async def _mcp_line(self, stream: SocketStream, lines: Lines, hello: Hello) -> None:
+        workspace = workspace_of(hello)
+        outbox = anyio.create_memory_object_stream[bytes](64)
+
+        def caller(context: Context) -> Caller:
+            return Caller(
+                door="stdio", client=client_name(context), key=f"door {hello.door}", workspace=workspace
+            )
+
+        def opened(context: Context, call: Call) -> None:
+            note = {"handrail": {"opened": {"request": context.request_id, "call": call.id}}}
+            try:
+                outbox[0].send_nowait(json.dumps(note, separators=(",", ":")).encode() + b"\n")
+            except anyio.WouldBlock:
+                log.warning("a door reads too slowly to be told of call %s", call.id)
+
+        await serve_lines(self._mcp.server(Line(caller=caller, opened=opened)), stream, lines, outbox)
+
+    async def _person(self, stream: SocketStream, lines: Lines, hello: Hello, raw: sockets.socket) -> None:
+        """A bearer that lasts as long as the connection. Watching is for everybody, deciding for a person."""
+        approves = hello.want == "person"
+        refusal = (self._access.sealed or self._lineage.refusal(raw)) if approves else None
+        if refusal is not None:
+            await self._refuse(stream, refusal)
+            return
+        bearer = self._access.grant(Person(place="command line", approves=approves))
+        try:
+            await self._welcome(stream, {"bearer": bearer})
+            await lines.read(HELLO_BYTES)
+        finally:
+            self._access.withdraw(bearer)
+
+    async def _welcome(self, stream: SocketStream, more: Json) -> None:
+        await _say(stream, {**self._about, "ok": True, **more})
+
+    async def _refuse(self, stream: SocketStream, why: str) -> None:
+        await _say(stream, {**self._about, "ok": False, "why": why})
+
+
+def _heard(line: bytes) -> Hello | None:
+    try:
+        return Hello.model_validate_json(line)
+    except ValidationError:
+        return None
+
+
+async def _say(stream: SocketStream, message: Mapping[str, object]) -> None:
+    await stream.send(json.dumps(message).encode() + b"\n")

@@ -1,0 +1,17 @@
+"""Prints the OpenAPI description, from which the page's types are generated: `python -m handrail.server.openapi`."""
+
+import json
+import sys
+from typing import Any, cast
+
+from handrail.server.http import application
+from handrail.server.rooms import Rooms
+
+
+def describe() -> dict[str, Any]:
+    """The description needs only the routes' shapes, no running daemon."""
+    return application(cast("Rooms", None)).openapi()
+
+
+if __name__ == "__main__":
+    json.dump(describe(), sys.stdout, indent=2, sort_keys=True)

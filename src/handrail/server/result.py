@@ -1,0 +1,134 @@
+"""A call's reply in the dialect of MCP: one shape for every way a call can end.
+
+Owns the words and fields agents read (surfaces: `force-completed`, receipts, hand-back). It does not know how
+the result travels.
+"""
+
+import json
+from dataclasses import asdict
+from typing import Any, Literal, assert_never
+
+import mcp_types as types
+from pydantic import BaseModel, Field, create_model
+
+from handrail.gate.call import Call, Outcome
+from handrail.gate.gate import Reply
+from handrail.gate.tool import Tool
+from handrail.store.event import Json
+from handrail.store.records import Status
+
+WireStatus = Literal[
+    "done", "failed", "denied", "cancelled", "force-completed", "interrupted", "running", "waiting"
+]
+
+
+class SignalFact(BaseModel):
+    signal: str
+    after_ms: int
+
+
+class ProcessFact(BaseModel):
+    pid: int
+    name: str
+
+
+class ReceiptFacts(BaseModel):
+    """What ending the call really did."""
+
+    ended_by: str
+    stopped: bool
+    signals: list[SignalFact]
+    processes_stopped: list[ProcessFact]
+    processes_left: list[ProcessFact]
+    bytes_kept: int
+    files_changed: list[str]
+
+
+class CommonOutput(BaseModel):
+    """What every result holds, whatever the tool."""
+
+    status: WireStatus
+    call_id: str = Field(description="Give this to get_call or wait_for_call.")
+    tool: str
+    message: str | None = None
+    reason: str | None = None
+    elapsed_ms: int | None = None
+    receipt: ReceiptFacts | None = None
+
+
+def output_schema(tool: Tool[Any, Any]) -> dict[str, Any]:
+    """One schema that holds for every way a call of this tool can end."""
+    model = create_model(f"{tool.name}_output", __base__=(tool.output, CommonOutput))
+    return model.model_json_schema(mode="serialization")
+
+
+def to_result(reply: Reply, so_far: Json, so_far_text: str) -> types.CallToolResult:
+    """The reply as a tool result; `so_far` is what an open call already has to give."""
+    call, outcome = reply.call, reply.outcome
+    if outcome is None:
+        return _handed_back(call, reply.repeated, so_far, so_far_text)
+    data = {**(outcome.result.data if outcome.result else {}), **_common(call, wire_status(outcome.ending))}
+    if outcome.message:
+        data["message"] = outcome.message
+    if outcome.ending in ("denied", "failed"):
+        data["reason"] = outcome.message
+    data["receipt"] = _receipt(call)
+    is_error = outcome.ending in ("failed", "denied", "cancelled", "interrupted")
+    return _result(_words(call, outcome), data, is_error=is_error)
+
+
+def refused(tool: str, sentence: str) -> types.CallToolResult:
+    """A call that could not even be recorded; nothing was run."""
+    data: Json = {"status": "failed", "call_id": "", "tool": tool, "message": sentence, "reason": sentence}
+    return _result(sentence, data, is_error=True)
+
+
+def wire_status(status: Status) -> WireStatus:
+    return "force-completed" if status == "completed" else status
+
+
+def _handed_back(call: Call, repeated: bool, so_far: Json, so_far_text: str) -> types.CallToolResult:
+    status = wire_status(call.status)
+    again = "This very call is open already and was not started again. " if repeated else ""
+    state = (
+        "It waits for a person to approve it; nothing has been run."
+        if status == "waiting"
+        else f"It is still running after {call.elapsed_ms / 1000:.0f} s."
+    )
+    message = f'{again}{state} Call wait_for_call with call_id "{call.id}" for its outcome.'
+    data = {**so_far, **_common(call, status), "message": message}
+    text = f"{message}\n\nSo far:\n{so_far_text}" if so_far_text else message
+    return _result(text, data, is_error=False)
+
+
+def _common(call: Call, status: WireStatus) -> Json:
+    found: Json = {"status": status, "call_id": call.id, "tool": call.tool, "elapsed_ms": call.elapsed_ms}
+    if call.terminal is not None:
+        found["terminal_id"] = call.terminal
+    return found
+
+
+def _receipt(call: Call) -> Json:
+    return json.loads(json.dumps(asdict(call.receipt)))
+
+
+def _words(call: Call, outcome: Outcome) -> str:
+    body = outcome.result.text if outcome.result else ""
+    match outcome.ending:
+        case "done":
+            return body
+        case "denied":
+            reason = f" Reason: {outcome.message}" if outcome.message else " No reason was given."
+            return f"Denied by {outcome.by}.{reason} Nothing was run."
+        case "failed":
+            return f"{outcome.message}\n\n{body}" if body else outcome.message
+        case "cancelled" | "completed" | "interrupted":
+            left = f" Call {call.id}; get_call has its final receipt."
+            return f"{outcome.message}{left}\n\n{body}" if body else f"{outcome.message}{left}"
+        case _:
+            assert_never(outcome.ending)
+
+
+def _result(text: str, data: Json, *, is_error: bool) -> types.CallToolResult:
+    content: list[types.ContentBlock] = [types.TextContent(type="text", text=text)]
+    return types.CallToolResult(content=content, structured_content=data, is_error=is_error)

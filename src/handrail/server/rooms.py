@@ -1,0 +1,29 @@
+"""What the routes need of the daemon, handed to them as one plain value."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from handrail.gate.gate import Gate
+from handrail.server.access import Access
+from handrail.server.wire import Health, Restart
+from handrail.store.journal import Journal
+from handrail.store.query import Records
+from handrail.terminal.terminals import Terminals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rooms:
+    """The parts of a running daemon."""
+
+    journal: Journal
+    records: Records
+    gate: Gate
+    terminals: Terminals
+    access: Access
+    url: str
+    command_line: str
+    auto_approve: bool
+    started: Restart
+    health: Callable[[], Awaitable[Health]]
+    stop: Callable[[bool], None]
+    """End the daemon; True ends everything it started too."""

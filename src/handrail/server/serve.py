@@ -1,0 +1,74 @@
+"""Serving: the guarded application on a loopback port, inside the daemon's own task tree.
+
+Owns the listening socket and uvicorn's settings. It does not know routes.
+"""
+
+import contextlib
+import errno
+import socket
+from collections.abc import Generator
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp
+
+from handrail.server.guard import Guard
+from handrail.server.http import application
+from handrail.server.live import sockets
+from handrail.server.page import page_routes
+from handrail.server.rooms import Rooms
+from handrail.server.streamable import Streamable
+
+HOST = "127.0.0.1"
+WS_BYTES = 1024 * 1024
+"""The longest frame a follower may send; followers have nothing to say."""
+
+
+def listen(port: int) -> socket.socket:
+    """The wished port on loopback; when it is taken, a free one."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            listener.close()
+            raise
+        listener.bind((HOST, 0))
+    listener.listen(256)
+    return listener
+
+
+def guarded(rooms: Rooms, streamable: Streamable, port: int) -> ASGIApp:
+    """Everything that is served, behind the guard."""
+    return Guard(unguarded(rooms, streamable), rooms.access, (f"{HOST}:{port}", f"localhost:{port}"))
+
+
+def unguarded(rooms: Rooms, streamable: Streamable) -> Starlette:
+    """The route table: what there is, before anybody is let in."""
+    api = application(rooms)
+    api.include_router(sockets(rooms), prefix="/api")
+    return Starlette(routes=[Route("/mcp", streamable), *page_routes(), Mount("/", api)])
+
+
+class Web(uvicorn.Server):
+    """Uvicorn without hands on the process: signals and exit belong to the daemon."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                ws_max_size=WS_BYTES,
+                ws_per_message_deflate=False,
+                timeout_graceful_shutdown=1,
+            )
+        )
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield

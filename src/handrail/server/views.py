@@ -1,0 +1,135 @@
+"""Domain into wire: how calls, approvals and terminals look to people's programs.
+
+Pure translations. Open calls come from the gate, which knows more than the disk; settled ones from the records.
+"""
+
+import time
+
+from handrail.gate import verbs
+from handrail.gate.call import Call
+from handrail.gate.gate import Gate
+from handrail.server.wire import (
+    ApprovalStatus,
+    ApprovalView,
+    CallDetail,
+    CallView,
+    Completion,
+    CredentialView,
+    TerminalView,
+)
+from handrail.store import records
+from handrail.store.event import Json
+from handrail.terminal.terminal import Terminal
+from handrail.terminal.terminals import Terminals
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def call_view(record: records.CallRecord, open_call: Call | None) -> CallView:
+    return CallView(
+        id=record.id,
+        tool=record.tool,
+        title=record.title,
+        status=open_call.status if open_call else record.status,
+        caller=record.caller,
+        assurance=record.assurance,
+        thread=record.caller.thread,
+        started_at=record.opened_at,
+        elapsed_ms=_elapsed(record, open_call),
+        handed_back=record.handed_back_at is not None,
+        client_gone=record.client_gone_at is not None,
+        stopped=record.stopped_at is not None,
+        allowed_by=record.allowed_by,
+        by=record.settled_by,
+        message=record.message or "",
+        terminal_id=record.terminal,
+        approval_id=record.approval,
+    )
+
+
+def call_detail(
+    detail: records.CallDetail, open_call: Call | None, gate: Gate, terminals: Terminals
+) -> CallDetail:
+    terminal = terminals.get(detail.call.terminal) if detail.call.terminal else None
+    return CallDetail(
+        **call_view(detail.call, open_call).__dict__,
+        input=detail.input or {},
+        claims=detail.claims,
+        preview=detail.preview,
+        result=detail.result,
+        receipt=detail.receipt,
+        completion=_completion(gate, open_call) if open_call else None,
+        terminal_running=terminal is not None and terminal.exit is None,
+    )
+
+
+def approval_view(record: records.ApprovalRecord, gate: Gate, input: Json | None = None) -> ApprovalView:
+    """A question; `input` is needed when its call is no longer open."""
+    call, tool = gate.open.get(record.call), gate.toolbox.get(record.tool)
+    return ApprovalView(
+        id=record.id,
+        call_id=record.call,
+        tool=record.tool,
+        title=record.title,
+        description=tool.description if tool else "",
+        status=_approval_status(record),
+        risk=record.risk,
+        reasons=record.reasons,
+        why=record.why,
+        digest=record.digest,
+        asked_at=record.opened_at,
+        elapsed_ms=max(0, (record.answered_at or record.withdrawn_at or now_ms()) - record.opened_at),
+        caller=record.caller,
+        client_gone=call is not None and call.client_gone,
+        input=call.input if call else input or {},
+        claims=record.claims,
+        preview=record.preview,
+        reason=record.reason or record.withdrawn_why or "",
+        by=record.answered_by,
+    )
+
+
+def terminal_view(record: records.TerminalRecord, live: Terminal | None) -> TerminalView:
+    return TerminalView(
+        id=record.id,
+        name=record.name,
+        call_id=record.call,
+        running=live is not None and live.exit is None,
+        pid=record.pid,
+        exit_code=record.exit_code,
+        signal=record.signal,
+        cwd=record.cwd,
+        started_at=record.opened_at,
+        bytes=live.tail.end if live else record.bytes or 0,
+    )
+
+
+def credential_view(record: records.CredentialRecord) -> CredentialView:
+    return CredentialView(
+        id=record.id, name=record.name, workspace=record.workspace, issued_at=record.issued_at
+    )
+
+
+def _elapsed(record: records.CallRecord, open_call: Call | None) -> int:
+    if open_call is not None and not open_call.client_gone:
+        return open_call.elapsed_ms
+    return max(0, (record.settled_at or now_ms()) - record.opened_at)
+
+
+def _completion(gate: Gate, call: Call) -> Completion:
+    found = verbs.completion(gate, call)
+    return Completion(does=found.does, tells=found.tells, runs_on=found.runs_on)
+
+
+def _approval_status(record: records.ApprovalRecord) -> ApprovalStatus:
+    if record.withdrawn_at is not None:
+        return "withdrawn"
+    match record.answer:
+        case None:
+            return "open"
+        case "allow":
+            return "allowed"
+        case "deny":
+            return "denied"

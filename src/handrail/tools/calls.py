@@ -1,0 +1,194 @@
+"""The mailbox: list_calls, get_call, wait_for_call. A result the client gave up on is still here.
+
+Owns what an agent may see of calls: those of its own workspace. It does not open or end any.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import anyio
+from pydantic import BaseModel, Field, JsonValue, TypeAdapter
+
+from handrail.gate.tool import Plan, Refusal, Tool
+from handrail.store.event import Caller, Claim, Json, Result
+from handrail.store.query import Records
+from handrail.store.records import CallDetail, CallRecord
+from handrail.tools.answer import Format, Input, answer
+
+if TYPE_CHECKING:
+    from handrail.gate.call import Call
+
+WAIT_SECONDS = 40.0
+"""Below the shortest patience, so that a wait ends by itself and is not handed back."""
+_json: TypeAdapter[Json] = TypeAdapter(Json)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallPlan(Plan):
+    """What is asked of the record, and for whom."""
+
+    caller: Caller
+    input: Any
+
+
+def _plan(caller: Caller, input: Input) -> RecallPlan:
+    claim = Claim(action="recall", resource="calls", inside=True)
+    return RecallPlan(claims=(claim,), bound={}, caller=caller, input=input)
+
+
+class ListCallsInput(Input):
+    open_only: Annotated[bool, Field(description="Only calls that wait or run.")] = False
+    limit: Annotated[int, Field(ge=1, le=200, description="How many, newest first.")] = 20
+    response_format: Format = "text"
+
+
+class ListCallsOutput(BaseModel):
+    calls: list[dict[str, Any]] | None = None
+
+
+class ListCalls(Tool[ListCallsInput, RecallPlan]):
+    """Names the calls of this workspace."""
+
+    name = "list_calls"
+    title = "List calls"
+    description = "List your calls in this workspace, newest first, with their status and call_id."
+    input = ListCallsInput
+    output = ListCallsOutput
+    reads_only = True
+    repeats = True
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    def display(self, input: ListCallsInput) -> str:
+        return "List open calls" if input.open_only else "List calls"
+
+    async def plan(self, input: ListCallsInput, caller: Caller) -> RecallPlan:
+        return _plan(caller, input)
+
+    async def run(self, plan: RecallPlan, call: "Call") -> Result:
+        asked: ListCallsInput = plan.input
+        found = [record for record in await self._records.calls(limit=1000) if _is_own(record, plan.caller)]
+        if asked.open_only:
+            found = [record for record in found if record.ending is None and record.id != call.id]
+        shown = found[: asked.limit]
+        lines = [f"{record.id}  {record.status:<11} {record.tool}  {record.title}" for record in shown]
+        data: Json = {"calls": [_brief(record) for record in shown]}
+        return answer("\n".join(lines) or "There are no calls.", data, asked.response_format)
+
+
+class GetCallInput(Input):
+    call_id: Annotated[str, Field(description="As a result named it.")]
+    response_format: Format = "text"
+
+
+class GetCallOutput(BaseModel):
+    call: dict[str, Any] | None = Field(None, description="The call: status, result, message, receipt.")
+
+
+class GetCall(Tool[GetCallInput, RecallPlan]):
+    """Shows one call with its result and final receipt."""
+
+    name = "get_call"
+    title = "Get call"
+    description = (
+        "Get one call: its status, its result when it has one, and its receipt (what ending it really did)."
+    )
+    input = GetCallInput
+    output = GetCallOutput
+    reads_only = True
+    repeats = True
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    def display(self, input: GetCallInput) -> str:
+        return f"Get call {input.call_id}"
+
+    async def plan(self, input: GetCallInput, caller: Caller) -> RecallPlan:
+        return _plan(caller, input)
+
+    async def run(self, plan: RecallPlan, call: "Call") -> Result:
+        asked: GetCallInput = plan.input
+        return _told(await _own(self._records, asked.call_id, plan.caller), asked)
+
+
+class WaitForCallInput(GetCallInput):
+    wait_seconds: Annotated[float, Field(ge=0, le=3600, description="How long to wait for its outcome.")] = (
+        WAIT_SECONDS
+    )
+
+
+class WaitForCall(Tool[WaitForCallInput, RecallPlan]):
+    """Waits for a call that was handed back."""
+
+    name = "wait_for_call"
+    title = "Wait for call"
+    description = (
+        "Wait for a call that is `running` or `waiting`, and get its outcome. When the time is up first, its status "
+        "is returned as it stands; ask again."
+    )
+    input = WaitForCallInput
+    output = GetCallOutput
+    reads_only = True
+    repeats = True
+
+    def __init__(self, records: Records, live: Mapping[str, "Call"]) -> None:
+        self._records = records
+        self._live = live
+
+    def display(self, input: WaitForCallInput) -> str:
+        return f"Wait for call {input.call_id}"
+
+    def patience(self, input: WaitForCallInput) -> float | None:
+        return input.wait_seconds + 5 if input.wait_seconds > WAIT_SECONDS else None
+
+    async def plan(self, input: WaitForCallInput, caller: Caller) -> RecallPlan:
+        return _plan(caller, input)
+
+    async def run(self, plan: RecallPlan, call: "Call") -> Result:
+        asked: WaitForCallInput = plan.input
+        await _own(self._records, asked.call_id, plan.caller)
+        waited = self._live.get(asked.call_id)
+        if waited is not None:
+            with anyio.move_on_after(asked.wait_seconds):
+                await waited.settled()
+        return _told(await _own(self._records, asked.call_id, plan.caller), asked)
+
+
+async def _own(records: Records, id: str, caller: Caller) -> CallDetail:
+    detail = await records.call(id)
+    if detail is None or not _is_own(detail.call, caller):
+        raise Refusal(f"There is no call {id} in this workspace. list_calls names the ones there are.")
+    return detail
+
+
+def _is_own(record: CallRecord, caller: Caller) -> bool:
+    if record.caller.key == caller.key:
+        return True
+    return caller.workspace is not None and record.caller.workspace == caller.workspace
+
+
+def _brief(record: CallRecord) -> Json:
+    return {
+        "call_id": record.id,
+        "tool": record.tool,
+        "title": record.title,
+        "status": "force-completed" if record.status == "completed" else record.status,
+        "started_at": record.opened_at,
+        "terminal_id": record.terminal,
+    }
+
+
+def _told(detail: CallDetail, asked: GetCallInput) -> Result:
+    record = detail.call
+    told: dict[str, JsonValue] = {**_brief(record), "message": record.message, "by": record.settled_by}
+    if detail.result is not None:
+        told["result"] = detail.result.data
+    if detail.receipt is not None:
+        told["receipt"] = _json.validate_python(_json.dump_python(asdict(detail.receipt), mode="json"))
+    text = f"{record.id} {record.tool}: {told['status']}. {record.message or ''}".rstrip()
+    if detail.result is not None:
+        text = f"{text}\n\n{detail.result.text}"
+    return answer(text, {"call": told}, asked.response_format)
