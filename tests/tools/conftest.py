@@ -13,6 +13,7 @@ from handrail.gate.rule import Policy
 from handrail.gate.tool import Tool
 from handrail.store.event import Caller
 from handrail.store.journal import open_journal
+from handrail.tools.edits import ApplyDiff, EditFile, WriteFile
 from handrail.tools.files import ReadFile
 
 
@@ -31,7 +32,7 @@ def caller(root: Path) -> Caller:
 @pytest.fixture
 async def desk(home: Path, root: Path, caller: Caller) -> AsyncGenerator[Desk]:
     own = (home,)
-    tools: list[Tool[Any, Any]] = [ReadFile(own)]
+    tools: list[Tool[Any, Any]] = [ReadFile(own), WriteFile(own), EditFile(own), ApplyDiff(own)]
     async with (
         open_journal(home / "handrail.db", home / "handrail.head") as journal,
         anyio.create_task_group() as group,
