@@ -1,0 +1,247 @@
+"""A gate on a real journal, and the people around it: clients that wait, a person who decides.
+
+Owns how a test meets the gate. Leaving a scene checks what must hold after every story (`must_hold`).
+"""
+
+import sqlite3
+from collections import Counter
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+from anyio.abc import TaskGroup
+
+from handrail.gate.approval import Answer, Approval
+from handrail.gate.call import Call
+from handrail.gate.gate import Gate, Reply, Request
+from handrail.gate.rule import Effect, Policy
+from handrail.gate.tool import Tool
+from handrail.store.event import (
+    AnswerKind,
+    ApprovalAnswered,
+    ApprovalOpened,
+    ApprovalWithdrawn,
+    CallClientGone,
+    Caller,
+    CallHandedBack,
+    CallOpened,
+    CallSettled,
+    CallStarted,
+    CallStopped,
+    Event,
+    Json,
+)
+from handrail.store.journal import Journal, open_journal
+from handrail.store.query import open_records
+
+BOUND = 20.0
+"""No story takes longer; a hung one fails."""
+LONG = 60.0
+"""More patience than any story lasts."""
+
+OfCall = (
+    CallOpened
+    | CallStarted
+    | CallHandedBack
+    | CallClientGone
+    | CallSettled
+    | CallStopped
+    | ApprovalOpened
+    | ApprovalAnswered
+    | ApprovalWithdrawn
+)
+F = TypeVar("F", bound=OfCall)
+
+
+def caller(client: str = "one", operation: str | None = None, workspace: str | None = "/w") -> Caller:
+    return Caller(door="stdio", client=client, key=f"{client}@/w", workspace=workspace, operation=operation)
+
+
+ONE = caller()
+
+
+def request(
+    tool: str,
+    input: Json | None = None,
+    caller: Caller = ONE,
+    patience: float = LONG,
+) -> Request:
+    return Request(tool=tool, input=input or {}, caller=caller, patience=patience)
+
+
+class Client:
+    """Somebody who made a call and waits for the reply, unless they hang up."""
+
+    def __init__(self) -> None:
+        self.replies: list[Reply] = []
+        self.error: Exception | None = None
+        self.ended = anyio.Event()
+        self._opened = anyio.Event()
+        self._call: Call | None = None
+        self._scope = anyio.CancelScope()
+
+    async def run(self, gate: Gate, request: Request) -> None:
+        try:
+            with self._scope:
+                self.replies.append(await gate.submit(request, self._on_opened))
+        except Exception as error:
+            self.error = error
+        finally:
+            self.ended.set()
+
+    def _on_opened(self, call: Call) -> None:
+        self._call = call
+        self._opened.set()
+
+    async def call(self) -> Call:
+        await self._opened.wait()
+        assert self._call is not None
+        return self._call
+
+    def hang_up(self) -> None:
+        self._scope.cancel()
+
+    async def reply(self) -> Reply:
+        await self.ended.wait()
+        if self.error is not None:
+            raise self.error
+        assert len(self.replies) == 1, "the client hung up, or was answered twice"
+        return self.replies[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A gate at work."""
+
+    path: Path
+    journal: Journal
+    gate: Gate
+    group: TaskGroup
+
+    async def submit(self, tool: str, input: Json | None = None, **how: Any) -> Reply:
+        return await self.gate.submit(request(tool, input, **how))
+
+    def client(self, tool: str, input: Json | None = None, **how: Any) -> Client:
+        """A client whose call is under way."""
+        client = Client()
+        self.group.start_soon(client.run, self.gate, request(tool, input, **how))
+        return client
+
+    async def question(self, call: Call) -> Approval:
+        """The call's approval, once the question is on record."""
+        await self.fact(ApprovalOpened, call)
+        assert call.approval is not None
+        return call.approval
+
+    async def fact(self, kind: type[F], call: Call) -> F:
+        """The call's fact of this kind, once it is on record."""
+        found: list[F] = []
+        async with anyio.create_task_group() as group:
+
+            async def look(entries: Any) -> None:
+                found.extend(
+                    e.event for e in entries if isinstance(e.event, kind) and e.event.call == call.id
+                )
+                if found:
+                    group.cancel_scope.cancel()
+
+            group.start_soon(self.journal.follow, 0, look)
+        return found[0]
+
+    async def facts(self) -> list[Event]:
+        """All that is on record, once what was appended so far is."""
+        await self.journal.committed(self.journal.head)
+        return [entry.event for entry in await self.journal.since(0, 100_000)]
+
+    async def kinds(self, call: Call) -> list[str]:
+        """The names of what is on record about one call, in order."""
+        return [event.kind for event in await self.facts() if of(event) == call.id]
+
+
+def of(event: Event) -> str | None:
+    """The call a fact is about."""
+    return event.call if isinstance(event, OfCall) else None
+
+
+def says(kind: AnswerKind, by: str = "ann", reason: str = "") -> Answer:
+    return Answer(kind=kind, by=by, reason=reason)
+
+
+@asynccontextmanager
+async def scene(
+    path: Path, *tools: Tool[Any, Any], default: Effect = "ask", checked: bool = True
+) -> AsyncGenerator[Scene]:
+    """A gate with these tools on the journal at `path`; everything is under a bound."""
+    with anyio.fail_after(BOUND):
+        async with (
+            open_journal(path / "handrail.db", path / "handrail.head") as journal,
+            anyio.create_task_group() as group,
+        ):
+            gate = Gate(journal, Policy(default=default), {tool.name: tool for tool in tools}, group)
+            here = Scene(path, journal, gate, group)
+            yield here
+            if checked:
+                await must_hold(here)
+            group.cancel_scope.cancel()
+
+
+@contextmanager
+def refusing(path: Path, kinds: str = "%") -> Generator[None]:
+    """The database takes no fact whose kind is LIKE this, as if the disk were full."""
+    database = sqlite3.connect(path / "handrail.db", isolation_level=None)
+    database.execute(
+        f"CREATE TRIGGER full BEFORE INSERT ON events WHEN NEW.kind LIKE '{kinds}' "
+        "BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+    )
+    try:
+        yield
+    finally:
+        database.execute("DROP TRIGGER full")
+        database.close()
+
+
+@contextmanager
+def busy(path: Path) -> Generator[None]:
+    """The disk hangs: nothing can be committed, and nothing fails either (for five seconds)."""
+    database = sqlite3.connect(path / "handrail.db", isolation_level=None)
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        database.execute("ROLLBACK")
+        database.close()
+
+
+async def must_hold(here: Scene) -> None:
+    """What is true after every story, whatever was done in it."""
+    facts = await here.facts()
+    _each_fact_once(facts)
+    _in_order(facts)
+    async with open_records(here.path / "handrail.db") as records:
+        for record in await records.calls(limit=100_000):
+            call = here.gate.open.get(record.id)
+            assert (call is not None) == (record.ending is None), f"{record.id} is {record.status}"
+            assert call is None or call.status == record.status
+        for asked in await records.approvals(open_only=True):
+            assert asked.call in here.gate.open, "a question stays open about a call that ended"
+
+
+def _each_fact_once(facts: list[Event]) -> None:
+    count = Counter((event.kind, of(event)) for event in facts if isinstance(event, OfCall))
+    assert [key for key, times in count.items() if times > 1] == []
+    decided = Counter(
+        event.approval for event in facts if isinstance(event, ApprovalAnswered | ApprovalWithdrawn)
+    )
+    assert [approval for approval, times in decided.items() if times > 1] == []
+
+
+def _in_order(facts: list[Event]) -> None:
+    """Nothing about a call comes before it was opened; after it was settled, only that it stopped."""
+    for call in {of(event) for event in facts} - {None}:
+        kinds = [event.kind for event in facts if of(event) == call]
+        assert kinds[0] == "CallOpened"
+        after = kinds[kinds.index("CallSettled") + 1 :] if "CallSettled" in kinds else []
+        assert after in ([], ["CallStopped"])

@@ -1,0 +1,278 @@
+"""A question to a person: asked once, answered once, and bound to what was shown."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.gate.scene import Scene, says, scene
+from tests.gate.toys import Patient, Planner, Write
+
+from handrail.errors import Conflict
+from handrail.gate import verbs
+from handrail.gate.approval import Answer, Approval
+from handrail.gate.rule import Policy
+from handrail.store.event import ApprovalAnswered, ApprovalOpened, CallSettled, CallStarted, CallStopped
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_an_asked_call_waits_and_runs_once_it_is_allowed(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("write", {"word": "a"})
+        call = await client.call()
+        approval = await here.question(call)
+        assert (call.status, tool.runs) == ("waiting", [])
+        await here.journal.committed(verbs.answer(approval, says("allow"), approval.digest))
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, tool.runs) == ("done", ["a"])
+        assert (await here.fact(CallStarted, call)).allowed_by == f"approval {approval.id}"
+        assert await here.kinds(call) == [
+            "CallOpened",
+            "ApprovalOpened",
+            "ApprovalAnswered",
+            "CallStarted",
+            "CallSettled",
+        ]
+
+
+async def test_the_question_says_what_would_be_done_how_bad_it_is_and_why_it_asks(tmp_path: Path) -> None:
+    async with scene(tmp_path, Write()) as here:
+        client = here.client("write", {"word": "a"})
+        call = await client.call()
+        asked = (await here.question(call)).asked
+        assert [claim.resource for claim in asked.claims] == ["/w/a"]
+        assert (asked.risk, asked.reasons) == ("medium", ("changes a file in the workspace",))
+        assert asked.why == "No rule allows it, so you are asked."
+        assert asked.preview is not None
+        assert asked.preview.kind == "diff"
+        verbs.cancel(here.gate, call, "ann")
+
+
+async def test_a_denied_call_is_told_the_reason_and_never_runs(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("write")
+        approval = await here.question(await client.call())
+        verbs.answer(approval, says("deny", "ann", "use the other file"), approval.digest)
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.by) == ("denied", "ann")
+        assert reply.outcome.message == "use the other file"
+        assert tool.runs == []
+        answered = await here.fact(ApprovalAnswered, reply.call)
+        assert (answered.answer, answered.by, answered.reason) == ("deny", "ann", "use the other file")
+
+
+async def race(here: Scene, approval: Approval, *answers: Answer) -> list[int | Conflict]:
+    """Everybody has looked at the open question before the first of them answers."""
+    looked: list[Answer] = []
+    all_looked = anyio.Event()
+    results: list[int | Conflict] = []
+
+    async def decide(answer: Answer) -> None:
+        assert approval.open
+        looked.append(answer)
+        if len(looked) == len(answers):
+            all_looked.set()
+        await all_looked.wait()
+        try:
+            results.append(verbs.answer(approval, answer, approval.digest))
+        except Conflict as conflict:
+            results.append(conflict)
+
+    async with anyio.create_task_group() as group:
+        for answer in answers:
+            group.start_soon(decide, answer)
+    assert len(looked) == len(results) == len(answers)
+    return results
+
+
+async def test_when_deny_races_allow_exactly_one_wins_and_the_other_is_told_who(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        for turn in range(10):
+            client = here.client("write", {"word": str(turn)})
+            call = await client.call()
+            approval = await here.question(call)
+            results = await race(here, approval, says("allow", "ann"), says("deny", "bob"))
+            answered = await here.fact(ApprovalAnswered, call)
+            won = {"ann": "allowed", "bob": "denied"}[answered.by]
+            assert [str(lost) for lost in results if isinstance(lost, Conflict)] == [
+                f"Already {won} by {answered.by}."
+            ]
+            reply = await client.reply()
+            assert reply.outcome is not None
+            assert reply.outcome.ending == ("done" if answered.by == "ann" else "denied")
+            assert (str(turn) in tool.runs) == (answered.by == "ann")
+
+
+@pytest.mark.parametrize(("first", "ending"), [("allow", "done"), ("deny", "denied")])
+async def test_of_two_answers_in_one_tick_the_first_stands(tmp_path: Path, first: str, ending: str) -> None:
+    async with scene(tmp_path, Write()) as here:
+        client = here.client("write")
+        approval = await here.question(await client.call())
+        kinds = ("allow", "deny") if first == "allow" else ("deny", "allow")
+        seq = verbs.answer(approval, says(kinds[0]), approval.digest)
+        with pytest.raises(Conflict, match="Already"):
+            verbs.answer(approval, says(kinds[1], "bob"), approval.digest)
+        assert approval.answered_seq == seq
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert reply.outcome.ending == ending
+
+
+async def test_an_answer_to_what_is_no_longer_asked_is_refused_and_the_question_stays_open(
+    tmp_path: Path,
+) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("write")
+        call = await client.call()
+        approval = await here.question(call)
+        with pytest.raises(Conflict, match="out of date"):
+            verbs.answer(approval, says("allow"), "0" * 64)
+        assert (approval.open, call.status, tool.runs) == (True, "waiting", [])
+        verbs.answer(approval, says("allow"), approval.digest)
+        assert (await client.reply()).outcome is not None
+        assert tool.runs == ["hello"]
+
+
+async def test_an_answer_after_the_call_was_cancelled_is_told_so(tmp_path: Path) -> None:
+    async with scene(tmp_path, Write()) as here:
+        client = here.client("write")
+        call = await client.call()
+        approval = await here.question(call)
+        verbs.cancel(here.gate, call, "ann")
+        with pytest.raises(Conflict, match="Already withdrawn: the call was cancelled by ann"):
+            verbs.answer(approval, says("allow", "bob"), approval.digest)
+        await client.reply()
+
+
+async def test_what_changed_since_it_was_asked_is_not_done_although_it_was_allowed(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("write")
+        approval = await here.question(await client.call())
+        tool.bound = {"version": 2}
+        verbs.answer(approval, says("allow"), approval.digest)
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.by) == ("failed", "handrail")
+        assert "changed since the question was asked" in reply.outcome.message
+        assert tool.runs == []
+        assert "CallStarted" not in await here.kinds(reply.call)
+
+
+async def test_an_allowed_call_is_not_run_under_rules_that_changed_since(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("write")
+        approval = await here.question(await client.call())
+        here.gate.policy = Policy(default="deny")
+        verbs.answer(approval, says("allow"), approval.digest)
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, tool.runs) == ("failed", [])
+
+
+async def test_an_approval_serves_one_call_only(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        first, second = here.client("write"), here.client("write")
+        one = await here.question(await first.call())
+        two = await here.question(await second.call())
+        assert one.id != two.id
+        assert one.digest == two.digest, "the same thing would be done"
+        verbs.answer(one, says("allow"), one.digest)
+        await first.reply()
+        assert (two.open, tool.runs) == (True, ["hello"])
+        verbs.answer(two, says("deny"), two.digest)
+        assert (await second.reply()).outcome is not None
+        assert tool.runs == ["hello"]
+
+
+async def test_the_answer_to_one_call_leaves_the_others_waiting(tmp_path: Path) -> None:
+    async with scene(tmp_path, Write(), Patient("run")) as here:
+        clients = [here.client("write"), here.client("patient")]
+        calls = [await client.call() for client in clients]
+        approvals = [await here.question(call) for call in calls]
+        verbs.answer(approvals[0], says("deny"), approvals[0].digest)
+        await clients[0].reply()
+        assert [call.status for call in calls] == ["denied", "waiting"]
+        verbs.cancel(here.gate, calls[1], "ann")
+
+
+async def test_a_call_that_ends_while_it_plans_asks_nobody(tmp_path: Path) -> None:
+    """The plan is ready and the cancel comes in one tick: the work goes on before it hears of the cancel."""
+    tool = Planner("write")
+    async with scene(tmp_path, tool) as here:
+        client = here.client("planner")
+        call = await client.call()
+        await tool.planning.wait()
+        tool.planned.set()
+        verbs.cancel(here.gate, call, "ann")
+        await client.reply()
+        await here.fact(CallSettled, call)
+        await anyio.wait_all_tasks_blocked()
+        assert "ApprovalOpened" not in await here.kinds(call)
+
+
+async def test_allow_and_cancel_in_one_tick_run_nothing(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("write")
+        call = await client.call()
+        approval = await here.question(call)
+        verbs.answer(approval, says("allow"), approval.digest)
+        assert verbs.cancel(here.gate, call, "bob")
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.by) == ("cancelled", "bob")
+        await anyio.wait_all_tasks_blocked()
+        assert tool.runs == []
+        assert await here.kinds(call) == [
+            "CallOpened",
+            "ApprovalOpened",
+            "ApprovalAnswered",
+            "CallSettled",
+            "CallStopped",
+        ]
+
+
+async def test_a_cancel_in_the_tick_in_which_the_answer_became_durable_runs_nothing(tmp_path: Path) -> None:
+    """The wait for the answer's commit is over, but the call has not gone on yet: a cancel still wins.
+
+    Nothing says that it started after it was settled: that is checked on leaving the scene.
+    """
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("write")
+        call = await client.call()
+        approval = await here.question(call)
+
+        async def cancel_when_durable(seq: int) -> None:
+            await here.journal.committed(seq)
+            won.append(verbs.cancel(here.gate, call, "bob"))
+
+        won: list[bool] = []
+        async with anyio.create_task_group() as group:
+            group.start_soon(cancel_when_durable, here.journal.head + 1)
+            await anyio.wait_all_tasks_blocked()
+            assert verbs.answer(approval, says("allow"), approval.digest) == here.journal.head
+        await client.reply()
+        assert won == [True]
+        await here.fact(CallStopped, call)
+        assert tool.runs == []
+
+
+async def test_the_question_is_on_record_before_anybody_can_answer_it(tmp_path: Path) -> None:
+    async with scene(tmp_path, Write()) as here:
+        client = here.client("write")
+        call = await client.call()
+        asked = await here.fact(ApprovalOpened, call)
+        assert call.approval is not None
+        assert (asked.approval, asked.digest) == (call.approval.id, call.approval.digest)
+        verbs.cancel(here.gate, call, "ann")
+        await client.reply()

@@ -1,0 +1,208 @@
+"""The path of a call: allowed, denied, asked, refused or broken, each with its outcome and its record."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.gate.scene import caller, says, scene
+from tests.gate.toys import Broken, Echo, Refusing, ToyInput, ToyPlan, Write
+
+from handrail.gate import verbs
+from handrail.gate.call import Call
+from handrail.gate.tool import Refusal
+from handrail.store.event import Caller, CallOpened, CallSettled, CallStarted, Json, Result
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_read_in_the_workspace_is_allowed_by_a_rule_that_is_named(tmp_path: Path) -> None:
+    async with scene(tmp_path, Echo()) as here:
+        reply = await here.submit("echo", {"word": "hi"})
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.result) == (
+            "done",
+            Result(text="hi", data={"word": "hi"}),
+        )
+        assert await here.kinds(reply.call) == ["CallOpened", "CallStarted", "CallSettled"]
+        started = await here.fact(CallStarted, reply.call)
+        assert started.allowed_by == "rule reads in the workspace"
+        settled = await here.fact(CallSettled, reply.call)
+        assert (settled.ending, settled.by, settled.receipt.stopped) == ("done", "echo", True)
+        assert here.gate.open == {}
+
+
+async def test_the_record_of_a_call_says_who_asked_for_what(tmp_path: Path) -> None:
+    async with scene(tmp_path, Echo()) as here:
+        who = caller("zed")
+        reply = await here.submit("echo", {"word": "hi"}, caller=who)
+        opened = await here.fact(CallOpened, reply.call)
+        assert (opened.tool, opened.title, opened.input) == ("echo", "echo hi", {"word": "hi"})
+        assert opened.caller == who
+
+
+async def test_a_call_denied_by_a_rule_is_never_run(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool, default="deny") as here:
+        reply = await here.submit("write")
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.by) == ("denied", "rule default policy")
+        assert "refuses" in reply.outcome.message
+        assert tool.runs == []
+        assert await here.kinds(reply.call) == ["CallOpened", "CallSettled"]
+
+
+async def test_a_call_without_a_workspace_asks_even_to_read(tmp_path: Path) -> None:
+    async with scene(tmp_path, Echo()) as here:
+        client = here.client("echo", caller=caller(workspace=None))
+        approval = await here.question(await client.call())
+        assert approval.asked.why.startswith("The caller has no workspace")
+        verbs.answer(approval, says("allow"), approval.digest)
+        outcome = (await client.reply()).outcome
+        assert outcome is not None
+        assert outcome.ending == "done"
+
+
+async def test_a_tool_that_breaks_fails_its_call_with_a_sentence_and_no_traceback(tmp_path: Path) -> None:
+    async with scene(tmp_path, Broken(), Echo()) as here:
+        reply = await here.submit("broken")
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.by) == ("failed", "handrail")
+        assert "broken broke: ZeroDivisionError" in reply.outcome.message
+        assert "secret" not in reply.outcome.message
+        assert "Traceback" not in reply.outcome.message
+        again = await here.submit("echo")
+        assert again.outcome is not None
+        assert again.outcome.ending == "done", "others are not affected"
+
+
+async def test_a_tool_that_breaks_while_it_plans_fails_its_call_too(tmp_path: Path) -> None:
+    class Lost(Echo):
+        async def plan(self, input: ToyInput, caller: Caller) -> ToyPlan:
+            raise KeyError(input.word)
+
+    async with scene(tmp_path, Lost()) as here:
+        reply = await here.submit("echo")
+        assert reply.outcome is not None
+        assert reply.outcome.ending == "failed"
+
+
+async def test_a_refusal_is_told_in_the_tools_own_words_with_what_there_is(tmp_path: Path) -> None:
+    async with scene(tmp_path, Refusing()) as here:
+        reply = await here.submit("refusing")
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.by) == ("failed", "refusing")
+        assert reply.outcome.message == "It ran out of time."
+        assert reply.outcome.result == Result(text="half", data={"word": "half"})
+        settled = await here.fact(CallSettled, reply.call)
+        assert settled.result == reply.outcome.result
+
+
+async def test_a_refusal_to_plan_asks_nobody(tmp_path: Path) -> None:
+    class Missing(Write):
+        async def plan(self, input: ToyInput, caller: Caller) -> ToyPlan:
+            raise Refusal(f"There is no file {input.word}.")
+
+    async with scene(tmp_path, Missing()) as here:
+        reply = await here.submit("write", {"word": "x"})
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.message) == ("failed", "There is no file x.")
+        assert await here.kinds(reply.call) == ["CallOpened", "CallSettled"]
+
+
+async def test_clean_up_that_breaks_harms_no_other_call(tmp_path: Path) -> None:
+    class Sloppy(Echo):
+        name = "sloppy"
+
+        async def work(self, plan: ToyPlan, call: Call) -> Result:
+            call.unwinding = True
+            return await super().work(plan, call)
+
+        async def unwind(self, call: Call) -> None:
+            raise ZeroDivisionError
+
+    async with scene(tmp_path, Sloppy(), Echo()) as here:
+        reply = await here.submit("sloppy")
+        assert reply.outcome is not None
+        assert reply.outcome.ending == "done"
+        again = await here.submit("echo")
+        assert again.outcome is not None
+        assert again.outcome.ending == "done"
+
+
+async def test_tasks_of_a_tool_that_break_while_it_is_cancelled_harm_no_other_call(tmp_path: Path) -> None:
+    started = anyio.Event()
+
+    async def breaks_when_cancelled() -> None:
+        try:
+            started.set()
+            await anyio.sleep_forever()
+        finally:
+            raise ZeroDivisionError
+
+    class Crowd(Echo):
+        name = "crowd"
+
+        async def work(self, plan: ToyPlan, call: Call) -> Result:
+            async with anyio.create_task_group() as group:
+                group.start_soon(breaks_when_cancelled)
+                group.start_soon(anyio.sleep_forever)
+            return await super().work(plan, call)
+
+    async with scene(tmp_path, Crowd(), Echo()) as here:
+        client = here.client("crowd")
+        await started.wait()
+        verbs.cancel(here.gate, await client.call(), "ann")
+        outcome = (await client.reply()).outcome
+        assert outcome is not None
+        assert outcome.ending == "cancelled"
+        again = await here.submit("echo")
+        assert again.outcome is not None
+        assert again.outcome.ending == "done"
+
+
+def nested(levels: int) -> Json:
+    found: Json = {}
+    for _ in range(levels):
+        found = {"word": found}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("tool", "input", "sentence"),
+    [
+        ("nothing", {}, "There is no tool named 'nothing'. Use one of: echo, write."),
+        ("n" * 5000, {}, "There is no tool named 'nnn"),
+        ("echo", {"count": "many"}, "`count`: input should be a valid integer"),
+        ("echo", {"colour": "red"}, "`colour` is not an input of this tool"),
+        ("echo", {"c" * 5000: "red"}, "is not an input of this tool"),
+        ("echo", nested(100), "nested deeper than 64 levels"),
+        ("echo", nested(230), "nested deeper than 64 levels"),
+        ("echo", nested(50_000), "nested deeper than 64 levels"),
+        ("echo", {"word": "x" * (17 * 1024 * 1024)}, "larger than 16,777,216 characters"),
+    ],
+    ids=[
+        "unknown tool",
+        "long name",
+        "wrong type",
+        "extra field",
+        "long field",
+        "deep",
+        "unreadably deep",
+        "very deep",
+        "huge",
+    ],
+)
+async def test_what_a_tool_cannot_take_is_answered_with_a_sentence_and_recorded(
+    tmp_path: Path, tool: str, input: Json, sentence: str
+) -> None:
+    echo, write = Echo(), Write()
+    async with scene(tmp_path, echo, write) as here:
+        reply = await here.submit(tool, input)
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.by) == ("failed", "handrail")
+        assert sentence in reply.outcome.message
+        assert len(reply.outcome.message) < 500
+        assert await here.kinds(reply.call) == ["CallOpened", "CallSettled"]
+        assert (await here.fact(CallSettled, reply.call)).message == reply.outcome.message
+        assert echo.runs == write.runs == []
+        assert here.gate.open == {}

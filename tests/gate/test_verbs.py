@@ -1,0 +1,353 @@
+"""Cancel and Complete, at every moment of a call: the client is answered at once, and the record stays honest."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.gate.scene import says, scene
+from tests.gate.toys import Echo, Patient, Planner, Printer, Stubborn, StubbornPrinter, Untidy, Write, said
+
+from handrail.errors import Conflict
+from handrail.gate import verbs
+from handrail.gate.call import Call
+from handrail.gate.tool import Salvage
+from handrail.store.event import ApprovalWithdrawn, CallSettled, CallStopped, Result
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_cancel_answers_the_client_and_the_tools_clean_up_runs(tmp_path: Path) -> None:
+    tool = Patient()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("patient")
+        call = await client.call()
+        await tool.started.wait()
+        assert verbs.cancel(here.gate, call, "ann")
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.by) == ("cancelled", "ann")
+        assert reply.outcome.message == "Cancelled by user"
+        await here.fact(CallStopped, call)
+        assert tool.tidied == 1
+        assert await here.kinds(call) == ["CallOpened", "CallStarted", "CallSettled", "CallStopped"]
+
+
+async def test_cancel_keeps_what_there_is_so_far(tmp_path: Path) -> None:
+    tool = Printer()
+    async with scene(tmp_path, tool, default="allow") as here:
+        client = here.client("printer")
+        call = await client.call()
+        await tool.started.wait()
+        verbs.cancel(here.gate, call, "ann")
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert reply.outcome.result == said("so far")
+        await here.fact(CallStopped, call)
+        assert tool.tidied == 1
+
+
+async def test_a_cancelled_call_is_answered_before_a_stubborn_tool_has_stopped(tmp_path: Path) -> None:
+    tool = Stubborn()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("stubborn")
+        call = await client.call()
+        await tool.started.wait()
+        verbs.cancel(here.gate, call, "ann")
+        reply = await client.reply()
+        assert tool.tidied == 0, "the client did not wait for the tool"
+        assert reply.call.receipt.stopped is False
+        assert (await here.fact(CallSettled, call)).receipt.stopped is False
+        assert "CallStopped" not in await here.kinds(call)
+        tool.go.set()
+        stopped = await here.fact(CallStopped, call)
+        assert (stopped.receipt.stopped, stopped.receipt.ended_by) == (True, "ann")
+        assert tool.tidied == 1
+
+
+async def test_cancel_of_a_waiting_call_withdraws_the_question_which_is_not_a_denial(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("write")
+        call = await client.call()
+        approval = await here.question(call)
+        assert verbs.cancel(here.gate, call, "ann")
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert reply.outcome.ending == "cancelled"
+        assert (await here.fact(ApprovalWithdrawn, call)).why == "the call was cancelled by ann"
+        assert approval.answered is None
+        assert "ApprovalAnswered" not in await here.kinds(call)
+        assert tool.runs == []
+
+
+async def test_complete_returns_what_there_is_while_the_work_runs_on(tmp_path: Path) -> None:
+    tool = Printer(runs_on=True)
+    async with scene(tmp_path, tool, default="allow") as here:
+        client = here.client("printer")
+        call = await client.call()
+        await tool.started.wait()
+        assert verbs.complete(here.gate, call, "ann")
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.by) == ("completed", "ann")
+        assert (reply.outcome.result, reply.outcome.message) == (said("so far"), "Force-completed.")
+        assert (tool.tidied, call.receipt.stopped) == (0, False)
+        assert call.id not in here.gate.open
+        tool.go.set()
+        assert (await here.fact(CallStopped, call)).receipt.stopped is True
+        assert tool.tidied == 1
+        assert call.outcome == reply.outcome, "the late result changes nothing"
+        assert len(client.replies) == 1
+
+
+async def test_complete_of_work_that_cannot_run_on_stops_it(tmp_path: Path) -> None:
+    tool = Printer(runs_on=False)
+    async with scene(tmp_path, tool, default="allow") as here:
+        client = here.client("printer")
+        call = await client.call()
+        await tool.started.wait()
+        verbs.complete(here.gate, call, "ann")
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert reply.outcome.ending == "completed"
+        await here.fact(CallStopped, call)
+        assert (tool.tidied, tool.go.is_set()) == (1, False)
+
+
+async def test_complete_with_stop_ends_the_work_and_does_not_wait_for_a_stubborn_tool(tmp_path: Path) -> None:
+    tool = StubbornPrinter()
+    async with scene(tmp_path, tool, default="allow") as here:
+        client = here.client("stubborn_printer")
+        call = await client.call()
+        await tool.started.wait()
+        assert verbs.complete(here.gate, call, "ann", stop=True)
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.result) == ("completed", said("so far"))
+        assert "stopped" in reply.outcome.message
+        assert (tool.tidied, call.receipt.stopped) == (0, False)
+        tool.go.set()
+        assert (await here.fact(CallStopped, call)).receipt.stopped is True
+
+
+async def test_complete_of_work_with_nothing_to_give_does_what_cancel_does(tmp_path: Path) -> None:
+    tool = Patient()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("patient")
+        call = await client.call()
+        await tool.started.wait()
+        assert verbs.complete(here.gate, call, "ann")
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.message) == ("cancelled", "Cancelled by user")
+
+
+async def test_complete_of_a_waiting_write_accepts_what_was_shown(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("write", {"word": "a"})
+        call = await client.call()
+        approval = await here.question(call)
+        assert verbs.completion(here.gate, call).does == "accept_diff"
+        assert verbs.complete(here.gate, call, "ann", digest=approval.digest)
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, tool.runs) == ("done", ["a"])
+        assert approval.answered is not None
+        assert (approval.answered.kind, approval.answered.by) == ("allow", "ann")
+
+
+@pytest.mark.parametrize("digest", [None, "0" * 64])
+async def test_complete_accepts_nothing_but_the_diff_that_was_shown(
+    tmp_path: Path, digest: str | None
+) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("write")
+        call = await client.call()
+        approval = await here.question(call)
+        with pytest.raises(Conflict, match="out of date"):
+            verbs.complete(here.gate, call, "ann", digest=digest)
+        assert (approval.open, call.status, tool.runs) == (True, "waiting", [])
+        verbs.cancel(here.gate, call, "ann")
+        await client.reply()
+
+
+async def test_complete_of_any_other_waiting_call_never_runs_it(tmp_path: Path) -> None:
+    tool = Printer("run")
+    async with scene(tmp_path, tool) as here:
+        client = here.client("printer")
+        call = await client.call()
+        approval = await here.question(call)
+        assert verbs.completion(here.gate, call).does == "cancel"
+        assert verbs.complete(here.gate, call, "ann", digest=approval.digest)
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.result) == ("cancelled", None)
+        assert tool.runs == []
+        assert approval.withdrawn is not None
+
+
+async def test_complete_with_text_tells_the_client_the_persons_words(tmp_path: Path) -> None:
+    tool = Printer()
+    async with scene(tmp_path, tool, default="allow") as here:
+        client = here.client("printer")
+        call = await client.call()
+        await tool.started.wait()
+        assert verbs.complete(here.gate, call, "ann", text="it printed 42")
+        reply = await client.reply()
+        assert reply.outcome is not None
+        expected = Result(text="it printed 42", data={"output": "it printed 42", "output_captured": False})
+        assert (reply.outcome.ending, reply.outcome.result) == ("completed", expected)
+        assert "the person's" in reply.outcome.message
+        assert tool.tidied == 0, "the work goes on"
+        tool.go.set()
+        await here.fact(CallStopped, call)
+
+
+async def test_complete_with_text_and_stop_ends_the_work(tmp_path: Path) -> None:
+    tool = Patient()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("patient")
+        call = await client.call()
+        await tool.started.wait()
+        assert verbs.complete(here.gate, call, "ann", text="enough", stop=True)
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert reply.outcome.ending == "completed"
+        await here.fact(CallStopped, call)
+        assert (tool.tidied, tool.go.is_set()) == (1, False)
+
+
+async def test_complete_with_text_on_a_waiting_call_answers_and_never_runs_it(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("write")
+        call = await client.call()
+        approval = await here.question(call)
+        assert verbs.complete(here.gate, call, "ann", text="I did it myself")
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert reply.outcome.ending == "completed"
+        await here.fact(CallStopped, call)
+        assert (approval.withdrawn, tool.runs) == ("the call was completed by ann", [])
+
+
+async def test_complete_with_text_on_a_call_that_is_being_planned_never_asks_or_runs(tmp_path: Path) -> None:
+    tool = Planner("write")
+    async with scene(tmp_path, tool) as here:
+        client = here.client("planner")
+        call = await client.call()
+        await tool.planning.wait()
+        assert verbs.complete(here.gate, call, "ann", text="never mind")
+        await client.reply()
+        tool.planned.set()
+        await here.fact(CallStopped, call)
+        assert tool.runs == []
+        assert "ApprovalOpened" not in await here.kinds(call)
+
+
+async def test_complete_with_text_in_the_tick_of_the_answer_never_runs_it(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("write")
+        call = await client.call()
+        approval = await here.question(call)
+        verbs.answer(approval, says("allow"), approval.digest)
+        assert verbs.complete(here.gate, call, "bob", text="I did it myself")
+        await client.reply()
+        await here.fact(CallStopped, call)
+        assert tool.runs == []
+
+
+async def test_forcing_a_call_twice_is_harmless_and_says_that_it_was_late(tmp_path: Path) -> None:
+    tool = Printer()
+    async with scene(tmp_path, tool, default="allow") as here:
+        client = here.client("printer")
+        call = await client.call()
+        await tool.started.wait()
+        assert verbs.complete(here.gate, call, "ann")
+        assert not verbs.complete(here.gate, call, "bob")
+        assert not verbs.complete(here.gate, call, "bob", text="mine", stop=True)
+        assert not verbs.cancel(here.gate, call, "bob")
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.by) == ("completed", "ann")
+        assert tool.tidied == 0, "who came late stops nothing"
+        tool.go.set()
+        await here.fact(CallStopped, call)
+        assert not verbs.cancel(here.gate, call, "bob")
+
+
+async def test_when_a_tool_ends_as_it_is_completed_exactly_one_result_is_sent(tmp_path: Path) -> None:
+    tool = Printer()
+    async with scene(tmp_path, tool, default="allow") as here:
+        client = here.client("printer", {"word": "whole"})
+        call = await client.call()
+        await tool.started.wait()
+        tool.go.set()
+        assert verbs.complete(here.gate, call, "ann"), "the tool is done, but its result is not there yet"
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert reply.outcome.result == said("so far")
+        await here.fact(CallStopped, call)
+        assert len(client.replies) == 1
+
+
+async def test_a_result_that_came_first_is_not_overturned_by_cancel(tmp_path: Path) -> None:
+    async with scene(tmp_path, Echo()) as here:
+        reply = await here.submit("echo")
+        assert not verbs.cancel(here.gate, reply.call, "ann")
+        assert not verbs.complete(here.gate, reply.call, "ann")
+        assert reply.call.outcome == reply.outcome
+
+
+async def test_a_result_leaves_before_what_the_work_left_behind_has_ended(tmp_path: Path) -> None:
+    tool = Untidy()
+    async with scene(tmp_path, tool) as here:
+        reply = await here.submit("untidy")
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.call.receipt.stopped) == ("done", False)
+        await tool.started.wait()
+        assert "CallStopped" not in await here.kinds(reply.call)
+        tool.go.set()
+        assert (await here.fact(CallStopped, reply.call)).receipt.stopped is True
+        assert tool.tidied == 1
+
+
+async def test_a_tool_that_cannot_say_what_it_has_does_not_keep_a_person_from_ending_it(
+    tmp_path: Path,
+) -> None:
+    class Mute(Printer):
+        def salvage(self, call: Call) -> Salvage | None:
+            raise ZeroDivisionError
+
+    tool = Mute()
+    async with scene(tmp_path, tool, default="allow") as here:
+        client = here.client("printer")
+        call = await client.call()
+        await tool.started.wait()
+        assert verbs.completion(here.gate, call).does == "cancel"
+        assert verbs.cancel(here.gate, call, "ann")
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.result) == ("cancelled", None)
+        await here.fact(CallStopped, call)
+
+
+async def test_what_complete_would_do_is_told_without_doing_it(tmp_path: Path) -> None:
+    printer, patient = Printer(runs_on=True), Patient()
+    async with scene(tmp_path, printer, patient, default="allow") as here:
+        calls: list[Call] = []
+        for tool in (printer, patient):
+            calls.append(await here.client(tool.name).call())
+            await tool.started.wait()
+        told = [verbs.completion(here.gate, call) for call in calls]
+        assert [(one.does, one.tells, one.runs_on) for one in told] == [
+            ("return_output", "Force-completed.", True),
+            ("cancel", "Cancelled by user", False),
+        ]
+        assert [call.status for call in calls] == ["running", "running"]
+        for call in calls:
+            verbs.cancel(here.gate, call, "ann")
+        await anyio.wait_all_tasks_blocked()

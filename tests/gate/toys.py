@@ -1,0 +1,196 @@
+"""Small tools for the gate to carry: each does one thing that a real one may do.
+
+They know nothing of the gate but what every tool is told. A test holds the strings: events that let a tool go on.
+"""
+
+from dataclasses import dataclass
+
+import anyio
+from pydantic import BaseModel, ConfigDict
+
+from handrail.gate.call import Call
+from handrail.gate.tool import Plan, Refusal, Salvage, Tool
+from handrail.store.event import Action, Caller, Claim, DiffPreview, Json, Result
+
+STUBBORN_SECONDS = 10.0
+"""A stubborn tool gives up by itself, so that a broken test ends."""
+
+
+class ToyInput(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    word: str = "hello"
+    count: int = 1
+    patience: float | None = None
+
+
+class ToyOutput(BaseModel):
+    word: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToyPlan(Plan):
+    word: str
+
+
+def said(word: str) -> Result:
+    return Result(text=word, data={"word": word})
+
+
+class Echo(Tool[ToyInput, ToyPlan]):
+    """Gives back the word; what it claims is up to the test."""
+
+    name = "echo"
+    title = "Echo"
+    description = "Say a word."
+    input = ToyInput
+    output = ToyOutput
+
+    def __init__(self, action: Action = "read") -> None:
+        self.action: Action = action
+        self.bound: Json = {"version": 1}
+        self.runs: list[str] = []
+        """The words it was run with, in order."""
+
+    def display(self, input: ToyInput) -> str:
+        return f"{self.name} {input.word}"
+
+    def patience(self, input: ToyInput) -> float | None:
+        return input.patience
+
+    async def plan(self, input: ToyInput, caller: Caller) -> ToyPlan:
+        claim = Claim(action=self.action, resource=f"/w/{input.word}", inside=True)
+        preview = DiffPreview(path=claim.resource, diff=f"+{input.word}", added=1, removed=0)
+        return ToyPlan(claims=(claim,), preview=preview, bound=dict(self.bound), word=input.word)
+
+    async def run(self, plan: ToyPlan, call: Call) -> Result:
+        self.runs.append(plan.word)
+        return await self.work(plan, call)
+
+    async def work(self, plan: ToyPlan, call: Call) -> Result:
+        return said(plan.word)
+
+
+class Write(Echo):
+    """Appends to a file that is a list; Complete accepts what its preview shows."""
+
+    name = "write"
+    accepts = True
+
+    def __init__(self) -> None:
+        super().__init__("write")
+
+
+class Patient(Echo):
+    """Works until it is let go, and tidies up behind itself."""
+
+    name = "patient"
+
+    def __init__(self, action: Action = "read") -> None:
+        super().__init__(action)
+        self.started = anyio.Event()
+        self.go = anyio.Event()
+        self.tidied = 0
+
+    async def work(self, plan: ToyPlan, call: Call) -> Result:
+        self.started.set()
+        try:
+            await self.go.wait()
+        finally:
+            self.tidied += 1
+        return said(plan.word)
+
+
+class Stubborn(Patient):
+    """Does not stop when it is told to, but only when it is let go."""
+
+    name = "stubborn"
+
+    async def work(self, plan: ToyPlan, call: Call) -> Result:
+        with anyio.move_on_after(STUBBORN_SECONDS, shield=True):
+            return await super().work(plan, call)
+        raise TimeoutError("nobody let the stubborn tool go")
+
+
+class Printer(Patient):
+    """Has something to give while it works."""
+
+    name = "printer"
+
+    def __init__(self, action: Action = "run", *, runs_on: bool = True) -> None:
+        super().__init__(action)
+        self.runs_on = runs_on
+        self.printed = "so far"
+
+    def salvage(self, call: Call) -> Salvage | None:
+        return Salvage(result=said(self.printed), message="Force-completed.", runs_on=self.runs_on)
+
+
+class StubbornPrinter(Printer):
+    """Prints, and stops only when it is let go."""
+
+    name = "stubborn_printer"
+
+    async def work(self, plan: ToyPlan, call: Call) -> Result:
+        with anyio.move_on_after(STUBBORN_SECONDS, shield=True):
+            return await super().work(plan, call)
+        raise TimeoutError("nobody let the stubborn printer go")
+
+
+class Background(Patient):
+    """Hands its call back by itself as soon as it has started."""
+
+    name = "background"
+
+    async def work(self, plan: ToyPlan, call: Call) -> Result:
+        call.hand_back()
+        return await super().work(plan, call)
+
+
+class Untidy(Patient):
+    """Has its result at once, but leaves something behind that takes time to end."""
+
+    name = "untidy"
+
+    async def work(self, plan: ToyPlan, call: Call) -> Result:
+        call.unwinding = True
+        return said(plan.word)
+
+    async def unwind(self, call: Call) -> None:
+        self.started.set()
+        await self.go.wait()
+        self.tidied += 1
+
+
+class Planner(Echo):
+    """Takes its time to plan."""
+
+    name = "planner"
+
+    def __init__(self, action: Action = "read") -> None:
+        super().__init__(action)
+        self.planning = anyio.Event()
+        self.planned = anyio.Event()
+
+    async def plan(self, input: ToyInput, caller: Caller) -> ToyPlan:
+        self.planning.set()
+        await self.planned.wait()
+        return await super().plan(input, caller)
+
+
+class Broken(Echo):
+    """Has a fault."""
+
+    name = "broken"
+
+    async def work(self, plan: ToyPlan, call: Call) -> Result:
+        raise ZeroDivisionError("secret in the traceback")
+
+
+class Refusing(Echo):
+    """Says no, with what there is all the same."""
+
+    name = "refusing"
+
+    async def work(self, plan: ToyPlan, call: Call) -> Result:
+        raise Refusal("It ran out of time.", said("half"))
