@@ -1,8 +1,9 @@
 """Appending, waiting for the disk, and following, on both event loops."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
+from typing import TypeVar
 
 import anyio
 import pytest
@@ -12,9 +13,13 @@ from tests.store.facts import opened, said
 from handrail.errors import Unwritable
 from handrail.store import journal as journal_module
 from handrail.store.event import CallOpened, DaemonStopped, Entry
+from handrail.store.files import open_files
 from handrail.store.journal import Journal, open_journal
+from handrail.store.reader import Reader
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
+
+T = TypeVar("T")
 
 
 def words(entries: Sequence[Entry]) -> list[str]:
@@ -144,6 +149,40 @@ async def test_a_follower_gets_the_past_and_then_the_present_each_once_and_in_or
         assert words(follower.entries) == list("bcdefgh")
         assert [entry.seq for entry in follower.entries] == list(range(2, 9))
         group.cancel_scope.cancel()
+
+
+class LateReader(Reader):
+    """A reader whose first answer comes after something else has happened."""
+
+    meanwhile: Callable[[], Awaitable[None]] | None = None
+
+    async def read(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        found = await super().read(query)
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            await meanwhile()
+        return found
+
+
+async def test_what_lands_between_reading_and_sleeping_still_wakes_the_follower(kept: Kept) -> None:
+    async with open_journal(kept.path, kept.head) as journal:
+        await append_all(journal, "one")
+    with closing(sqlite3.connect(kept.path)) as other:
+        other.execute("UPDATE events SET payload = NULL")  # so that there is nothing to read, but a read
+        other.commit()
+    reader = LateReader(kept.path)
+    with closing(Journal(open_files(kept.path, kept.head), reader)) as journal:
+
+        async def land() -> None:
+            await append_all(journal, "two")
+
+        reader.meanwhile = land
+        follower = Follower()
+        async with anyio.create_task_group() as group:
+            group.start_soon(journal.follow, 0, follower.send)
+            await follower.reached(1)
+            group.cancel_scope.cancel()
+        assert words(follower.entries) == ["two"]
 
 
 async def test_reconnecting_is_connecting_again_with_the_last_number_seen(kept: Kept) -> None:

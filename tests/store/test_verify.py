@@ -63,6 +63,7 @@ def test_an_erased_payload_is_no_fault(kept: Kept) -> None:
         ("UPDATE events SET payload = NULL, payload_hash = zeroblob(32) WHERE seq = 5", [5]),
         ("UPDATE events SET chain = zeroblob(32) WHERE seq = 5", [5]),
         ("UPDATE events SET seq = 55 WHERE seq = 5", [6, 55]),
+        ("UPDATE events SET seq = seq + 100 WHERE seq > 8", [109, 110, 10]),
         ("DELETE FROM events WHERE seq = 5", [6]),
         ("DELETE FROM events WHERE seq = 1", [2]),
         ("DELETE FROM events WHERE seq BETWEEN 3 AND 7", [8]),
