@@ -16,6 +16,8 @@ from pathlib import Path
 
 def main() -> None:
     home = Path(os.environ["HANDRAIL_HOME"])
+    with (home / "attempts").open("a") as attempts:
+        attempts.write("x")
     lock = os.open(home / "daemon.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

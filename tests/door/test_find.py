@@ -71,6 +71,7 @@ def test_many_who_look_at_once_get_the_same_one_daemon(home: Path) -> None:
     pids = {looker.found() for looker in lookers}
     assert pids == {about["pid"] for about in started(home)}
     assert len(started(home)) == 1
+    assert (home / "attempts").read_text() == "x"  # nor did any other have to give way
 
 
 def test_a_look_that_is_no_longer_wanted_starts_nothing(places: Places, home: Path) -> None:

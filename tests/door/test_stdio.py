@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from tests.door.peer import BOUND, SRC, Client, Peer, request, result
+from tests.door.peer import BOUND, SRC, Client, Peer, encoded, request, result
 
 from handrail.places import Places
 
@@ -99,6 +100,29 @@ def test_a_client_that_stops_reading_for_good_ends_the_door(peer: Peer) -> None:
         peer.seat()
         client.stop_reading()
         assert client.wait() == 0
+
+
+def test_stdio_made_of_sockets_works_as_pipes_do(peer: Peer) -> None:
+    """Node launches its children so."""
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs:
+            door = subprocess.Popen(
+                [sys.executable, "-m", "handrail", "mcp"],
+                stdin=theirs,
+                stdout=theirs,
+                env={**os.environ, "PYTHONPATH": str(SRC)},
+            )
+        ours.settimeout(BOUND)
+        ours.sendall(encoded(request(1)))
+        seat = peer.seat()
+        assert seat.message()["id"] == 1
+        seat.send(result(1))
+        assert ours.recv(1000) == encoded(result(1))
+        ours.sendall(encoded(request(2)))
+        assert seat.message()["id"] == 2
+    assert door.wait(BOUND) == 0
+    assert seat.line() == b""
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -14,7 +14,7 @@ import select
 import signal
 import sys
 import time
-from typing import Any, cast
+from typing import Any
 
 from handrail.door.find import DaemonNotRunning, dial_path
 
@@ -34,6 +34,9 @@ LOG_MAX = 1 << 20
 KEEPER_SECONDS = 5.0
 """Bounds the wait for a keeper's answer, which it gives at once or never."""
 
+ASK_AGAIN = 0.2
+"""Seconds until a keeper that knows of a daemon is asked again."""
+
 GRACE = 2.0
 """Seconds in which another daemon, to which ours gave way, may still come to the socket."""
 
@@ -48,6 +51,8 @@ class Starter:
         self._argv = argv
         self._lock = os.open(places.daemon_lock.with_suffix(".start"), os.O_RDWR | os.O_CREAT, 0o600)
         self._started: _Started | None = None
+        self._is_our_turn = False
+        self._ask_at = 0.0
 
     def __enter__(self) -> Self:
         return self
@@ -58,23 +63,33 @@ class Starter:
             self._started.close()
 
     def step(self) -> None:
-        """Start the daemon if it is our turn; raise DaemonNotRunning once ours has ended for good."""
+        """Start the daemon once it is our turn; raise DaemonNotRunning when ours has ended for good.
+
+        Called between two looks at the daemon's socket. Getting the turn is a step of its own: who had it before
+        us may have just succeeded, and the look that follows shows it.
+        """
         if self._started:
             self._check(self._started)
-        elif self._is_our_turn():
+        elif not self._is_our_turn:
+            self._is_our_turn = self._take_turn()
+        elif time.monotonic() >= self._ask_at:
             self._started = self._start()
 
-    def _is_our_turn(self) -> bool:
+    def _take_turn(self) -> bool:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True
 
-    def _start(self) -> _Started:
+    def _start(self) -> _Started | None:
         before = _shorten(self.log)
-        if self._argv is None and _asked_of_keeper(self._places):
+        answer = _answer_of_keeper(self._places) if self._argv is None else ""
+        if answer == "started":
             return _Started(None, before)
+        if answer == "already":  # it has not noticed yet that its daemon died, or that one is about to listen
+            self._ask_at = time.monotonic() + ASK_AGAIN
+            return None
         argv = self._argv or (sys.executable, "-m", "handrail", "up", "--foreground", "--no-open")
         return _Started(detach(argv, clean(os.environ), self.log), before)
 
@@ -161,20 +176,20 @@ def _be_the_middle(argv: Sequence[str], environment: Mapping[str, str], log: str
         os._exit(0)
 
 
-def _asked_of_keeper(places: Places) -> bool:
+def _answer_of_keeper(places: Places) -> str:
     """Let a living keeper start it: what one of its wardens holds would be ended with its terminal."""
     keeper = dial_path(str(places.keeper_socket))
     if keeper is None:
-        return False
+        return ""
     with keeper:
         keeper.settimeout(KEEPER_SECONDS)
         try:
             keeper.sendall(b'{"is": "hello", "protocol": 1, "want": "start_daemon"}\n')
             with keeper.makefile("rb") as lines:
                 reply: Any = json.loads(lines.readline(4096))
-        except (OSError, ValueError):
-            return False
-    return isinstance(reply, dict) and cast("dict[str, Any]", reply).get("answer") in ("started", "already")
+                return str(reply["answer"])
+        except (OSError, ValueError, TypeError, KeyError):
+            return ""
 
 
 def _shorten(log: str) -> int:

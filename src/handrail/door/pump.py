@@ -71,7 +71,7 @@ class Pump:
 
     def _turn(self) -> None:
         ready = self._wait()
-        if ready.get(self._stdout, 0) & (select.POLLERR | select.POLLNVAL):
+        if ready.get(self._stdout, 0) & (select.POLLERR | select.POLLHUP | select.POLLNVAL):
             self._client_gone = True
         elif self._stdout in ready:
             self._write_client()
