@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import random
 import select
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
-from tests.door.peer import Client, Peer, Seat, opened, request, result
+import pytest
+from tests.door.peer import BOUND, Client, Peer, Seat, encoded, opened, request, result
 from tests.door.test_stdio import INITIALIZE, INITIALIZED
 
 MEGABYTE = 1 << 20
@@ -300,3 +303,40 @@ def test_a_client_that_only_asks_is_told_when_too_much_waits(peer: Peer) -> None
         answer = client.message()
         assert answer["id"] == "5" * 900_000
         assert "Too many requests wait" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_under_random_deaths_every_request_is_answered_once_and_heard_at_most_once(
+    peer: Peer, seed: int
+) -> None:
+    chance = random.Random(seed)
+    count = 400
+    heard: list[int] = []
+
+    def live_and_die() -> None:
+        for life in range(5):
+            seat = peer.seat()
+            for _ in range(chance.randrange(60) if life < 4 else count * 2):
+                line = seat.line()
+                if not line:
+                    return
+                heard.append(json.loads(line)["id"])
+                if chance.random() < 0.7 or life == 4:
+                    seat.send(result(heard[-1]))
+            seat.die()
+
+    with Client() as client, ThreadPoolExecutor(1) as executor:
+        daemons = executor.submit(live_and_die)
+        requests = b"".join(
+            encoded(request(key, filling="x" * chance.randrange(3000))) for key in range(count)
+        )
+        with client.sending(requests):
+            answers = [client.message() for _ in range(count)]
+        client.end_input()
+        assert client.rest() == b""
+        daemons.result(BOUND)
+    assert sorted(answer["id"] for answer in answers) == list(range(count))
+    assert sorted(set(heard)) == sorted(heard)
+    done = {answer["id"] for answer in answers if "isError" not in answer["result"]}
+    assert done <= set(heard)
+    assert len(done) > count // 2

@@ -109,8 +109,8 @@ def test_stdio_made_of_sockets_works_as_pipes_do(peer: Peer) -> None:
         with theirs:
             door = subprocess.Popen(
                 [sys.executable, "-m", "handrail", "mcp"],
-                stdin=theirs,
-                stdout=theirs,
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
                 env={**os.environ, "PYTHONPATH": str(SRC)},
             )
         ours.settimeout(BOUND)
