@@ -6,29 +6,32 @@ Standard library only, because the door and the keeper need it before anything e
 
 from __future__ import annotations
 
-import hashlib
 import os
 import pwd
 import stat
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 SOCKET_PATH_MAX = 103 if sys.platform == "darwin" else 107
 """Bytes of `sun_path`: a longer name cannot be bound at all."""
 
 
-@dataclass(frozen=True, slots=True)
 class Places:
     """Every path Handrail uses, for one user and one home."""
 
-    config_dir: Path
-    data: Path
-    state: Path
-    logs: Path
-    environment: Mapping[str, str]
-    """The variables that lead another process of this user to the same places."""
+    # No dataclass: importing that costs a door a quarter of its start.
+    __slots__ = ("config_dir", "data", "environment", "logs", "state")
+
+    def __init__(
+        self, config_dir: Path, data: Path, state: Path, logs: Path, environment: Mapping[str, str]
+    ) -> None:
+        self.config_dir = config_dir
+        self.data = data
+        self.state = state
+        self.logs = logs
+        self.environment = environment
+        """The variables that lead another process of this user to the same places."""
 
     @classmethod
     def find(cls, environ: Mapping[str, str] | None = None) -> Places:
@@ -100,6 +103,8 @@ class Places:
 
     def _runtime(self) -> Path:
         # Derived from the home alone: a door with another environment must arrive at the same socket.
+        import hashlib  # noqa: PLC0415 - few homes lie so deep, and every door would pay for it
+
         digest = hashlib.sha256(os.fsencode(self.state)).hexdigest()[:16]
         return Path("/tmp") / f"handrail-{os.getuid()}" / digest
 
