@@ -56,6 +56,8 @@ from handrail.tools.search import ListFiles, SearchContent, SearchFiles
 
 log = logging.getLogger(__name__)
 
+SWITCH_SECONDS = 0.0005
+"""Between threads: at the default 5 ms a busy loop would starve the journal's writer."""
 SHUTDOWN_SECONDS = 4.0
 """After which a stop goes on without the keeper's word: a person waits for it."""
 COMMAND_LINE = f"claude mcp add handrail -- {Path(sys.executable).parent / 'handrail'} mcp"
@@ -75,6 +77,7 @@ def run(places: Places, config: Config, *, port: int | None = None, announce: bo
     """Be the daemon until told to stop; the exit status."""
     places.make()
     hide_memory()
+    sys.setswitchinterval(SWITCH_SECONDS)
     start_logging(places.logs)
     try:
         with hold(places.daemon_lock):
@@ -162,6 +165,7 @@ class Daemon:
                     group.start_soon(Announcer(access, url, COMMAND_LINE).run)
                 await self._told.wait()
                 gate.leave()
+                local.say_bye()
                 await self._let_go(keeper)
                 journal.append(DaemonStopped(why="told to"))
                 self._places.daemon_json.unlink(missing_ok=True)
@@ -207,8 +211,8 @@ class Daemon:
         return access
 
     def _keeper_lost(self, why: str) -> None:
-        log.warning("the keeper was lost: %s", why)
         if self._access is not None and not self._told.is_set():
+            log.warning("the keeper was lost: %s", why)
             self._access.seal(SEALED_KEEPER)
 
     async def _restore(self, gate: Gate, records: Records, terminals: Terminals) -> Restart:

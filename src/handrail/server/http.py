@@ -14,7 +14,6 @@ from handrail import __version__
 from handrail.errors import Conflict, Unwritable
 from handrail.gate import verbs
 from handrail.gate.approval import Answer
-from handrail.gate.call import Call
 from handrail.server import views
 from handrail.server.access import Person
 from handrail.server.rooms import Rooms
@@ -41,7 +40,11 @@ from handrail.store import records as kept
 from handrail.store.event import CredentialRevoked
 from handrail.store.records import Status
 
-_PROBLEMS: dict[int | str, dict[str, Any]] = {code: {"model": Problem} for code in (400, 401, 403, 404, 409, 422, 503)}
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    code: {"model": Problem} for code in (400, 401, 403, 404, 409, 422, 503)
+}
+MOST_OPEN = 2000
+"""Open calls in a snapshot; more than anybody can have let pile up."""
 RECENT = 50
 """Settled calls in a snapshot: what a person can take in at a glance."""
 
@@ -77,8 +80,8 @@ def _watching(router: APIRouter, rooms: Rooms) -> None:
     @router.get("/state")
     async def state() -> State:
         seq = rooms.journal.durable
-        open_calls = [await _view(rooms, call) for call in rooms.gate.open.values()]
-        settled = [call for call in await rooms.records.calls(limit=RECENT) if call.ending is not None]
+        open_calls = await _open_calls(rooms)
+        newest = await rooms.records.calls(limit=RECENT + len(open_calls))
         asked = await rooms.records.approvals(open_only=True)
         return State(
             seq=seq,
@@ -87,8 +90,8 @@ def _watching(router: APIRouter, rooms: Rooms) -> None:
             started=rooms.started,
             auto_approve=rooms.auto_approve,
             command_line=rooms.command_line,
-            calls=[view for view in open_calls if view is not None],
-            recent=[views.call_view(call, None) for call in settled],
+            calls=open_calls,
+            recent=[views.call_view(call, None) for call in newest if call.id not in rooms.gate.open],
             approvals=[views.approval_view(record, rooms.gate) for record in asked],
         )
 
@@ -250,9 +253,16 @@ def _by(request: Request) -> str:
     return f"a person on the {person.place}"
 
 
-async def _view(rooms: Rooms, call: Call) -> CallView | None:
-    detail = await rooms.records.call(call.id)
-    return views.call_view(detail.call, call) if detail else None
+async def _open_calls(rooms: Rooms) -> list[CallView]:
+    """Calls without an outcome, oldest first, as the gate knows them."""
+    waiting = await rooms.records.calls(status="waiting", limit=MOST_OPEN)
+    running = await rooms.records.calls(status="running", limit=MOST_OPEN)
+    found = sorted((*waiting, *running), key=lambda record: record.opened_seq)
+    return [
+        views.call_view(record, rooms.gate.open[record.id])
+        for record in found
+        if record.id in rooms.gate.open
+    ]
 
 
 async def _detail(rooms: Rooms, id: str) -> kept.CallDetail:

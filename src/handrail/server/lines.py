@@ -4,11 +4,12 @@ Owns framing: a line too long to be a message is skipped without being held, one
 as such. It does not know what the messages mean.
 """
 
+import select
 from typing import Any
 
 import anyio
 import mcp_types as types
-from anyio.abc import SocketStream
+from anyio.abc import SocketAttribute, SocketStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.lowlevel.server import Server
 from mcp.shared.message import SessionMessage
@@ -17,6 +18,8 @@ from pydantic import ValidationError
 LINE_BYTES = 32 * 1024 * 1024
 """The longest message taken: far above any file our tools write, far below what would hurt."""
 CHUNK = 64 * 1024
+LISTENS_SECONDS = 5.0
+"""For the answers of one that closed its own side; as long as the door waits for them."""
 _BAD = (
     b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"This line is not a JSON-RPC message."}}\n'
 )
@@ -35,19 +38,20 @@ class Lines:
         self._held = bytearray()
         self._looked = 0
 
-    async def read(self, most: int = LINE_BYTES) -> bytes:
-        """The next line; empty when it was longer than `most`. Raises EndOfStream."""
+    async def read(self, most: int = LINE_BYTES) -> bytes | None:
+        """The next line; None when it was longer than `most`. Raises EndOfStream."""
         while (end := self._held.find(b"\n", self._looked)) < 0:
             self._looked = len(self._held)
             if self._looked > most:
-                return await self._skip()
+                await self._skip()
+                return None
             self._held += await self._stream.receive(CHUNK)
         line = bytes(self._held[:end])
         del self._held[: end + 1]
         self._looked = 0
-        return line if len(line) <= most else b""
+        return line if len(line) <= most else None
 
-    async def _skip(self) -> bytes:
+    async def _skip(self) -> None:
         while True:
             self._held.clear()
             self._looked = 0
@@ -55,38 +59,75 @@ class Lines:
             end = chunk.find(b"\n")
             if end >= 0:
                 self._held += chunk[end + 1 :]
-                return b""
+                return
+
+
+class Waiting:
+    """How many requests of one connection are still unanswered."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._none = anyio.Event()
+
+    def asked(self, message: types.JSONRPCMessage) -> None:
+        self._count += isinstance(message, types.JSONRPCRequest)
+
+    def answered(self, message: types.JSONRPCMessage) -> None:
+        self._count -= isinstance(message, types.JSONRPCResponse | types.JSONRPCError)
+        if self._count <= 0:
+            self._none.set()
+
+    async def wait_none(self) -> None:
+        if self._count > 0:
+            self._none = anyio.Event()
+            await self._none.wait()
 
 
 async def serve_lines(server: Server[Any], stream: SocketStream, lines: Lines, outbox: Outbox) -> None:
     """Serve one connection until it closes; calls it still waits for are cancelled with it."""
     incoming, inbox = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, replies = anyio.create_memory_object_stream[SessionMessage](0)
+    waiting = Waiting()
     async with anyio.create_task_group() as group, incoming, outgoing:
-        group.start_soon(_hear, lines, incoming, outbox[0])
-        group.start_soon(_tell, replies, outbox[0])
+        group.start_soon(_hear, stream, lines, incoming, outbox[0], waiting)
+        group.start_soon(_tell, replies, outbox[0], waiting)
         group.start_soon(_post, outbox[1], stream, group.cancel_scope)
         await server.run(inbox, outgoing, server.create_initialization_options())
         group.cancel_scope.cancel()
 
 
 async def _hear(
+    stream: SocketStream,
     lines: Lines,
     incoming: MemoryObjectSendStream[SessionMessage | Exception],
     answers: MemoryObjectSendStream[bytes],
+    waiting: Waiting,
 ) -> None:
     async with incoming:
         while True:
             try:
                 line = await lines.read()
             except (anyio.EndOfStream, anyio.BrokenResourceError):
-                return
-            if not line:
+                break
+            if line is None:
                 await answers.send(_LONG)
+            elif not line.strip():
+                continue
             elif (message := _parsed(line)) is None:
                 await answers.send(_BAD)
             else:
+                waiting.asked(message)
                 await incoming.send(SessionMessage(message))
+        if not _hung_up(stream):
+            # It said all it had to say, as a pipe does, and still listens.
+            with anyio.move_on_after(LISTENS_SECONDS):
+                await waiting.wait_none()
+
+
+def _hung_up(stream: SocketStream) -> bool:
+    poll = select.poll()
+    poll.register(stream.extra(SocketAttribute.raw_socket).fileno(), 0)
+    return any(found & (select.POLLHUP | select.POLLERR) for _, found in poll.poll(0))
 
 
 def _parsed(line: bytes) -> types.JSONRPCMessage | None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
+from anyio.streams.memory import MemoryObjectSendStream
 from pydantic import ValidationError
 
 from handrail import __version__
@@ -37,6 +38,7 @@ class Local:
         self._mcp = mcp
         self._access = access
         self._lineage = lineage
+        self._outboxes: set[MemoryObjectSendStream[bytes]] = set()
         self._about: Json = {"handrail": VERSION, "version": __version__, "pid": os.getpid(), "url": url}
 
     async def handle(self, stream: SocketStream) -> None:
@@ -48,6 +50,11 @@ class Local:
             return
         except Exception:
             log.exception("a connection on the daemon's socket failed")
+
+    def say_bye(self) -> None:
+        """We leave on purpose: doors need not look for us before their client asks again."""
+        for outbox in self._outboxes:
+            _note(outbox, {"bye": "stopping"})
 
     async def _greet(self, stream: SocketStream) -> None:
         lines = Lines(stream)
@@ -78,13 +85,13 @@ class Local:
             )
 
         def opened(context: Context, call: Call) -> None:
-            note = {"handrail": {"opened": {"request": context.request_id, "call": call.id}}}
-            try:
-                outbox[0].send_nowait(json.dumps(note, separators=(",", ":")).encode() + b"\n")
-            except anyio.WouldBlock:
-                log.warning("a door reads too slowly to be told of call %s", call.id)
+            _note(outbox[0], {"opened": {"request": context.request_id, "call": call.id}})
 
-        await serve_lines(self._mcp.server(Line(caller=caller, opened=opened)), stream, lines, outbox)
+        self._outboxes.add(outbox[0])
+        try:
+            await serve_lines(self._mcp.server(Line(caller=caller, opened=opened)), stream, lines, outbox)
+        finally:
+            self._outboxes.discard(outbox[0])
 
     async def _person(self, stream: SocketStream, lines: Lines, hello: Hello, raw: sockets.socket) -> None:
         """A bearer that lasts as long as the connection. Watching is for everybody, deciding for a person."""
@@ -107,11 +114,19 @@ class Local:
         await _say(stream, {**self._about, "ok": False, "why": why})
 
 
-def _heard(line: bytes) -> Hello | None:
+def _heard(line: bytes | None) -> Hello | None:
     try:
-        return Hello.model_validate_json(line)
+        return Hello.model_validate_json(line or b"")
     except ValidationError:
         return None
+
+
+def _note(outbox: MemoryObjectSendStream[bytes], note: Json) -> None:
+    """A word to the door itself, which it does not pass on."""
+    try:
+        outbox.send_nowait(json.dumps({"handrail": note}, separators=(",", ":")).encode() + b"\n")
+    except (anyio.WouldBlock, anyio.BrokenResourceError):
+        log.warning("a door reads too slowly to be told %s", next(iter(note)))
 
 
 async def _say(stream: SocketStream, message: Mapping[str, object]) -> None:
