@@ -138,10 +138,13 @@ def _parsed(line: bytes) -> types.JSONRPCMessage | None:
 
 
 async def _tell(
-    replies: MemoryObjectReceiveStream[SessionMessage], outbox: MemoryObjectSendStream[bytes]
+    replies: MemoryObjectReceiveStream[SessionMessage],
+    outbox: MemoryObjectSendStream[bytes],
+    waiting: Waiting,
 ) -> None:
     async with replies:
         async for reply in replies:
+            waiting.answered(reply.message)
             await outbox.send(
                 reply.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
             )
