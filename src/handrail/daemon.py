@@ -51,8 +51,9 @@ from handrail.tools.calls import GetCall, ListCalls, WaitForCall
 from handrail.tools.commands import ExecuteCommand, child_environment
 from handrail.tools.edits import ApplyDiff, EditFile, WriteFile
 from handrail.tools.files import ReadFile
+from handrail.tools.listing import ListFiles, SearchFiles
 from handrail.tools.output import read_output
-from handrail.tools.search import ListFiles, SearchContent, SearchFiles
+from handrail.tools.search import SearchContent
 
 log = logging.getLogger(__name__)
 

@@ -22,8 +22,8 @@ from handrail.terminal.keeper import KeeperError
 from handrail.terminal.terminal import Exit, Report, Terminal
 from handrail.terminal.terminals import Terminals
 from handrail.tools.answer import Format, Input, answer, brief
+from handrail.tools.grep import check, grep
 from handrail.tools.output import HEAD_LINES, TAIL_LINES, Output, read_output
-from handrail.tools.search import grep
 from handrail.tools.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -235,7 +235,9 @@ def _check(input: ExecuteCommandInput) -> None:
         raise Refusal("The command is empty. Give the line to run.")
     if "\0" in input.command or any("\0" in name + value or "=" in name for name, value in input.env.items()):
         raise Refusal("The command or a variable holds a NUL character, or a name holds `=`. Remove it.")
-    size = len(input.command.encode())
+    if input.output_grep is not None:
+        check(input.output_grep)
+    size = len(input.command.encode(errors="replace"))
     if size > COMMAND_BYTES:
         raise Refusal(
             f"The command has {size:,} bytes, and {COMMAND_BYTES:,} are possible. "

@@ -1,0 +1,93 @@
+"""Lines of a command's output that match a pattern.
+
+Owns the matching, in a short-lived process of its own: a pattern that never ends, or an output of many megabytes,
+must not hold up the daemon. It does not know commands.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+from anyio.abc import ByteSendStream, Process
+
+from handrail.gate.tool import Refusal
+from handrail.terminal.screen import plain
+from handrail.terminal.tail import Tail
+
+SECONDS = 10.0
+"""How long the matching may take; a pattern can be made to take for ever."""
+MOST_LINES = 500
+LINE_CHARS = 1000
+"""Shown of one line."""
+LINE_BYTES = 1 << 20
+"""Looked at as one line, of an output without line ends."""
+_CODE = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from handrail.tools.grep import main; main(sys.argv[1])"
+)
+
+
+def check(pattern: str) -> None:
+    """Raises Refusal for a pattern that is none."""
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise Refusal(
+            f"output_grep is not a regular expression: {error}. Mend it; nothing was run."
+        ) from None
+
+
+async def grep(pattern: str, tail: Tail) -> str:
+    """The matching lines, each with its number."""
+    package = str(Path(__file__).parents[2])
+    argv = [sys.executable, "-I", "-c", _CODE, package, pattern]
+    with anyio.move_on_after(SECONDS) as limit:
+        async with await anyio.open_process(argv, stderr=subprocess.DEVNULL) as process:
+            return await _ask(process, tail)
+    assert limit.cancelled_caught
+    return f"[matching took longer than {SECONDS:g} s and was given up]"
+
+
+async def _ask(process: Process, tail: Tail) -> str:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    found: list[bytes] = []
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_feed, process.stdin, tail)
+            found.extend([chunk async for chunk in process.stdout])
+            group.cancel_scope.cancel()
+    finally:
+        if process.returncode is None:
+            process.kill()
+    return b"".join(found).decode(errors="replace")
+
+
+async def _feed(stdin: ByteSendStream, tail: Tail) -> None:
+    after, end = tail.first, tail.end
+    try:
+        async with stdin:
+            while after < end:
+                data, after = tail.read(after)
+                if not data:
+                    return
+                await stdin.send(data)
+    except anyio.BrokenResourceError:
+        return  # it has found enough
+
+
+def main(pattern: str) -> None:
+    """The other side: output on stdin, matching lines on stdout."""
+    wanted = re.compile(pattern)
+    found = 0
+    for number, line in enumerate(iter(lambda: sys.stdin.buffer.readline(LINE_BYTES), b""), 1):
+        text = plain(line.rstrip(b"\r\n"))
+        if wanted.search(text):
+            sys.stdout.write(f"{number}: {text[:LINE_CHARS]}\n")
+            found += 1
+        if found == MOST_LINES:
+            sys.stdout.write(f"[stopped after {MOST_LINES} matching lines]\n")
+            break
+    if not found:
+        sys.stdout.write("[no line matches]\n")

@@ -1,0 +1,40 @@
+"""One daemon per home; a stale lock is taken over."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from handrail.lock import Held, hold
+
+
+def test_a_second_holder_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    with hold(tmp_path / "lock"), pytest.raises(Held, match="handrail status"), hold(tmp_path / "lock"):
+        pass
+
+
+def test_a_released_lock_can_be_held_again(tmp_path: Path) -> None:
+    for _ in range(2):
+        with hold(tmp_path / "lock"):
+            assert (tmp_path / "lock").exists()
+
+
+def test_the_lock_of_a_killed_holder_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom handrail.lock import hold\n"
+        "with hold(Path(sys.argv[1])):\n    print('held', flush=True)\n    sys.stdin.read()\n"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(Held), hold(path):
+            pass
+        holder.kill()
+        holder.wait(10)
+        with hold(path):
+            assert path.exists()

@@ -1,0 +1,44 @@
+"""The log is private, rotates, and keeps quiet what others would log of clients."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from handrail import logs
+
+
+@pytest.fixture(autouse=True)
+def restored() -> Iterator[None]:
+    root = logging.getLogger()
+    before, level = list(root.handlers), root.level
+    yield
+    for handler in root.handlers:
+        if handler not in before:
+            handler.close()
+    root.handlers[:] = before
+    root.setLevel(level)
+
+
+def test_the_log_is_private_even_when_an_older_one_was_not(tmp_path: Path) -> None:
+    (tmp_path / "daemon.log").touch(mode=0o644)
+    logs.start_logging(tmp_path)
+    assert (tmp_path / "daemon.log").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_log_never_fills_a_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "LOG_BYTES", 2000)
+    logs.start_logging(tmp_path)
+    for number in range(500):
+        logging.getLogger("handrail.test").info("line %d", number)
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 2000 * (logs.LOGS_KEPT + 1)
+
+
+def test_what_libraries_say_of_clients_is_not_logged(tmp_path: Path) -> None:
+    logs.start_logging(tmp_path)
+    logging.getLogger("mcp.server").warning("a client's input")
+    logging.getLogger("handrail.gate").warning("ours")
+    text = (tmp_path / "daemon.log").read_text()
+    assert "ours" in text
+    assert "input" not in text
