@@ -1,8 +1,12 @@
+import "./style.css";
+import "./state/settings.svelte.ts";
+
 import { mount } from "svelte";
 
-import App from "./App.svelte";
+/** The gallery and the page are apart: neither loads the other. */
+const { default: Root } = await (location.pathname.startsWith("/gallery") ? import("./gallery/Gallery.svelte") : import("./App.svelte"));
 
 const target = document.getElementById("app");
 if (!target) throw new Error("The page has no #app element to mount on.");
 
-export default mount(App, { target });
+mount(Root, { target });

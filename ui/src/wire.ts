@@ -4,15 +4,15 @@
  */
 
 export interface paths {
-    "/api/state": {
+    "/api/approvals": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /** State */
-        get: operations["state_api_state_get"];
+        /** Approvals */
+        get: operations["approvals_api_approvals_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -21,17 +21,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/events": {
+    "/api/approvals/{id}": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /** Events */
-        get: operations["events_api_events_get"];
+        /** Approval */
+        get: operations["approval_api_approvals__id__get"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/approvals/{id}/answer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Answer */
+        post: operations["answer_api_approvals__id__answer_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -106,24 +123,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/approvals": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Approvals */
-        get: operations["approvals_api_approvals_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/approvals/{id}/answer": {
+    "/api/code": {
         parameters: {
             query?: never;
             header?: never;
@@ -132,25 +132,128 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Answer */
-        post: operations["answer_api_approvals__id__answer_post"];
+        /** Code */
+        post: operations["code_api_code_post"];
         delete?: never;
         options?: never;
         head?: never;
         patch?: never;
         trace?: never;
     };
-    "/api/terminals": {
+    "/api/credentials": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /** Terminals */
-        get: operations["terminals_api_terminals_get"];
+        /** Credentials */
+        get: operations["credentials_api_credentials_get"];
+        put?: never;
+        /** Issue */
+        post: operations["issue_api_credentials_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/credentials/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
         put?: never;
         post?: never;
+        /** Revoke */
+        delete: operations["revoke_api_credentials__id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/down": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Down */
+        post: operations["down_api_down_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Events */
+        get: operations["events_api_events_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Health */
+        get: operations["health_api_health_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/operations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Operations */
+        get: operations["operations_api_operations_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/operations/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Cancel Operation */
+        post: operations["cancel_operation_api_operations__id__cancel_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -174,17 +277,51 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/health": {
+    "/api/state": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /** Health */
-        get: operations["health_api_health_get"];
+        /** State */
+        get: operations["state_api_state_get"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/terminals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Terminals */
+        get: operations["terminals_api_terminals_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/terminals/{id}/close": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Close */
+        post: operations["close_api_terminals__id__close_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -219,119 +356,119 @@ export interface components {
          */
         ApprovalAnswered: {
             /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            kind: "ApprovalAnswered";
-            /** Approval */
-            approval: string;
-            /** Call */
-            call: string;
-            /**
              * Answer
              * @enum {string}
              */
             answer: "allow" | "deny";
-            /** Reason */
-            reason: string;
+            /** Approval */
+            approval: string;
             /** By */
             by: string;
+            /** Call */
+            call: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ApprovalAnswered";
+            /** Reason */
+            reason: string;
         };
         /**
          * ApprovalOpened
          * @description A person is asked about one call.
          */
         ApprovalOpened: {
+            /** Approval */
+            approval: string;
+            /** Call */
+            call: string;
+            /** Claims */
+            claims: components["schemas"]["Claim"][];
+            /** Digest */
+            digest: string;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "ApprovalOpened";
-            /** Approval */
-            approval: string;
-            /** Call */
-            call: string;
-            /** Digest */
-            digest: string;
-            /** Claims */
-            claims: components["schemas"]["Claim"][];
+            /** Preview */
+            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"]) | null;
+            /** Reasons */
+            reasons: string[];
             /**
              * Risk
              * @enum {string}
              */
             risk: "low" | "medium" | "high";
-            /** Reasons */
-            reasons: string[];
             /** Why */
             why: string;
-            /** Preview */
-            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"]) | null;
         };
         /**
          * ApprovalView
          * @description A question, with all a person needs to answer it.
          */
         ApprovalView: {
-            /** Id */
-            id: string;
+            /** Asked At */
+            asked_at: number;
+            /** By */
+            by: string | null;
             /** Call Id */
             call_id: string;
-            /** Tool */
-            tool: string;
-            /** Title */
-            title: string;
+            caller: components["schemas"]["Caller"];
+            /** Claims */
+            claims: components["schemas"]["Claim"][];
+            /** Client Gone */
+            client_gone: boolean;
             /** Description */
             description: string;
-            /**
-             * Status
-             * @enum {string}
-             */
-            status: "open" | "allowed" | "denied" | "withdrawn";
+            /** Digest */
+            digest: string;
+            /** Elapsed Ms */
+            elapsed_ms: number;
+            /** Id */
+            id: string;
+            /** Input */
+            input: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Preview */
+            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"]) | null;
+            /** Reason */
+            reason: string;
+            /** Reasons */
+            reasons: string[];
             /**
              * Risk
              * @enum {string}
              */
             risk: "low" | "medium" | "high";
-            /** Reasons */
-            reasons: string[];
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "open" | "allowed" | "denied" | "withdrawn";
+            /** Title */
+            title: string;
+            /** Tool */
+            tool: string;
             /** Why */
             why: string;
-            /** Digest */
-            digest: string;
-            /** Asked At */
-            asked_at: number;
-            /** Elapsed Ms */
-            elapsed_ms: number;
-            caller: components["schemas"]["Caller"];
-            /** Client Gone */
-            client_gone: boolean;
-            /** Input */
-            input: {
-                [key: string]: components["schemas"]["JsonValue"];
-            };
-            /** Claims */
-            claims: components["schemas"]["Claim"][];
-            /** Preview */
-            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"]) | null;
-            /** Reason */
-            reason: string;
-            /** By */
-            by: string | null;
         };
         /**
          * ApprovalWithdrawn
          * @description The question is moot: its call ended another way.
          */
         ApprovalWithdrawn: {
+            /** Approval */
+            approval: string;
+            /** Call */
+            call: string;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "ApprovalWithdrawn";
-            /** Approval */
-            approval: string;
-            /** Call */
-            call: string;
             /** Why */
             why: string;
         };
@@ -340,81 +477,81 @@ export interface components {
          * @description Nobody waits for this call any more; its outcome goes to the mailbox.
          */
         CallClientGone: {
+            /** Call */
+            call: string;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "CallClientGone";
-            /** Call */
-            call: string;
         };
         /**
          * CallDetail
          * @description Everything about one call.
          */
         CallDetail: {
-            /** Id */
-            id: string;
-            /** Tool */
-            tool: string;
-            /** Title */
-            title: string;
-            /** Status */
-            status: ("waiting" | "running") | ("done" | "failed" | "denied" | "cancelled" | "completed" | "interrupted");
-            caller: components["schemas"]["Caller"];
+            /** Allowed By */
+            allowed_by: string | null;
+            /** Approval Id */
+            approval_id: string | null;
             /**
              * Assurance
              * @enum {string}
              */
             assurance: "bound" | "forwarded" | "advisory";
-            /** Thread */
-            thread: string | null;
-            /** Started At */
-            started_at: number;
+            /** By */
+            by: string | null;
+            caller: components["schemas"]["Caller"];
+            /** Claims */
+            claims: components["schemas"]["Claim"][];
+            /** Client Gone */
+            client_gone: boolean;
+            completion: components["schemas"]["Completion"] | null;
             /** Elapsed Ms */
             elapsed_ms: number;
             /** Handed Back */
             handed_back: boolean;
-            /** Client Gone */
-            client_gone: boolean;
-            /** Stopped */
-            stopped: boolean;
-            /** Allowed By */
-            allowed_by: string | null;
-            /** By */
-            by: string | null;
-            /** Message */
-            message: string;
-            /** Terminal Id */
-            terminal_id: string | null;
-            /** Approval Id */
-            approval_id: string | null;
+            /** Id */
+            id: string;
             /** Input */
             input: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
-            /** Claims */
-            claims: components["schemas"]["Claim"][];
+            /** Message */
+            message: string;
             /** Preview */
             preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"]) | null;
-            result: components["schemas"]["Result"] | null;
             receipt: components["schemas"]["Receipt"] | null;
-            completion: components["schemas"]["Completion"] | null;
+            result: components["schemas"]["Result"] | null;
+            /** Started At */
+            started_at: number;
+            /** Status */
+            status: ("waiting" | "running") | ("done" | "failed" | "denied" | "cancelled" | "completed" | "interrupted");
+            /** Stopped */
+            stopped: boolean;
+            /** Terminal Id */
+            terminal_id: string | null;
             /** Terminal Running */
             terminal_running: boolean;
+            /** Thread */
+            thread: string | null;
+            /** Title */
+            title: string;
+            /** Tool */
+            tool: string;
         };
         /**
          * CallHandedBack
          * @description The client was told to ask later; the call goes on.
          */
         CallHandedBack: {
+            /** Call */
+            call: string;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "CallHandedBack";
-            /** Call */
-            call: string;
         };
         /**
          * CallOpened
@@ -422,38 +559,35 @@ export interface components {
          */
         CallOpened: {
             /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            kind: "CallOpened";
-            /** Call */
-            call: string;
-            /** Tool */
-            tool: string;
-            /** Title */
-            title: string;
-            /** Input */
-            input: {
-                [key: string]: components["schemas"]["JsonValue"];
-            };
-            caller: components["schemas"]["Caller"];
-            /**
              * Assurance
              * @default bound
              * @enum {string}
              */
             assurance: "bound" | "forwarded" | "advisory";
+            /** Call */
+            call: string;
+            caller: components["schemas"]["Caller"];
+            /** Input */
+            input: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "CallOpened";
+            /** Title */
+            title: string;
+            /** Tool */
+            tool: string;
         };
         /**
          * CallSettled
          * @description The outcome is fixed; the work may still be ending (`receipt.stopped`).
          */
         CallSettled: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            kind: "CallSettled";
+            /** By */
+            by: string;
             /** Call */
             call: string;
             /**
@@ -461,42 +595,45 @@ export interface components {
              * @enum {string}
              */
             ending: "done" | "failed" | "denied" | "cancelled" | "completed" | "interrupted";
-            /** By */
-            by: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "CallSettled";
             /** Message */
             message: string;
-            result: components["schemas"]["Result"] | null;
             receipt: components["schemas"]["Receipt"];
+            result: components["schemas"]["Result"] | null;
         };
         /**
          * CallStarted
          * @description The call may act, and now does.
          */
         CallStarted: {
+            /** Allowed By */
+            allowed_by: string;
+            /** Call */
+            call: string;
+            /** Claims */
+            claims: components["schemas"]["Claim"][];
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "CallStarted";
-            /** Call */
-            call: string;
-            /** Claims */
-            claims: components["schemas"]["Claim"][];
-            /** Allowed By */
-            allowed_by: string;
         };
         /**
          * CallStopped
          * @description The work of a call that was settled early has really ended.
          */
         CallStopped: {
+            /** Call */
+            call: string;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "CallStopped";
-            /** Call */
-            call: string;
             receipt: components["schemas"]["Receipt"];
         };
         /**
@@ -504,63 +641,63 @@ export interface components {
          * @description A call in a list.
          */
         CallView: {
-            /** Id */
-            id: string;
-            /** Tool */
-            tool: string;
-            /** Title */
-            title: string;
-            /** Status */
-            status: ("waiting" | "running") | ("done" | "failed" | "denied" | "cancelled" | "completed" | "interrupted");
-            caller: components["schemas"]["Caller"];
+            /** Allowed By */
+            allowed_by: string | null;
+            /** Approval Id */
+            approval_id: string | null;
             /**
              * Assurance
              * @enum {string}
              */
             assurance: "bound" | "forwarded" | "advisory";
-            /** Thread */
-            thread: string | null;
-            /** Started At */
-            started_at: number;
+            /** By */
+            by: string | null;
+            caller: components["schemas"]["Caller"];
+            /** Client Gone */
+            client_gone: boolean;
             /** Elapsed Ms */
             elapsed_ms: number;
             /** Handed Back */
             handed_back: boolean;
-            /** Client Gone */
-            client_gone: boolean;
-            /** Stopped */
-            stopped: boolean;
-            /** Allowed By */
-            allowed_by: string | null;
-            /** By */
-            by: string | null;
+            /** Id */
+            id: string;
             /** Message */
             message: string;
+            /** Started At */
+            started_at: number;
+            /** Status */
+            status: ("waiting" | "running") | ("done" | "failed" | "denied" | "cancelled" | "completed" | "interrupted");
+            /** Stopped */
+            stopped: boolean;
             /** Terminal Id */
             terminal_id: string | null;
-            /** Approval Id */
-            approval_id: string | null;
+            /** Thread */
+            thread: string | null;
+            /** Title */
+            title: string;
+            /** Tool */
+            tool: string;
         };
         /**
          * Caller
          * @description Who made a call, and from where.
          */
         Caller: {
+            /** Client */
+            client: string;
             /**
              * Door
              * @enum {string}
              */
             door: "stdio" | "http" | "page" | "cli";
-            /** Client */
-            client: string;
             /** Key */
             key: string;
-            /** Workspace */
-            workspace: string | null;
-            /** Thread */
-            thread?: string | null;
             /** Operation */
             operation?: string | null;
+            /** Thread */
+            thread?: string | null;
+            /** Workspace */
+            workspace: string | null;
         };
         /**
          * Claim
@@ -572,8 +709,6 @@ export interface components {
              * @enum {string}
              */
             action: "read" | "write" | "run" | "recall";
-            /** Resource */
-            resource: string;
             /** Inside */
             inside: boolean;
             /**
@@ -581,34 +716,38 @@ export interface components {
              * @default false
              */
             protected: boolean;
+            /** Resource */
+            resource: string;
         };
         /**
          * CommandPreview
          * @description A command as it will run.
          */
         CommandPreview: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            kind: "command";
             /** Command */
             command: string;
             /** Cwd */
             cwd: string;
-            /** Program */
-            program: string;
             /**
              * Environment
              * @default []
              */
             environment: string[];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "command";
+            /** Program */
+            program: string;
         };
         /**
          * CompleteBody
          * @description How to complete a call.
          */
         CompleteBody: {
+            /** Digest */
+            digest?: string | null;
             /**
              * Stop
              * @default false
@@ -616,8 +755,6 @@ export interface components {
             stop: boolean;
             /** Text */
             text?: string | null;
-            /** Digest */
-            digest?: string | null;
         };
         /**
          * Completion
@@ -629,67 +766,109 @@ export interface components {
              * @enum {string}
              */
             does: "return_output" | "accept_diff" | "cancel";
-            /** Tells */
-            tells: string;
             /** Runs On */
             runs_on: boolean;
+            /** Tells */
+            tells: string;
+        };
+        /**
+         * Credential
+         * @description A new credential; its bearer is shown this once.
+         */
+        Credential: {
+            /** Bearer */
+            bearer: string;
+            /** Id */
+            id: string;
+            /** Issued At */
+            issued_at: number;
+            /** Name */
+            name: string;
+            /** Url */
+            url: string;
+            /** Workspace */
+            workspace: string;
+        };
+        /**
+         * CredentialBody
+         * @description A client that shall call over HTTP.
+         */
+        CredentialBody: {
+            /** Name */
+            name: string;
+            /** Workspace */
+            workspace: string;
         };
         /**
          * CredentialIssued
          * @description A client may call over HTTP, in one workspace.
          */
         CredentialIssued: {
+            /** Credential */
+            credential: string;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "CredentialIssued";
-            /** Credential */
-            credential: string;
             /** Name */
             name: string;
-            /** Workspace */
-            workspace: string;
             /** Sha256 */
             sha256: string;
+            /** Workspace */
+            workspace: string;
         };
         /**
          * CredentialRevoked
          * @description A client may call no longer.
          */
         CredentialRevoked: {
+            /** By */
+            by: string;
+            /** Credential */
+            credential: string;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "CredentialRevoked";
-            /** Credential */
-            credential: string;
-            /** By */
-            by: string;
+        };
+        /**
+         * CredentialView
+         * @description A client that may call over HTTP.
+         */
+        CredentialView: {
+            /** Id */
+            id: string;
+            /** Issued At */
+            issued_at: number;
+            /** Name */
+            name: string;
+            /** Workspace */
+            workspace: string;
         };
         /**
          * DaemonStarted
          * @description The daemon is ready; says what it found of the time before.
          */
         DaemonStarted: {
+            /** Approvals Kept */
+            approvals_kept: number;
+            /** Crashed */
+            crashed: boolean;
+            /** Interrupted */
+            interrupted: number;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "DaemonStarted";
-            /** Version */
-            version: string;
             /** Pid */
             pid: number;
-            /** Crashed */
-            crashed: boolean;
-            /** Interrupted */
-            interrupted: number;
-            /** Approvals Kept */
-            approvals_kept: number;
             /** Terminals Adopted */
             terminals_adopted: number;
+            /** Version */
+            version: string;
         };
         /**
          * DaemonStopped
@@ -709,64 +888,64 @@ export interface components {
          * @description A file change as it will be written.
          */
         DiffPreview: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            kind: "diff";
-            /** Path */
-            path: string;
-            /** Diff */
-            diff: string;
             /** Added */
             added: number;
-            /** Removed */
-            removed: number;
             /**
              * Creates
              * @default false
              */
             creates: boolean;
+            /** Diff */
+            diff: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "diff";
             /**
              * Notes
              * @default []
              */
             notes: string[];
+            /** Path */
+            path: string;
+            /** Removed */
+            removed: number;
         };
         /**
          * Entry
          * @description An event with its place in the journal.
          */
         Entry: {
-            /** Seq */
-            seq: number;
             /** At */
             at: number;
             /** Event */
             event: components["schemas"]["DaemonStarted"] | components["schemas"]["DaemonStopped"] | components["schemas"]["CallOpened"] | components["schemas"]["ApprovalOpened"] | components["schemas"]["ApprovalAnswered"] | components["schemas"]["ApprovalWithdrawn"] | components["schemas"]["CallStarted"] | components["schemas"]["CallHandedBack"] | components["schemas"]["CallClientGone"] | components["schemas"]["CallSettled"] | components["schemas"]["CallStopped"] | components["schemas"]["TerminalOpened"] | components["schemas"]["TerminalEnded"] | components["schemas"]["OperationOpened"] | components["schemas"]["OperationEnded"] | components["schemas"]["PersonSignedIn"] | components["schemas"]["SignInRevoked"] | components["schemas"]["CredentialIssued"] | components["schemas"]["CredentialRevoked"];
+            /** Seq */
+            seq: number;
         };
         /**
          * Forced
          * @description What came of a cancel or a complete.
          */
         Forced: {
-            /** Won */
-            won: boolean;
+            call: components["schemas"]["CallView"];
             /** Message */
             message: string;
-            call: components["schemas"]["CallView"];
+            /** Won */
+            won: boolean;
         };
         /**
          * Health
          * @description Whether the daemon is well; a person also learns how it feels.
          */
         Health: {
+            daemon?: components["schemas"]["ProcessHealth"] | null;
+            keeper?: components["schemas"]["ProcessHealth"] | null;
             /** Ok */
             ok: boolean;
             /** Version */
             version: string;
-            daemon?: components["schemas"]["ProcessHealth"] | null;
-            keeper?: components["schemas"]["ProcessHealth"] | null;
         };
         JsonValue: unknown;
         /**
@@ -774,23 +953,16 @@ export interface components {
          * @description What the live socket sends: facts in order, and the daemon's clock.
          */
         LiveEntries: {
-            /** Now */
-            now: number;
             /** Entries */
             entries: components["schemas"]["Entry"][];
+            /** Now */
+            now: number;
         };
         /**
          * OperationEnded
          * @description Work for one prompt ended, and with it every call it held.
          */
         OperationEnded: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            kind: "OperationEnded";
-            /** Operation */
-            operation: string;
             /** Cancelled By */
             cancelled_by: string | null;
             /**
@@ -798,12 +970,20 @@ export interface components {
              * @default []
              */
             cancelled_calls: string[];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "OperationEnded";
+            /** Operation */
+            operation: string;
         };
         /**
          * OperationOpened
          * @description Work for one prompt began.
          */
         OperationOpened: {
+            caller: components["schemas"]["Caller"];
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -811,7 +991,17 @@ export interface components {
             kind: "OperationOpened";
             /** Operation */
             operation: string;
+        };
+        /**
+         * OperationView
+         * @description Work for one prompt.
+         */
+        OperationView: {
             caller: components["schemas"]["Caller"];
+            /** Calls */
+            calls: string[];
+            /** Id */
+            id: string;
         };
         /**
          * PathPreview
@@ -836,10 +1026,10 @@ export interface components {
              * @enum {string}
              */
             kind: "PersonSignedIn";
-            /** Sign In */
-            sign_in: string;
             /** Place */
             place: string;
+            /** Sign In */
+            sign_in: string;
         };
         /**
          * Problem
@@ -854,77 +1044,77 @@ export interface components {
          * @description How a process of ours feels.
          */
         ProcessHealth: {
-            /** Pid */
-            pid: number;
-            /** Rss Bytes */
-            rss_bytes: number;
             /** Descriptors */
             descriptors: number;
             /** Loop Lag Ms */
             loop_lag_ms: number;
+            /** Pid */
+            pid: number;
+            /** Rss Bytes */
+            rss_bytes: number;
         };
         /**
          * ProcessSeen
          * @description A process that a stop met.
          */
         ProcessSeen: {
-            /** Pid */
-            pid: number;
             /** Name */
             name: string;
+            /** Pid */
+            pid: number;
         };
         /**
          * Receipt
          * @description What ending a call really did; facts only.
          */
         Receipt: {
+            /**
+             * Bytes Kept
+             * @default 0
+             */
+            bytes_kept: number;
             /** Ended By */
             ended_by: string;
-            /** Stopped */
-            stopped: boolean;
             /**
-             * Signals
+             * Files Changed
              * @default []
              */
-            signals: components["schemas"]["SignalSent"][];
-            /**
-             * Processes Stopped
-             * @default []
-             */
-            processes_stopped: components["schemas"]["ProcessSeen"][];
+            files_changed: string[];
             /**
              * Processes Left
              * @default []
              */
             processes_left: components["schemas"]["ProcessSeen"][];
             /**
-             * Bytes Kept
-             * @default 0
-             */
-            bytes_kept: number;
-            /**
-             * Files Changed
+             * Processes Stopped
              * @default []
              */
-            files_changed: string[];
+            processes_stopped: components["schemas"]["ProcessSeen"][];
+            /**
+             * Signals
+             * @default []
+             */
+            signals: components["schemas"]["SignalSent"][];
+            /** Stopped */
+            stopped: boolean;
         };
         /**
          * Restart
          * @description What the daemon found of the time before it started.
          */
         Restart: {
-            /** Seq */
-            seq: number;
+            /** Approvals Kept */
+            approvals_kept: number;
             /** At */
             at: number;
-            /** Pid */
-            pid: number;
             /** Crashed */
             crashed: boolean;
             /** Interrupted */
             interrupted: number;
-            /** Approvals Kept */
-            approvals_kept: number;
+            /** Pid */
+            pid: number;
+            /** Seq */
+            seq: number;
             /** Terminals Adopted */
             terminals_adopted: number;
         };
@@ -933,12 +1123,12 @@ export interface components {
          * @description What a tool gives back: words for a model, and the same as data.
          */
         Result: {
-            /** Text */
-            text: string;
             /** Data */
             data: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
+            /** Text */
+            text: string;
         };
         /**
          * SignInBody
@@ -968,10 +1158,10 @@ export interface components {
          * @description A signal that was sent to a call's processes.
          */
         SignalSent: {
-            /** Signal */
-            signal: string;
             /** After Ms */
             after_ms: number;
+            /** Signal */
+            signal: string;
         };
         /**
          * SignedIn
@@ -986,94 +1176,94 @@ export interface components {
          * @description A snapshot; events after `seq` bring it up to date.
          */
         State: {
-            /** Seq */
-            seq: number;
-            /** Now */
-            now: number;
-            /** Version */
-            version: string;
-            started: components["schemas"]["Restart"];
-            /** Auto Approve */
-            auto_approve: boolean;
-            /** Command Line */
-            command_line: string;
-            /** Calls */
-            calls: components["schemas"]["CallView"][];
-            /** Recent */
-            recent: components["schemas"]["CallView"][];
             /** Approvals */
             approvals: components["schemas"]["ApprovalView"][];
+            /** Auto Approve */
+            auto_approve: boolean;
+            /** Calls */
+            calls: components["schemas"]["CallView"][];
+            /** Command Line */
+            command_line: string;
+            /** Now */
+            now: number;
+            /** Recent */
+            recent: components["schemas"]["CallView"][];
+            /** Seq */
+            seq: number;
+            started: components["schemas"]["Restart"];
+            /** Version */
+            version: string;
         };
         /**
          * TerminalEnded
          * @description A watched process is gone.
          */
         TerminalEnded: {
+            /** Bytes */
+            bytes: number;
+            /** Exit Code */
+            exit_code: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "TerminalEnded";
-            /** Terminal */
-            terminal: string;
-            /** Exit Code */
-            exit_code: number | null;
-            /** Signal */
-            signal: string | null;
-            /** Bytes */
-            bytes: number;
             /**
              * Lost
              * @default false
              */
             lost: boolean;
+            /** Signal */
+            signal: string | null;
+            /** Terminal */
+            terminal: string;
         };
         /**
          * TerminalOpened
          * @description A watched process started.
          */
         TerminalOpened: {
+            /** Call */
+            call: string | null;
+            /** Cwd */
+            cwd: string;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "TerminalOpened";
-            /** Terminal */
-            terminal: string;
-            /** Call */
-            call: string | null;
             /** Name */
             name: string;
-            /** Cwd */
-            cwd: string;
             /** Pid */
             pid: number;
+            /** Terminal */
+            terminal: string;
         };
         /**
          * TerminalView
          * @description A watched process.
          */
         TerminalView: {
+            /** Bytes */
+            bytes: number;
+            /** Call Id */
+            call_id: string | null;
+            /** Cwd */
+            cwd: string;
+            /** Exit Code */
+            exit_code: number | null;
             /** Id */
             id: string;
             /** Name */
             name: string;
-            /** Call Id */
-            call_id: string | null;
-            /** Running */
-            running: boolean;
             /** Pid */
             pid: number;
-            /** Exit Code */
-            exit_code: number | null;
+            /** Running */
+            running: boolean;
             /** Signal */
             signal: string | null;
-            /** Cwd */
-            cwd: string;
             /** Started At */
             started_at: number;
-            /** Bytes */
-            bytes: number;
         };
     };
     responses: never;
@@ -1084,194 +1274,6 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    state_api_state_get: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["State"];
-                };
-            };
-            /** @description Default Response */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    events_api_events_get: {
-        parameters: {
-            query?: {
-                after?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["LiveEntries"];
-                };
-            };
-            /** @description Default Response */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    calls_api_calls_get: {
-        parameters: {
-            query?: {
-                status?: string | null;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CallView"][];
-                };
-            };
-            /** @description Default Response */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    call_api_calls__id__get: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CallDetail"];
-                };
-            };
-            /** @description Default Response */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    cancel_api_calls__id__cancel_post: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Forced"];
-                };
-            };
-            /** @description Default Response */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    complete_api_calls__id__complete_post: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["CompleteBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Forced"];
-                };
-            };
-            /** @description Default Response */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     approvals_api_approvals_get: {
         parameters: {
             query?: {
@@ -1292,8 +1294,147 @@ export interface operations {
                     "application/json": components["schemas"]["ApprovalView"][];
                 };
             };
-            /** @description Default Response */
-            default: {
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    approval_api_approvals__id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1327,8 +1468,62 @@ export interface operations {
                     "application/json": components["schemas"]["ApprovalView"];
                 };
             };
-            /** @description Default Response */
-            default: {
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1338,7 +1533,356 @@ export interface operations {
             };
         };
     };
-    terminals_api_terminals_get: {
+    calls_api_calls_get: {
+        parameters: {
+            query?: {
+                status?: ("waiting" | "running") | ("done" | "failed" | "denied" | "cancelled" | "completed" | "interrupted") | null;
+                tool?: string | null;
+                agent?: string | null;
+                q?: string | null;
+                before?: number | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallView"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    call_api_calls__id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallDetail"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancel_api_calls__id__cancel_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Forced"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    complete_api_calls__id__complete_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CompleteBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Forced"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    code_api_code_post: {
         parameters: {
             query?: never;
             header?: never;
@@ -1353,11 +1897,745 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TerminalView"][];
+                    "application/json": {
+                        [key: string]: string;
+                    };
                 };
             };
-            /** @description Default Response */
-            default: {
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    credentials_api_credentials_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CredentialView"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    issue_api_credentials_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CredentialBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Credential"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revoke_api_credentials__id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    down_api_down_post: {
+        parameters: {
+            query?: {
+                keep_terminals?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: boolean;
+                    };
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    events_api_events_get: {
+        parameters: {
+            query?: {
+                after?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LiveEntries"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    health_api_health_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    operations_api_operations_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationView"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancel_operation_api_operations__id__cancel_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: boolean;
+                    };
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1389,8 +2667,62 @@ export interface operations {
                     "application/json": components["schemas"]["SignedIn"];
                 };
             };
-            /** @description Default Response */
-            default: {
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1400,7 +2732,7 @@ export interface operations {
             };
         };
     };
-    health_api_health_get: {
+    state_api_state_get: {
         parameters: {
             query?: never;
             header?: never;
@@ -1415,11 +2747,235 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Health"];
+                    "application/json": components["schemas"]["State"];
                 };
             };
-            /** @description Default Response */
-            default: {
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    terminals_api_terminals_get: {
+        parameters: {
+            query?: {
+                running?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TerminalView"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    close_api_terminals__id__close_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TerminalView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -32,7 +32,7 @@ function opened(call: string): Event {
 }
 
 function asked(call: string): Event {
-  const preview = { kind: "command", command: call, cwd: "/", program: "bash", environment: [] } as const;
+  const preview = { kind: "command" as const, command: call, cwd: "/", program: "bash", environment: [] };
   return { kind: "ApprovalOpened", approval: `a-${call}`, call, digest: "d", claims: [], risk: "high", reasons: ["r"], why: "w", preview };
 }
 

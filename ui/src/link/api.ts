@@ -31,7 +31,7 @@ export class Api {
   state = (): Promise<State> => this.get("/api/state");
   calls = (query: string): Promise<CallView[]> => this.get(`/api/calls?${query}`);
   call = (id: string): Promise<CallDetail> => this.get(`/api/calls/${encodeURIComponent(id)}`);
-  approvals = (): Promise<ApprovalView[]> => this.get("/api/approvals");
+  approval = (id: string): Promise<ApprovalView> => this.get(`/api/approvals/${encodeURIComponent(id)}`);
   cancel = (id: string): Promise<Forced> => this.post(`/api/calls/${encodeURIComponent(id)}/cancel`);
   complete = (id: string, body: CompleteBody): Promise<Forced> => this.post(`/api/calls/${encodeURIComponent(id)}/complete`, body);
   answer = (id: string, body: AnswerBody): Promise<ApprovalView> => this.post(`/api/approvals/${encodeURIComponent(id)}/answer`, body);

@@ -53,7 +53,7 @@ export function riskWord(risk: Risk): string {
 }
 
 /** What stands in a list: the command itself where there is one, else verb and object. */
-export function headline(call: CallView, approval?: ApprovalView): string {
+export function headline(call: Pick<CallView, "title">, approval?: ApprovalView): string {
   const preview = approval?.preview;
   return preview?.kind === "command" ? preview.command : call.title;
 }

@@ -1,0 +1,55 @@
+/**
+ * The keyboard: which key does what, off while somebody types. The table is also what `?` lists.
+ *
+ * Owns keys and two-stroke keys. It does not know whether an act is allowed: that is the guard's (desk).
+ */
+export interface Key {
+  /** As written on buttons and in the help: `a`, `Shift+A`, `g i`. */
+  readonly key: string;
+  readonly does: string;
+  readonly act: () => void;
+  /** May be held down. */
+  readonly repeats?: boolean;
+}
+
+/** How long after `g` its second stroke may come. */
+const SECOND_MS = 1200;
+
+export class Keyboard {
+  private readonly keys: ReadonlyMap<string, Key>;
+  private first = "";
+  private firstAt = 0;
+
+  constructor(keys: readonly Key[]) {
+    this.keys = new Map(keys.map((key) => [key.key, key]));
+  }
+
+  readonly press = (event: KeyboardEvent): void => {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isTyping(event.target) && event.key !== "Escape") return;
+    const stroke = this.stroke(event);
+    const key = this.keys.get(stroke);
+    if (!key) return;
+    event.preventDefault();
+    if (!event.repeat || key.repeats) key.act();
+  };
+
+  /** The key's name, with a `g` that came just before. */
+  private stroke(event: KeyboardEvent): string {
+    const name = named(event);
+    const pair = this.first && event.timeStamp - this.firstAt < SECOND_MS ? `${this.first} ${name}` : name;
+    this.first = name === "g" && pair === name ? name : "";
+    this.firstAt = event.timeStamp;
+    return pair;
+  }
+}
+
+/** Caps Lock is not Shift: a high risk needs the real one. */
+function named(event: KeyboardEvent): string {
+  if (/^[a-z]$/i.test(event.key)) return event.shiftKey ? `Shift+${event.key.toUpperCase()}` : event.key.toLowerCase();
+  return event.key;
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+}

@@ -1,0 +1,69 @@
+/** What each key does on this page; the same table is shown by `?`. */
+import type { Desk } from "../state/desk.svelte.ts";
+import type { Key } from "../state/keys.ts";
+import { isOpen } from "../state/model.ts";
+import { route } from "../state/route.svelte.ts";
+import { settings } from "../state/settings.svelte.ts";
+
+export function pageKeys(desk: Desk): Key[] {
+  return [
+    { key: "j", does: "next call", act: () => move(desk, 1), repeats: true },
+    { key: "k", does: "previous call", act: () => move(desk, -1), repeats: true },
+    { key: "a", does: "allow once (low and medium risk)", act: () => seen(desk, () => desk.allow(false)) },
+    { key: "Shift+A", does: "allow once, high risk too", act: () => seen(desk, () => desk.allow(true)) },
+    { key: "d", does: "deny", act: () => seen(desk, () => desk.deny()) },
+    { key: "Shift+D", does: "deny and tell the agent…", act: () => seen(desk, () => (desk.telling = desk.approval?.status === "open")) },
+    { key: "c", does: "cancel the call", act: () => onOpen(desk, (id) => desk.cancel(id)) },
+    { key: "f", does: "complete the call…", act: () => onOpen(desk, () => (desk.completing = true)) },
+    { key: "v", does: "diff: unified or side by side", act: () => settings.setSplit(!settings.split) },
+    { key: "g i", does: "go to the inbox", act: () => route.go("inbox") },
+    { key: "g c", does: "go to all calls", act: () => route.go("calls") },
+    { key: "/", does: "filter calls", act: filter },
+    { key: "Escape", does: "back", act: () => back(desk) },
+    { key: "?", does: "these keys", act: () => (desk.help = true) },
+  ];
+}
+
+/** On a narrow page the whole of it is opened first: nothing is decided from a list row. */
+function seen(desk: Desk, act: () => void): void {
+  if (desk.selected) act();
+  else {
+    const row = document.activeElement?.closest<HTMLElement>("[data-call]")?.dataset.call;
+    if (row) route.open(row);
+  }
+}
+
+function onOpen(desk: Desk, act: (id: string) => void): void {
+  seen(desk, () => {
+    const call = desk.selected ? desk.call(desk.selected) : undefined;
+    if (call && isOpen(call) && desk.arming.ready) act(call.id);
+  });
+}
+
+function rows(): HTMLElement[] {
+  return [...document.querySelectorAll<HTMLElement>("[data-list] [data-call] > a")];
+}
+
+function move(desk: Desk, step: number): void {
+  const all = rows();
+  const ids = all.map((row) => row.closest<HTMLElement>("[data-call]")?.dataset.call ?? "");
+  const focused = all.indexOf(document.activeElement as HTMLElement);
+  const at = focused >= 0 ? focused : ids.indexOf(desk.selected ?? "");
+  const to = Math.max(0, Math.min(all.length - 1, at + step));
+  all[to]?.focus();
+  all[to]?.scrollIntoView({ block: "nearest" });
+  if (desk.wide.current && ids[to]) route.open(ids[to]);
+}
+
+function filter(): void {
+  if (matchMedia("(max-width: 639px)").matches) route.go("calls");
+  requestAnimationFrame(() => document.getElementById("filter")?.focus());
+}
+
+function back(desk: Desk): void {
+  if (document.activeElement instanceof HTMLInputElement) return document.activeElement.blur();
+  const from = route.place.call;
+  if (!from) return;
+  route.close();
+  if (!desk.wide.current) requestAnimationFrame(() => document.getElementById(`row-${from}`)?.focus());
+}
