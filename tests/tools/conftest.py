@@ -15,6 +15,8 @@ from handrail.store.event import Caller
 from handrail.store.journal import open_journal
 from handrail.tools.edits import ApplyDiff, EditFile, WriteFile
 from handrail.tools.files import ReadFile
+from handrail.tools.listing import ListFiles, SearchFiles
+from handrail.tools.search import SearchContent
 
 
 @pytest.fixture
@@ -32,7 +34,8 @@ def caller(root: Path) -> Caller:
 @pytest.fixture
 async def desk(home: Path, root: Path, caller: Caller) -> AsyncGenerator[Desk]:
     own = (home,)
-    tools: list[Tool[Any, Any]] = [ReadFile(own), WriteFile(own), EditFile(own), ApplyDiff(own)]
+    kinds = (ReadFile, ListFiles, SearchFiles, SearchContent, WriteFile, EditFile, ApplyDiff)
+    tools: list[Tool[Any, Any]] = [kind(own) for kind in kinds]
     async with (
         open_journal(home / "handrail.db", home / "handrail.head") as journal,
         anyio.create_task_group() as group,

@@ -44,6 +44,10 @@ class Place:
         return self.inside and not self.protected
 
     @property
+    def is_file(self) -> bool:
+        return self.found is not None and stat.S_ISREG(self.found.st_mode)
+
+    @property
     def rest(self) -> str:
         return os.path.relpath(self.path, self.root)
 

@@ -5,7 +5,7 @@ letter case, because some file systems do not tell cases apart.
 """
 
 from collections.abc import Iterable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 _FOLDERS = frozenset(
     {
@@ -131,7 +131,7 @@ def is_protected(path: str, own: Iterable[Path]) -> bool:
 
 
 def _parts(path: str) -> tuple[str, ...]:
-    return tuple(part.casefold() for part in PurePosixPath(path).parts if part != "/")
+    return tuple(path.casefold().strip("/").split("/"))
 
 
 def _in_work_tree(parts: tuple[str, ...]) -> tuple[str, ...]:
