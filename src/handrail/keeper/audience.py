@@ -21,8 +21,8 @@ class Audience:
 
     @property
     def has_room(self) -> bool:
-        """Whether a notice that may as well come later would go out now."""
-        return self.daemon is None or self.daemon.has_room
+        """Whether a notice that may as well come later would go out now, instead of waiting in memory."""
+        return self.daemon is None or not self.daemon.wants_to_send
 
     def tell(self, message: object, descriptors: tuple[int, ...] = ()) -> None:
         if self.daemon is None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 BACKLOG_MAX = 256 * 1024
-"""Unsent bytes above which a peer is not listened to and growth is not told: it must read first."""
+"""Unsent bytes above which a peer is not listened to: it must read our answers first."""
 
 
 class Connection:

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from handrail.keeper.protocol import Start
 
 
+_ALTERED = (
+    *(signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGCHLD),
+    *(signal.SIGPIPE, signal.SIGXFSZ),
+)
+"""Signals that Python, the keeper or the warden ignore or handle: an ignored one would stay ignored across exec."""
+
+
 def become(
     order: Start, stdio: tuple[int, int, int], descriptors: tuple[int, int], complain: int
 ) -> NoReturn:
@@ -43,10 +50,8 @@ def _prepare(order: Start, stdio: tuple[int, int, int], descriptors: tuple[int, 
     for target, source in enumerate(stdio):
         os.dup2(source, target)
     resource.setrlimit(resource.RLIMIT_NOFILE, descriptors)
-    # An ignored signal stays ignored across exec: give every one its default back.
-    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
-        if signal.getsignal(number) is not signal.SIG_DFL:
-            signal.signal(number, signal.SIG_DFL)
+    for number in _ALTERED:
+        signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 

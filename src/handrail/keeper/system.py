@@ -14,6 +14,8 @@ import sys
 
 LINUX = sys.platform == "linux"
 
+_libc = ctypes.CDLL(None, use_errno=True)  # loaded before any fork, since a warden must be quick
+
 _PR_SET_DUMPABLE = 4
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
@@ -32,7 +34,7 @@ def adopt_orphans() -> None:
 def set_name(name: str) -> None:
     """The name that `ps` shows, cut at 15 bytes."""
     if LINUX:
-        _libc().prctl(_PR_SET_NAME, ctypes.c_char_p(name.encode()), 0, 0, 0)
+        _libc.prctl(_PR_SET_NAME, ctypes.c_char_p(name.encode()), 0, 0, 0)
 
 
 def resident_bytes() -> int:
@@ -72,11 +74,7 @@ def _noted(_number: int, _frame: object) -> None:
     """A handler of our own, so that the signal neither kills nor is ignored; the descriptor tells of it."""
 
 
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
-
-
 def _prctl(option: int, value: int) -> None:
-    if LINUX and _libc().prctl(option, value, 0, 0, 0) != 0:
+    if LINUX and _libc.prctl(option, value, 0, 0, 0) != 0:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))

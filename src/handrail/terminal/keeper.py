@@ -93,6 +93,7 @@ class Keeper:
         self._posted = anyio.Event()
         self._connected = False
         self._final = False
+        self._replaced = False
         self._why_gone = "The keeper has not been reached yet."
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -165,6 +166,7 @@ class Keeper:
                 self._lose("The keeper has died, so its wardens have ended what ran.")
                 stream = await self._birth.start()
         except NoKeeperError as error:
+            self._lose("The keeper has died, and no other could be had.")
             raise KeeperError(str(error)) from error
         try:
             await self._greet(stream)
@@ -207,7 +209,9 @@ class Keeper:
             while True:
                 await self._receive(stream)
         except (anyio.EndOfStream, anyio.BrokenResourceError, OSError):
-            self._why_gone = "The keeper has gone."
+            self._why_gone = (
+                "Another daemon has taken over the keeper." if self._replaced else "The keeper has gone."
+            )
         except FrameError as error:
             self._why_gone = f"The keeper made no sense: {error}"
 
@@ -239,8 +243,7 @@ class Keeper:
                 if self.listener is not None:
                     self.listener.hear(message)
             case Replaced():
-                self._final = True
-                self._why_gone = "Another daemon has taken over the keeper."
+                self._final = self._replaced = True
             case _:
                 self._settle(message)
 

@@ -1,0 +1,66 @@
+"""A peer that reads slowly gets every message whole, and its descriptors with it."""
+
+import array
+import os
+import select
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from handrail.keeper.connection import BACKLOG_MAX, Connection
+from handrail.keeper.frames import Lines, encode
+from handrail.keeper.protocol import Grown, Started, from_keeper
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[Connection, socket.socket]]:
+    ours, theirs = socket.socketpair()
+    connection = Connection(ours)
+    yield connection, theirs
+    connection.close()
+    theirs.close()
+
+
+def test_more_than_the_socket_holds_waits_and_arrives_whole(pair: tuple[Connection, socket.socket]) -> None:
+    connection, theirs = pair
+    sent = [Grown(f"t{'x' * 500}", number) for number in range(3000)]
+    for message in sent:
+        connection.send(message)
+    assert connection.wants_to_send
+    assert not connection.has_room
+    lines, found = Lines(), list[object]()
+    while len(found) < len(sent):
+        assert select.select([theirs], [], [], 5)[0]
+        found += map(from_keeper, lines.feed(theirs.recv(65536)))
+        connection.flush()
+    assert found == sent
+    assert connection.has_room
+    assert sum(len(encode(message)) for message in sent) > BACKLOG_MAX
+
+
+def test_descriptors_arrive_with_their_message_and_are_closed_here(
+    pair: tuple[Connection, socket.socket],
+) -> None:
+    connection, theirs = pair
+    reading, writing = os.pipe()
+    connection.send(Started(1, 2, 1), (writing,))
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(writing)
+    line, rights, _, _ = theirs.recvmsg(4096, socket.CMSG_LEN(4))
+    assert from_keeper(line) == Started(1, 2, 1)
+    passed = array.array("i", rights[0][2])[0]
+    os.write(passed, b"through")
+    assert os.read(reading, 10) == b"through"
+    os.close(passed)
+    os.close(reading)
+
+
+def test_descriptors_for_a_peer_that_is_gone_are_closed(pair: tuple[Connection, socket.socket]) -> None:
+    connection, theirs = pair
+    theirs.close()
+    reading, writing = os.pipe()
+    connection.send(Started(1, 2, 1), (writing,))
+    assert os.read(reading, 1) == b""
+    os.close(reading)
+    assert connection.receive() is None

@@ -1,0 +1,247 @@
+"""Whole trees are ended, whatever their processes did to get away."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.keeper.scene import (
+    BOUND,
+    Mark,
+    descriptors,
+    is_alive,
+    keeping,
+    nothing_left,
+    output,
+    parent_of,
+    until,
+)
+
+from handrail.keeper.protocol import Exit
+
+REFORK = (
+    "import os, signal\nfor n in (1, 15): signal.signal(n, 1)\nwhile True:\n    if os.fork(): os._exit(0)\n"
+)
+BOMB = (
+    "import os, signal\nfor n in (1, 15): signal.signal(n, 1)\n"
+    "for _ in range(7): os.fork()\n"
+    "while True:\n    if os.fork(): os._exit(0)\n"
+)
+STYLES = {
+    "plain": ("sleep {n} & sleep {n}", 2),
+    "setsid": ("setsid sleep {n} & sleep {n}", 2),
+    "nohup": ("nohup sleep {n} >/dev/null 2>&1 & sleep {n}", 2),
+    "double fork": ("( ( setsid sleep {n} & ) & ); sleep {n}", 2),
+    "env -i setsid": ("env -i $(command -v setsid) $(command -v sleep) {n} & sleep {n}", 2),
+    "deaf": ("trap '' HUP TERM; setsid sleep {n} & sleep {n}", 2),
+    "stopped": ("sleep {n} & kill -STOP $!; sleep {n}", 2),
+    "re-forking": (f"python3 -c '{REFORK}' {{n}} & sleep {{n}}", 2),
+}
+
+
+@pytest.mark.parametrize("style", STYLES)
+async def test_a_stop_leaves_nothing_of_the_tree(home: Path, style: str) -> None:
+    mark = Mark()
+    script, processes = STYLES[style]
+    with nothing_left(mark):
+        async with keeping(home) as scene:
+            terminal = await scene.sh(script.format(n=mark.seconds))
+            await until(lambda: len(mark.pids()) >= processes)
+            with anyio.fail_after(BOUND):
+                report = await terminal.stop(0.1)
+            assert mark.pids() == []
+            assert report.left == ()
+            assert terminal.swept == report
+            assert terminal.exit is not None
+
+
+async def test_a_stop_reports_the_signals_and_the_processes(home: Path) -> None:
+    mark = Mark()
+    with nothing_left(mark):
+        async with keeping(home) as scene:
+            terminal = await scene.sh(f"trap '' HUP TERM; sleep {mark.seconds} & wait")
+            await until(lambda: len(mark.pids()) == 2)  # the shell carries the number too
+            report = await terminal.stop(0.05)
+            assert [sent.signal for sent in report.signals] == ["SIGHUP", "SIGTERM", "SIGCONT", "SIGKILL"]
+            assert report.signals[0].at_ms < 50 <= report.signals[3].at_ms <= report.duration_ms
+            assert sorted(process.name for process in report.stopped) == ["sh", "sleep"]
+            assert terminal.pid in [process.pid for process in report.stopped]
+            assert (report.why, report.left, report.more) == ("stop", (), 0)
+
+
+async def test_a_tree_that_obeys_is_not_killed_and_not_waited_for(home: Path) -> None:
+    async with keeping(home) as scene:
+        terminal = await scene.sh(
+            "trap 'echo bye; exit 7' HUP TERM; echo ready; while :; do sleep 0.01; done"
+        )
+        await until(lambda: terminal.tail.end > 0)
+        with anyio.fail_after(BOUND):
+            report = await terminal.stop(grace=BOUND * 10)
+        assert terminal.exit == Exit(code=7)
+        assert "SIGKILL" not in [sent.signal for sent in report.signals]
+        assert b"bye" in await output(terminal)
+
+
+async def test_an_interactive_shell_goes_without_being_killed(home: Path) -> None:
+    async with keeping(home) as scene:
+        terminal = await scene.open("bash", "--norc", "-i")
+        await until(lambda: terminal.tail.end > 0)
+        with anyio.fail_after(BOUND):
+            report = await terminal.stop(grace=BOUND * 10)
+        assert "SIGKILL" not in [sent.signal for sent in report.signals]
+
+
+async def test_a_second_stop_may_hurry_the_first(home: Path) -> None:
+    mark = Mark()
+    with nothing_left(mark):
+        async with keeping(home) as scene:
+            terminal = await scene.sh(f"trap '' HUP TERM; echo ready; sleep {mark.seconds}")
+            await until(lambda: terminal.tail.end > 0)
+            async with anyio.create_task_group() as group:
+                with anyio.fail_after(BOUND):
+                    group.start_soon(terminal.stop, BOUND * 10)
+                    await terminal.stop(0.0)
+            assert mark.pids() == []
+
+
+async def test_a_bomb_of_reforking_processes_is_stopped(home: Path) -> None:
+    mark = Mark()
+    with nothing_left(mark):
+        async with keeping(home) as scene:
+            terminal = await scene.sh(f"python3 -c '{BOMB}' {mark.seconds} & sleep {mark.seconds}")
+            await until(
+                lambda: len(mark.pids()) > 20
+            )  # of 128, those that hold still long enough to be counted
+            with anyio.fail_after(BOUND):
+                report = await terminal.stop(0.0)
+            assert mark.pids() == []
+            assert report.left == ()
+            assert len(report.stopped) + report.more > 20
+
+
+async def test_what_a_leader_leaves_behind_is_swept_and_reported(home: Path) -> None:
+    mark = Mark()
+    with nothing_left(mark):
+        async with keeping(home) as scene:
+            script = f"trap '' HUP TERM; setsid sleep {mark.seconds} & echo $!"
+            terminal = await scene.sh(script, grace=0.05)
+            with anyio.fail_after(BOUND):
+                assert await terminal.wait() == Exit(code=0)
+            assert scene.events[-1] == ("ended", terminal.id)
+            left = int((await output(terminal)).split()[0])
+            report = await terminal.stop()
+            assert report.why == "exit"
+            assert [process.pid for process in report.stopped] == [left]
+            assert mark.pids() == []
+
+
+async def test_the_exit_is_told_while_a_grandchild_still_holds_the_terminal(home: Path) -> None:
+    mark = Mark()
+    with nothing_left(mark):
+        async with keeping(home) as scene:
+            script = f"trap '' HUP TERM; echo last words; sleep {mark.seconds} & exit 5"
+            terminal = await scene.sh(script, grace=BOUND * 10)
+            with anyio.fail_after(BOUND):
+                assert await terminal.wait() == Exit(code=5)
+            assert terminal.tail.read(0)[0] == b"last words\r\n"
+            assert len(mark.pids()) == 1
+            with anyio.fail_after(BOUND):
+                await terminal.stop(0.0)
+            assert mark.pids() == []
+
+
+async def test_when_the_keeper_is_killed_its_trees_end_and_the_terminals_are_lost(home: Path) -> None:
+    marks = [Mark() for _ in range(3)]
+    async with keeping(home) as scene:
+        first = scene.keeper.pid
+        scripts = [f"trap '' HUP TERM; setsid sleep {mark.seconds} & sleep {mark.seconds}" for mark in marks]
+        terminals = [await scene.sh(script) for script in scripts]
+        await until(lambda: all(len(mark.pids()) == 3 for mark in marks))
+        os.kill(first, signal.SIGKILL)
+        await until(lambda: not any(mark.pids() for mark in marks))
+        for terminal in terminals:
+            with anyio.fail_after(BOUND):
+                left = await terminal.wait()
+            assert left.lost is not None
+            assert "keeper" in left.lost
+        assert [what for what, _ in scene.events].count("lost") == 1
+        # Another keeper takes its place, and terminals can be opened again.
+        await until(lambda: scene.keeper.pid not in (0, first))
+        assert await output(await scene.sh("echo again")) == b"again\r\n"
+
+
+async def test_when_a_warden_is_killed_its_orphans_end_and_the_terminal_is_reported(home: Path) -> None:
+    mark, other = Mark(), Mark()
+    with nothing_left(mark), nothing_left(other):
+        async with keeping(home) as scene:
+            bystander = await scene.open("sleep", other.seconds)
+            script = f"( setsid sleep {mark.seconds} & ); python3 -c '{REFORK}' {mark.seconds} & sleep {mark.seconds}"
+            terminal = await scene.sh(script)
+            await until(lambda: len(mark.pids()) >= 4)
+            os.kill(parent_of(terminal.pid), signal.SIGKILL)
+            with anyio.fail_after(BOUND):
+                left = await terminal.wait()
+                await terminal.tail.follow(0, _ignore)
+            assert left.lost is not None
+            assert "warden" in left.lost
+            assert mark.pids() == []
+            assert terminal.swept is not None
+            assert {process.name for process in terminal.swept.stopped} >= {"sleep", "sh"}
+            assert other.pids() == [bystander.pid]
+
+
+async def test_a_stopped_warden_still_ends_its_tree(home: Path) -> None:
+    mark = Mark()
+    with nothing_left(mark):
+        async with keeping(home) as scene:
+            terminal = await scene.open("sleep", mark.seconds)
+            os.kill(parent_of(terminal.pid), signal.SIGSTOP)
+            with anyio.fail_after(BOUND):
+                await terminal.stop(0.0)
+            assert mark.pids() == []
+
+
+async def test_wardens_hold_no_descriptor_of_other_terminals(home: Path) -> None:
+    async with keeping(home) as scene:
+        terminals = [await scene.open("sleep", "1000") for _ in range(5)]
+        counts = [len(descriptors(parent_of(terminal.pid))) for terminal in terminals]
+        assert max(counts) == min(counts) <= 8
+        assert descriptors(terminals[-1].pid) == ["0", "1", "2"]
+
+
+async def test_after_many_terminals_the_keeper_holds_what_it_held_before(home: Path) -> None:
+    async with keeping(home) as scene:
+        before = (await scene.keeper.health()).descriptors
+        for _ in range(200):
+            terminal = await scene.sh("echo x")
+            await output(terminal)
+            await scene.terminals.forget(terminal.id)
+        health = await scene.keeper.health()
+        assert (health.descriptors, health.terminals) == (before, 0)
+        # No warden is left either, not even as a zombie.
+        children = Path(f"/proc/{scene.keeper.pid}/task/{scene.keeper.pid}/children")
+        await until(lambda: children.read_text() == "")
+
+
+async def test_mixed_trees_one_after_another_leave_nothing_and_take_no_time(home: Path) -> None:
+    mark = Mark()
+    late: list[float] = []
+    with nothing_left(mark):
+        async with keeping(home) as scene:
+            for round_ in range(5):
+                for script, processes in STYLES.values():
+                    terminal = await scene.sh(script.format(n=mark.seconds))
+                    await until(lambda wanted=processes: len(mark.pids()) >= wanted)
+                    began = time.monotonic()
+                    with anyio.fail_after(BOUND):
+                        report = await terminal.stop(0.02)
+                    late.append(time.monotonic() - began - 0.02)
+                    assert (mark.pids(), report.left) == ([], ()), (round_, script)
+    assert not is_alive(scene.keeper.pid)
+    assert sorted(late)[int(len(late) * 0.9)] < 1.0
+
+
+async def _ignore(_data: bytes, _offset: int) -> None:
+    pass
