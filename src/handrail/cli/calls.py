@@ -1,0 +1,144 @@
+"""Calls on the command line: list, watch, cancel, complete.
+
+Owns those commands. What cancelling and completing mean is the gate's.
+"""
+
+from typing import Annotated, Any
+
+import typer
+
+from handrail.cli.approvals import show_approval
+from handrail.cli.failure import Failure
+from handrail.cli.help import verb
+from handrail.cli.link import Link, reach
+from handrail.cli.live import Live
+from handrail.cli.named import by_prefix
+from handrail.cli.show import as_json, note, say, table
+from handrail.cli.words import Row, caller, elapsed, state
+
+ID_LENGTH = 11
+"""Letters of a whole id; fewer are a prefix."""
+
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+CallId = Annotated[str, typer.Argument(metavar="CALL", help="A call's id, or its first letters.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    verb(
+        app,
+        "calls",
+        "handrail calls",
+        "handrail calls -f",
+        "handrail calls --status running --json",
+        "handrail calls -q pytest",
+    )(calls)
+    verb(app, "cancel", "handrail cancel c3f")(cancel)
+    verb(
+        app,
+        "complete",
+        "handrail complete c3f",
+        "handrail complete c3f --stop",
+        "handrail complete c3f --text 'The server is up on port 8000.'",
+    )(complete)
+
+
+def calls(
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on as calls change; Ctrl-C ends it.")
+    ] = False,
+    status: Annotated[str | None, typer.Option(help="Only with this status, for example running.")] = None,
+    tool: Annotated[str | None, typer.Option(help="Only of this tool.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only of this client.")] = None,
+    q: Annotated[str | None, typer.Option("--query", "-q", help="Only with this text.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 50,
+    as_json_: AsJson = False,
+) -> None:
+    """List calls, newest first, or watch them."""
+    if follow:
+        if status or tool or agent or q:
+            raise typer.BadParameter("-f shows every call; leave the other options out.")
+        _follow(as_json_)
+        return
+    with reach("read") as link:
+        found: list[Row] = link.get("calls", status=status, tool=tool, agent=agent, q=q, limit=limit)
+    if as_json_:
+        as_json(found)
+    elif found:
+        table(("ID", "STATUS", "TIME", "CALLER", "TOOL", "TITLE"), [_cells(row) for row in found])
+    else:
+        note("No calls. Connect an agent (`handrail mcp --help` says how), or try `handrail demo`.")
+
+
+def cancel(call: CallId, as_json_: AsJson = False) -> None:
+    """Stop a call's work. What it printed so far is kept, and the agent gets it."""
+    with reach("person") as link:
+        _tell(link.post("calls", _open_first(link, call), "cancel"), as_json_)
+
+
+def complete(
+    call: CallId,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="End the work too, instead of letting it run on.")
+    ] = False,
+    text: Annotated[str | None, typer.Option(help="Give the agent this text instead of the output.")] = None,
+    as_json_: AsJson = False,
+) -> None:
+    """Stop the waiting: give the agent what there is and let the work run on. A waiting write is accepted."""
+    with reach("person") as link:
+        whole = _open_first(link, call)
+        detail: Row = link.get("calls", whole)
+        body: dict[str, Any] = {"stop": stop, "text": text}
+        if text is None and detail["completion"] and detail["completion"]["does"] == "accept_diff":
+            asked: Row = link.get("approvals", detail["approval_id"])
+            body["digest"] = asked["digest"]
+            if not as_json_:
+                show_approval(asked)
+        _tell(link.post("calls", whole, "complete", body=body), as_json_)
+
+
+def _follow(for_programs: bool) -> None:
+    """A line for each change of a call's status, starting with what is open now."""
+    shown: dict[str, str] = {}
+    with Live("read") as live:
+        for row in live.state["calls"]:
+            _change(row, shown, for_programs)
+        for row in live.changed("call"):
+            _change(row, shown, for_programs)
+
+
+def _change(row: Row, shown: dict[str, str], for_programs: bool) -> None:
+    if shown.get(row["id"]) == row["status"]:
+        return
+    shown[row["id"]] = row["status"]
+    if for_programs:
+        as_json(row, line=True)
+    else:
+        word, style = state(row["status"])
+        why = str(row["message"]).partition("\n")[0] if row["status"] in ("failed", "denied") else ""
+        where = f"{row['id']}  {elapsed(row['elapsed_ms']):>8}  {caller(row)}  {row['tool']}  "
+        say((f"{word:<13}", style), f"  {where}", (row["title"], "bold"), f"  {why}")
+
+
+def _cells(row: Row) -> tuple[Any, ...]:
+    title = row["title"] + (f"  (approval {row['approval_id']})" if row["status"] == "waiting" else "")
+    return row["id"], state(row["status"]), elapsed(row["elapsed_ms"]), caller(row), row["tool"], title
+
+
+def _open_first(link: Link, typed: str) -> str:
+    """Whom a verb means: an open call before an older one that begins alike."""
+    if len(typed) >= ID_LENGTH:
+        return typed
+    still_open = [row["id"] for row in link.get("state")["calls"] if row["id"].startswith(typed)]
+    return by_prefix(typed, still_open or [row["id"] for row in link.get("calls", limit=1000)], "call")
+
+
+def _tell(forced: Row, for_programs: bool) -> None:
+    if for_programs:
+        as_json(forced)
+    elif forced["won"]:
+        row = forced["call"]
+        say(f"{forced['message']} {row['id']} ", (row["title"], "bold"))
+        if row["message"]:
+            say(f"The agent is told: {row['message']}")
+    if not forced["won"]:
+        raise Failure(f"{forced['message']} Nothing was changed.")

@@ -1,0 +1,111 @@
+"""The way from a command to the daemon: a greeting on its socket, then HTTP with the bearer from it.
+
+Owns who we say we are (a reader or a person), the requests, and the sentences when they fail. Does not know what any
+route means. The bearer lives as long as the socket, and is written nowhere.
+"""
+
+import ctypes
+import http.client
+import json
+import os
+import socket
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import quote, urlencode, urlsplit
+
+from handrail.cli.failure import Code, Failure
+from handrail.door.find import DaemonNotRunning, connect
+from handrail.door.hello import HelloRefused, say_hello
+from handrail.places import Places
+
+Want = Literal["read", "person"]
+
+REQUEST_SECONDS = 30.0
+"""A daemon answers in milliseconds; bounds the wait for one that hangs."""
+
+PR_SET_DUMPABLE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A daemon that let us in, for as long as its socket is open."""
+
+    url: str
+    pid: int
+    version: str
+    bearer: str
+
+    def get(self, *path: str, **query: object) -> Any:
+        return self._request("GET", path, None, query)
+
+    def post(self, *path: str, body: object = None, **query: object) -> Any:
+        return self._request("POST", path, body, query)
+
+    def delete(self, *path: str) -> Any:
+        return self._request("DELETE", path, None, {})
+
+    def _request(self, method: str, path: Sequence[str], body: object, query: dict[str, object]) -> Any:
+        given = {name: value for name, value in query.items() if value is not None}
+        target = "/".join(("/api", *(quote(part, safe="") for part in path)))
+        target += f"?{urlencode(given)}" if given else ""
+        headers = {"Authorization": f"Bearer {self.bearer}", "Content-Type": "application/json"}
+        sent = None if body is None else json.dumps(body)
+        where = urlsplit(self.url).netloc
+        try:
+            with closing(http.client.HTTPConnection(where, timeout=REQUEST_SECONDS)) as connection:
+                connection.request(method, target, sent, headers)
+                response = connection.getresponse()
+                return _answer(response.status, response.read())
+        except (OSError, http.client.HTTPException) as error:
+            raise Failure(
+                f"The daemon at {self.url} went away ({error}). Start it with `handrail up`.", Code.NO_DAEMON
+            ) from None
+
+
+@contextmanager
+def reach(
+    want: Want, *, start: bool = False, argv: Sequence[str] | None = None, places: Places | None = None
+) -> Generator[Link]:
+    """A link to the daemon, which is started if asked to. Raises Failure, which says what helps."""
+    if want == "person":
+        hide_memory()
+    try:
+        sock = connect(places or Places.find(os.environ), start=start, argv=argv)
+        with closing(sock):
+            yield _greet(sock, want)
+    except DaemonNotRunning as problem:
+        raise Failure(str(problem), Code.NO_DAEMON) from None
+
+
+def hide_memory() -> None:
+    """A process that holds a person's bearer is not to be read by others of the same user."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def _greet(sock: socket.socket, want: Want) -> Link:
+    try:
+        reply = say_hello(sock, want)
+    except HelloRefused as refused:
+        raise Failure(refused.why, Code.NO_DAEMON if refused.hung_up else Code.FAILED) from None
+    return Link(url=reply["url"], pid=reply["pid"], version=reply["version"], bearer=reply["bearer"])
+
+
+def _answer(status: int, body: bytes) -> Any:
+    try:
+        answer: Any = json.loads(body) if body else None
+    except ValueError:
+        raise Failure(f"The daemon's answer ({status}) is not JSON. Try `handrail restart`.") from None
+    if status >= 400:
+        raise Failure(_detail(answer, status))
+    return answer
+
+
+def _detail(answer: Any, status: int) -> str:
+    try:
+        return str(answer["detail"])
+    except (TypeError, KeyError):
+        return f"The daemon refused this ({status}) without a reason. `handrail doctor` may say more."

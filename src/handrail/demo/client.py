@@ -1,0 +1,136 @@
+"""An MCP client, as small as one can be: lines of JSON-RPC to a door and back.
+
+Owns the door's process and which answer belongs to which request. Does not know any tool.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from handrail import __version__
+
+PROTOCOL = "2025-06-18"
+LINE_MAX = 32 << 20
+"""Bytes of one answer; bounds what a broken door can make us hold."""
+LEAVE_SECONDS = 10.0
+"""A door ends a moment after its input; bounds the wait for one that does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came of a call, or how far it got."""
+
+    text: str
+    data: dict[str, Any]
+
+    @property
+    def status(self) -> str:
+        return str(self.data.get("status", "failed"))
+
+
+@dataclass(slots=True)
+class _Pending:
+    come: anyio.Event = field(default_factory=anyio.Event)
+    message: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+class DoorClosed(Exception):
+    """The door ended while something was asked of it."""
+
+    def __str__(self) -> str:
+        return "The door closed. `handrail doctor` may say why."
+
+
+class Client:
+    """One line to Handrail; any number of requests at once."""
+
+    def __init__(self, door: Process) -> None:
+        self._door = door
+        self._pending: dict[int, _Pending] = {}
+        self._number = 0
+        self._closed = False
+
+    async def call(self, tool: str, **arguments: object) -> Reply:
+        """Use a tool; returns when the call has ended, or was handed back. Raises DoorClosed."""
+        message = await self.ask("tools/call", {"name": tool, "arguments": arguments})
+        if "error" in message:
+            return Reply(str(message["error"].get("message")), {"status": "failed"})
+        result: dict[str, Any] = message["result"]
+        return Reply(result["content"][0]["text"], result.get("structuredContent") or {})
+
+    async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        self._number += 1
+        number, pending = self._number, _Pending()
+        self._pending[number] = pending
+        await self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        await pending.come.wait()
+        if not pending.message:
+            raise DoorClosed
+        return pending.message
+
+    async def greet(self) -> None:
+        about = {"name": "handrail demo", "version": __version__}
+        await self.ask("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": about})
+        await self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    async def listen(self) -> None:
+        """Hand out answers until the door closes; then nobody waits for one any more."""
+        assert self._door.stdout is not None
+        lines = BufferedByteReceiveStream(self._door.stdout)
+        try:
+            while True:
+                self._heard(json.loads(await lines.receive_until(b"\n", LINE_MAX)))
+        except (anyio.EndOfStream, anyio.IncompleteRead, anyio.ClosedResourceError):
+            pass
+        finally:
+            self._closed = True
+            for pending in self._pending.values():
+                pending.come.set()
+
+    def _heard(self, message: dict[str, Any]) -> None:
+        pending = self._pending.pop(message.get("id", 0), None)
+        if pending is not None:
+            pending.message = message
+            pending.come.set()
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        assert self._door.stdin is not None
+        if self._closed:
+            raise DoorClosed
+        try:
+            await self._door.stdin.send(json.dumps(message).encode() + b"\n")
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            raise DoorClosed from None
+
+
+@asynccontextmanager
+async def door(workspace: Path) -> AsyncGenerator[Client]:
+    """A client behind a door of its own. When it leaves, the calls it still waits for are cancelled."""
+    argv = [sys.executable, "-m", "handrail", "mcp", "--workspace", str(workspace)]
+    process = await anyio.open_process(argv, stderr=subprocess.DEVNULL, start_new_session=True)
+    async with anyio.create_task_group() as group:
+        try:
+            client = Client(process)
+            group.start_soon(client.listen)
+            await client.greet()
+            yield client
+        finally:
+            await _leave(process)
+            group.cancel_scope.cancel()
+
+
+async def _leave(process: Process) -> None:
+    """End the door as a client does that goes away: its calls are cancelled, it is not asked to wait for them."""
+    with anyio.move_on_after(LEAVE_SECONDS, shield=True):
+        process.terminate()
+        await process.wait()
+        await process.aclose()
