@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from handrail.gate.tool import Refusal
@@ -25,6 +25,7 @@ _LINES = st.lists(
 _TEXTS = st.tuples(_LINES, st.booleans()).map(lambda made: "\n".join(made[0]) + ("\n" if made[1] else ""))
 
 
+@settings(deadline=None)
 @given(before=_TEXTS, after=_TEXTS)
 def test_a_rendered_diff_applied_to_the_old_text_gives_the_new(before: str, after: str) -> None:
     diff = unified("a.txt", before.encode(), after.encode()).text
@@ -34,6 +35,7 @@ def test_a_rendered_diff_applied_to_the_old_text_gives_the_new(before: str, afte
         assert apply(before, parse(diff), "a.txt") == after
 
 
+@settings(deadline=None)
 @given(before=_TEXTS, after=_TEXTS, lead=st.integers(1, 40))
 def test_wrong_line_numbers_never_give_a_wrong_text(before: str, after: str, lead: int) -> None:
     """Lines put in front shift everything: the diff fits elsewhere exactly, or is refused."""
@@ -47,6 +49,7 @@ def test_wrong_line_numbers_never_give_a_wrong_text(before: str, after: str, lea
     assert changed == shifted + after
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=60), st.binary(max_size=60))
 def test_bytes_that_are_not_utf8_survive_editing(before: bytes, after: bytes) -> None:
     assert encode(decode(before)) == before

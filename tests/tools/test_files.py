@@ -2,12 +2,16 @@
 
 import os
 import socket
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.tools.desk import Desk, done
 
 from handrail.gate.tool import Refusal
+from handrail.tools import lines
 from handrail.tools.files import ReadFile, ReadFileInput
 
 pytestmark = pytest.mark.anyio
@@ -90,6 +94,27 @@ async def test_bytes_that_are_not_utf8_are_shown_replaced_and_said(desk: Desk) -
     (desk.root / "latin.txt").write_bytes("café\n".encode("latin-1"))
     result = await desk.result("read_file", path="latin.txt")
     assert result.text == "     1→caf\ufffd\n[Some bytes are not UTF-8; they are shown as \ufffd.]"
+
+
+@settings(deadline=None)
+@given(
+    raw=st.binary(max_size=200) | st.text(alphabet="ab\n\r\ufffdä\u2028", max_size=60).map(str.encode),
+    first=st.integers(1, 9),
+    limit=st.integers(1, 9),
+    size=st.integers(1, 7),
+)
+def test_a_file_read_in_pieces_shows_the_same_as_one_read_at_once(
+    raw: bytes, first: int, limit: int, size: int
+) -> None:
+    raw = raw.replace(b"\0", b"")
+    with tempfile.TemporaryFile() as file, pytest.MonkeyPatch.context() as patch:
+        file.write(raw)
+        windows: list[lines.Window] = []
+        for chunk in (lines.CHUNK, size):
+            patch.setattr(lines, "CHUNK", chunk)
+            os.lseek(file.fileno(), file.seek(0), os.SEEK_SET)
+            windows.append(lines.read_window(file.fileno(), first, limit, 1 << 20, lambda: None))
+    assert windows[0] == windows[1]
 
 
 async def test_an_empty_file_is_said_to_be_empty(desk: Desk) -> None:

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tools.desk import refused
 
@@ -105,6 +105,14 @@ def test_handrails_own_files_are_protected(root: Path, tmp_path: Path) -> None:
     assert not workspace.place("../state-of-mind").protected
 
 
+def test_handrails_own_files_are_protected_when_their_home_is_a_link(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "home").symlink_to("real")
+    workspace = Workspace(str(root), (tmp_path / "home",))
+    assert workspace.place("../home/handrail.db").protected
+    assert workspace.place("../real/handrail.db").protected
+
+
 def test_a_link_to_a_protected_place_is_protected(root: Path) -> None:
     (root / ".git" / "hooks").mkdir(parents=True)
     (root / "harmless").symlink_to(".git/hooks")
@@ -135,6 +143,7 @@ def test_both_ways_of_opening_refuse_every_link_and_every_way_up(
 _PARTS = st.lists(st.sampled_from(["..", ".", "a", "in", "out", "up", "deep", "x"]), min_size=1, max_size=7)
 
 
+@settings(deadline=None)
 @given(parts=_PARTS, absolute=st.booleans())
 def test_inside_means_beneath_whatever_links_and_dots_say(
     parts: list[str], absolute: bool, tmp_path_factory: pytest.TempPathFactory

@@ -35,8 +35,8 @@ _HUGE = 50 << 20
 
 class ReadFileInput(Input):
     path: Annotated[str, Field(description="The file, relative to the workspace or absolute.")]
-    offset: Annotated[int, Field(ge=1, description="The first line to read, counted from 1.")] | None = None
-    limit: Annotated[int, Field(ge=1, description=f"How many lines; {LIMIT} unless given.")] | None = None
+    offset: Annotated[int | None, Field(ge=1, description="The first line to read, counted from 1.")] = None
+    limit: Annotated[int | None, Field(ge=1, description=f"How many lines; {LIMIT} unless given.")] = None
     response_format: Format = "text"
 
 

@@ -8,6 +8,8 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from handrail.tools.text import split, split_raw
+
 CHUNK = 1 << 18
 LINE_MAX = 2000
 """Characters shown of one line: minified code would otherwise fill a model's context alone."""
@@ -54,18 +56,38 @@ def read_window(
 
     `check` is called between chunks, and may raise to stop a long read.
     """
+    chunk = os.read(descriptor, CHUNK)
+    if is_binary(chunk):
+        raise BinaryError
+    following = os.read(descriptor, CHUNK)
+    if not following and (window := _whole(chunk, first, limit)):
+        return window
     reader = _Reader(Window(first), first + limit)
     offset = 0
-    while chunk := os.read(descriptor, CHUNK):
+    while chunk:
         check()
-        if offset == 0 and is_binary(chunk):
-            raise BinaryError
         offset += len(chunk)
         reader.feed(chunk)
         if reader.done and offset >= count_until:
             return reader.window
+        chunk, following = following, os.read(descriptor, CHUNK)
     reader.end()
     return reader.window
+
+
+def _whole(raw: bytes, first: int, limit: int) -> Window | None:
+    """The same for a small file at once; None when something in it must be cut."""
+    lines = split(raw.decode(errors="replace"))
+    wanted = lines[first - 1 : first - 1 + limit]
+    if len(raw) > WINDOW_MAX or max(map(len, wanted), default=0) > LINE_MAX:
+        return None
+    kept = b"".join(split_raw(raw)[first - 1 : first - 1 + limit])
+    return Window(first, wanted, total=len(lines), replaced=_is_replaced("".join(wanted), kept))
+
+
+def _is_replaced(text: str, raw: bytes) -> bool:
+    """Whether decoding put a replacement character where the bytes have none."""
+    return "\ufffd" in text and not raw.startswith(text.removesuffix("\n").encode())
 
 
 class _Reader:
@@ -130,5 +152,5 @@ class _Reader:
         if self._kept > WINDOW_MAX and self.window.lines:
             self.window.full = True
             return
-        self.window.replaced = self.window.replaced or "\ufffd" in text
+        self.window.replaced = self.window.replaced or _is_replaced(text, bytes(self._line))
         self.window.lines.append(text)

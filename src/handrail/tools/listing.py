@@ -28,24 +28,21 @@ _KNOWN_MAX = 200_000
 """Files held in memory while one answer is made."""
 
 Folder = Annotated[str, Field(description="The directory, relative to the workspace or absolute.")]
-Shape = Annotated[
-    str,
-    Field(
-        min_length=1,
-        description="A glob such as `*.py` for names, or `src/**/*.py` for paths below the directory.",
-    ),
-]
+_SHAPE = Field(
+    min_length=1,
+    description="A glob such as `*.py` for names, or `src/**/*.py` for paths below the directory.",
+)
 
 
 class ListFilesInput(Input):
     path: Folder = "."
     recursive: Annotated[bool, Field(description="List every file below, instead of one level.")] = False
-    pattern: Shape | None = None
+    pattern: Annotated[str | None, _SHAPE] = None
     response_format: Format = "text"
 
 
 class SearchFilesInput(Input):
-    pattern: Shape
+    pattern: Annotated[str, _SHAPE]
     path: Folder = "."
     response_format: Format = "text"
 

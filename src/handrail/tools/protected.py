@@ -1,10 +1,11 @@
 """The places that are never touched without a person, whether or not they exist.
 
-Owns their names. It does not know who asks or what for, and looks at no disk: a name is enough, in any
-letter case, because some file systems do not tell cases apart.
+Owns their names. It does not know who asks or what for. A name is enough, in any letter case, because some
+file systems do not tell cases apart.
 """
 
-from collections.abc import Iterable
+import os
+from functools import lru_cache
 from pathlib import Path
 
 _FOLDERS = frozenset(
@@ -115,10 +116,10 @@ _GIT = frozenset({"hooks", "config", "config.worktree"})
 """What git runs, or reads to learn what to run; in sub-modules and work trees too."""
 
 
-def is_protected(path: str, own: Iterable[Path]) -> bool:
+def is_protected(path: str, own: tuple[Path, ...]) -> bool:
     """Whether a real path lies in one of the places; `own` are Handrail's own files and folders."""
     whole = _parts(path)
-    if any(_begins(whole, _parts(str(place))) for place in own):
+    if any(_begins(whole, branch) for branch in _own(own)):
         return True
     parts = _in_work_tree(whole)
     return (
@@ -128,6 +129,12 @@ def is_protected(path: str, own: Iterable[Path]) -> bool:
         or any(_begins(parts, branch) for branch in _SYSTEM)
         or _is_git(parts)
     )
+
+
+@lru_cache(16)
+def _own(places: tuple[Path, ...]) -> frozenset[tuple[str, ...]]:
+    """As they are named, and where links lead."""
+    return frozenset(_parts(name) for place in places for name in (str(place), os.path.realpath(place)))
 
 
 def _parts(path: str) -> tuple[str, ...]:

@@ -42,15 +42,10 @@ class SearchContentInput(Input):
     path: Annotated[
         str, Field(description="A directory or one file, relative to the workspace or absolute.")
     ] = "."
-    file_pattern: (
-        Annotated[
-            str,
-            Field(
-                min_length=1, description="Only files matching this glob, such as `*.ts` or `src/**/*.ts`."
-            ),
-        ]
-        | None
-    ) = None
+    file_pattern: Annotated[
+        str | None,
+        Field(min_length=1, description="Only files matching this glob, such as `*.ts` or `src/**/*.ts`."),
+    ] = None
     context: Annotated[int, Field(ge=0, le=50, description="Lines to show before and after each match.")] = 0
     case_insensitive: Annotated[bool, Field(description="Do not tell capital letters from small ones.")] = (
         False
