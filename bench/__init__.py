@@ -1,0 +1,1 @@
+"""Measurements of Handrail beside peers, one module each. `make bench` runs them all."""

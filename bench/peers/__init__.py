@@ -1,0 +1,1 @@
+"""What Handrail is measured beside: the least program that does a comparable thing."""
