@@ -268,6 +268,15 @@ class TerminalEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalClosed:
+    """Somebody ended a watched process; how it went is told by `TerminalEnded`."""
+
+    kind: Literal["TerminalClosed"] = "TerminalClosed"
+    terminal: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperationOpened:
     """Work for one prompt began."""
 
@@ -339,6 +348,7 @@ Event = Annotated[
     | CallStopped
     | TerminalOpened
     | TerminalEnded
+    | TerminalClosed
     | OperationOpened
     | OperationEnded
     | PersonSignedIn

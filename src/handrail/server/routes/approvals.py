@@ -1,0 +1,54 @@
+"""Routes about approvals: list, look, answer."""
+
+from fastapi import APIRouter, HTTPException, Request
+
+from handrail.errors import Conflict
+from handrail.gate import verbs
+from handrail.gate.approval import Answer
+from handrail.server import views
+from handrail.server.rooms import Rooms
+from handrail.server.routes.person import by
+from handrail.server.wire import AnswerBody, ApprovalView
+from handrail.store import records as kept
+
+
+def routes(rooms: Rooms) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/approvals")
+    async def approvals(open: bool = False) -> list[ApprovalView]:
+        found = await rooms.records.approvals(open_only=open)
+        return [views.approval_view(record, rooms.gate) for record in found]
+
+    @router.get("/approvals/{id}")
+    async def approval(id: str) -> ApprovalView:
+        record = await _asked(rooms, id)
+        detail = await rooms.records.call(record.call)
+        return views.approval_view(record, rooms.gate, detail.input if detail else None)
+
+    @router.post("/approvals/{id}/answer")
+    async def answer(id: str, body: AnswerBody, request: Request) -> ApprovalView:
+        record = await _asked(rooms, id)
+        open_call = rooms.gate.open.get(record.call)
+        if open_call is None or open_call.approval is None or open_call.approval.id != id:
+            raise Conflict(_closed(await _asked(rooms, id)))
+        given = Answer(kind=body.answer, by=by(request), reason=body.reason)
+        await rooms.journal.committed(verbs.answer(open_call.approval, given, body.digest))
+        return views.approval_view(await _asked(rooms, id), rooms.gate, open_call.input)
+
+    return router
+
+
+async def _asked(rooms: Rooms, id: str) -> kept.ApprovalRecord:
+    record = await rooms.records.approval(id)
+    if record is None:
+        raise HTTPException(404, f"There is no approval {id}. `handrail approvals` lists the open ones.")
+    return record
+
+
+def _closed(record: kept.ApprovalRecord) -> str:
+    if record.answered_at is None:
+        return f"Already withdrawn: {record.withdrawn_why or 'its call has ended'}."
+    word = "allowed" if record.answer == "allow" else "denied"
+    seconds = (views.now_ms() - record.answered_at) // 1000
+    return f"Already {word} by {record.answered_by}, {seconds} s ago."

@@ -1,0 +1,66 @@
+"""Routes for whoever watches: a snapshot, the events after it, how the daemon feels, and its end."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+
+from handrail import __version__
+from handrail.server import views
+from handrail.server.rooms import Rooms
+from handrail.server.wire import CallView, Health, LiveEntries, State
+
+MOST_OPEN = 2000
+"""Open calls in a snapshot; more than anybody can have let pile up."""
+RECENT = 50
+"""Settled calls in a snapshot: what a person can take in at a glance."""
+
+
+def routes(rooms: Rooms) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/state")
+    async def state() -> State:
+        seq = rooms.journal.durable
+        open_calls = await _open_calls(rooms)
+        newest = await rooms.records.calls(limit=RECENT + len(open_calls))
+        asked = await rooms.records.approvals(open_only=True)
+        return State(
+            seq=seq,
+            now=views.now_ms(),
+            version=__version__,
+            started=rooms.started,
+            auto_approve=rooms.auto_approve,
+            command_line=rooms.command_line,
+            calls=open_calls,
+            recent=[views.call_view(call, None) for call in newest if call.id not in rooms.gate.open],
+            approvals=[views.approval_view(record, rooms.gate) for record in asked],
+        )
+
+    @router.get("/events")
+    async def events(after: Annotated[int, Query(ge=0)] = 0) -> LiveEntries:
+        return LiveEntries(now=views.now_ms(), entries=await rooms.journal.since(after))
+
+    @router.get("/health")
+    async def health(request: Request) -> Health:
+        if request.scope.get("handrail.person") is None:
+            return Health(ok=True, version=__version__)
+        return await rooms.health()
+
+    @router.post("/down", status_code=202)
+    async def down(keep_terminals: bool = False) -> dict[str, bool]:
+        rooms.stop(not keep_terminals)
+        return {"ok": True}
+
+    return router
+
+
+async def _open_calls(rooms: Rooms) -> list[CallView]:
+    """Calls without an outcome, oldest first, as the gate knows them."""
+    waiting = await rooms.records.calls(status="waiting", limit=MOST_OPEN)
+    running = await rooms.records.calls(status="running", limit=MOST_OPEN)
+    found = sorted((*waiting, *running), key=lambda record: record.opened_seq)
+    return [
+        views.call_view(record, rooms.gate.open[record.id])
+        for record in found
+        if record.id in rooms.gate.open
+    ]
