@@ -4,12 +4,8 @@
  * Owns the frame's shape (eight bytes of offset, then bytes) and resuming without gap or repeat.
  * It does not know what the bytes mean (text/tail.ts).
  */
+import type { Frame } from "../text/tail.ts";
 import type { Api } from "./api.ts";
-
-export interface Frame {
-  readonly offset: number;
-  readonly bytes: Uint8Array;
-}
 
 const RETRY_MS = 1000;
 const ENDED = 1000;

@@ -9,7 +9,15 @@ import { spelledOut } from "./exact.ts";
 /** Operating system, device, privacy and application strings; CSI; two-byte escapes; in this order. */
 const SEQUENCE =
   /\x1b(?:[\]PX^_][\s\S]*?(?:\x07|\x1b\\)|\[([0-?]*)[ -/]*([@-~])|[ -/]+[0-~]|[0-Z\\-~])/y;
+const COLOUR = /\x1b\[[\d;:]*m/g;
 const SPECIAL = /[\x00-\x08\x0b-\x1f\x7f]/;
+
+/** Many lines at once; where nothing in them is special, which is the rule, they are not even taken apart. */
+export function resolvedLines(text: string): string {
+  const lines = text.replaceAll("\r\n", "\n").replace(COLOUR, "");
+  if (!SPECIAL.test(lines)) return spelledOut(lines);
+  return lines.split("\n").map(resolved).join("\n");
+}
 
 /** One line without its newline, as it stood when the newline came. */
 export function resolved(raw: string): string {

@@ -13,6 +13,9 @@ export interface Piece {
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb]|[\u{1d173}-\u{1d17a}]|[\u{e0000}-\u{e0fff}]|[\ud800-\udfff]/gu;
 
+/** Nothing to look for in it. */
+const ASCII = /^[\t\n -~]*$/;
+
 const SHORT: Record<string, string> = { "\r": "\\r", "\b": "\\b", "\f": "\\f", "\v": "\\v", "\0": "\\0", "\x1b": "\\e" };
 
 const NAMES: readonly (readonly [number, number, string])[] = [
@@ -37,6 +40,7 @@ const NAMES: readonly (readonly [number, number, string])[] = [
 
 /** The text in order, split where something had to be spelled out. */
 export function exact(text: string): Piece[] {
+  if (ASCII.test(text)) return [{ text }];
   const pieces: Piece[] = [];
   let done = 0;
   for (const match of text.matchAll(HIDDEN)) {
@@ -50,7 +54,7 @@ export function exact(text: string): Piece[] {
 
 /** The same as one string, for places that cannot flag: titles, notifications, output. */
 export function spelledOut(text: string): string {
-  return text.replace(HIDDEN, spelled);
+  return ASCII.test(text) ? text : text.replace(HIDDEN, spelled);
 }
 
 /** One sentence about what is hidden in the text, or none. */

@@ -4,7 +4,13 @@
  * Owns how much is kept and says from which byte on; takes megabytes per frame without keeping them.
  * Does not know where bytes come from (link/attach.ts) or how they are drawn (parts/Output.svelte).
  */
-import { resolved } from "./ansi.ts";
+import { resolved, resolvedLines } from "./ansi.ts";
+
+export interface Frame {
+  /** Absolute offset of its first byte. */
+  readonly offset: number;
+  readonly bytes: Uint8Array;
+}
 
 export interface Block {
   /** Absolute offset of its first byte: its identity. */
@@ -38,8 +44,8 @@ export class Tail {
   }
 
   /** Takes frames that came since the last time; a hole or a skip begins anew after it. */
-  take(frames: readonly { offset: number; bytes: Uint8Array }[]): void {
-    for (const { offset, bytes } of lastOf(frames)) {
+  take(frames: readonly Frame[]): void {
+    for (const { offset, bytes } of runs(lastOf(frames))) {
       const known = this.end - offset;
       if (known >= bytes.length && bytes.length > 0) continue;
       if (known < 0) this.restart(offset);
@@ -56,10 +62,10 @@ export class Tail {
   }
 
   private push(bytes: Uint8Array): void {
-    const all = this.rest.length ? joined(this.rest, bytes) : bytes;
+    const all = this.rest.length ? joined([this.rest, bytes]) : bytes;
     const base = this.end - this.rest.length;
-    const blocks = [...this.blocks];
-    let at = 0;
+    let at = startOfLast(all, KEPT_LINES);
+    const blocks = at > 0 ? [] : [...this.blocks];
     for (let cut = cutAfter(all, at, room(blocks)); cut.end > at; cut = cutAfter(all, at, room(blocks))) {
       append(blocks, base + at, cut.lines, this.text(all.subarray(at, cut.end)));
       at = cut.end;
@@ -70,9 +76,8 @@ export class Tail {
   }
 
   private text(bytes: Uint8Array): string {
-    const lines = this.decoder.decode(bytes).split("\n");
-    if (lines.at(-1) === "") lines.pop();
-    return lines.map(resolved).join("\n") + "\n";
+    const text = this.decoder.decode(bytes);
+    return text.endsWith("\n") ? resolvedLines(text) : `${resolvedLines(text)}\n`;
   }
 
   private trim(): void {
@@ -84,12 +89,33 @@ export class Tail {
   }
 }
 
-/** Of a flood, only the last megabytes are worth decoding: whole frames from the end. */
-function lastOf(frames: readonly { offset: number; bytes: Uint8Array }[]): readonly { offset: number; bytes: Uint8Array }[] {
+/** Of a flood, only the last megabytes are worth a look: whole frames from the end. */
+function lastOf(frames: readonly Frame[]): readonly Frame[] {
   let size = 0;
   let first = frames.length;
   while (first > 0 && size < KEPT_BYTES) size += frames[--first]?.bytes.length ?? 0;
   return frames.slice(first);
+}
+
+/** Frames that follow each other without a gap, put together. */
+function runs(frames: readonly Frame[]): Frame[] {
+  const groups: Frame[][] = [];
+  for (const frame of frames) {
+    const last = groups.at(-1)?.at(-1);
+    if (last && last.offset + last.bytes.length === frame.offset) groups.at(-1)?.push(frame);
+    else groups.push([frame]);
+  }
+  return groups.map((group) => ({ offset: group[0]?.offset ?? 0, bytes: joined(group.map(({ bytes }) => bytes)) }));
+}
+
+/** Where the last `count` finished lines begin: what comes before them need not be decoded at all. */
+function startOfLast(bytes: Uint8Array, count: number): number {
+  let at = bytes.length;
+  for (let line = 0; line <= count; line++) {
+    at = at > 0 ? bytes.lastIndexOf(NEWLINE, at - 1) : -1;
+    if (at < 0) return 0;
+  }
+  return at + 1;
 }
 
 function room(blocks: readonly Block[]): number {
@@ -125,9 +151,13 @@ function append(blocks: Block[], from: number, lines: number, text: string): voi
   else blocks.push({ from, lines, text });
 }
 
-function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
-  const whole = new Uint8Array(first.length + second.length);
-  whole.set(first);
-  whole.set(second, first.length);
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  if (parts.length === 1 && parts[0]) return parts[0];
+  const whole = new Uint8Array(parts.reduce((size, part) => size + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
   return whole;
 }

@@ -41,7 +41,7 @@ export function standing(call: CallView): Standing {
 
 /** The rule that allowed the call, unless a person did. */
 export function ruleOf(call: CallView): string | null {
-  return call.allowed_by && !call.allowed_by.startsWith("approval ") ? call.allowed_by : null;
+  return call.allowed_by?.startsWith("rule ") ? call.allowed_by.slice("rule ".length) : null;
 }
 
 export function riskTone(risk: Risk): Tone {
