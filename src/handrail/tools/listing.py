@@ -124,19 +124,22 @@ class SearchFiles(Tool[SearchFilesInput, TreePlan[SearchFilesInput]]):
 
 async def _below(tree: Tree) -> tuple[list[str], Ended]:
     """Every file below a folder."""
-    files: list[str] = []
+    records: list[bytes] = []
 
     def take(record: bytes) -> bool:
-        path = tree.path(record)
-        if path is not None:
-            files.append(path)
-        return len(files) < _KNOWN_MAX
+        records.append(record)
+        return len(records) < _KNOWN_MAX
 
     query = Query(mode="list", git=is_in_git(tree.place.path))
     ended = await seek(query, tree.folder, tree.place.path, take)
     if ended.complaint:
         raise Refusal(f"{tree.place.shown} cannot be listed: {ended.complaint}")
-    return files, ended
+    return await anyio.to_thread.run_sync(_seen, tree, records), ended
+
+
+def _seen(tree: Tree, records: list[bytes]) -> list[str]:
+    paths = (tree.path(record) for record in records)
+    return [path for path in paths if path is not None]
 
 
 def _here(tree: Tree) -> list[str]:

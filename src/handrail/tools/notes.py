@@ -6,6 +6,7 @@ Owns these sentences. It reads a target and its new content, and changes neither
 import stat
 from collections.abc import Iterator
 
+from handrail.tools.answer import some
 from handrail.tools.target import Target
 from handrail.tools.text import BOM, decode, is_crlf, is_mixed, is_utf8
 
@@ -30,7 +31,7 @@ def _around(target: Target) -> Iterator[str]:
     if mode & 0o7000:
         yield f"The file loses its special mode bits (mode {mode:o})."
     if found.st_nlink > 1:
-        yield f"The file has {found.st_nlink - 1} other names (hard links), which keep the old content."
+        yield f"The old content stays under {some(found.st_nlink - 1, 'other name')} of the file (hard links)."
 
 
 def _content(before: bytes | None, after: bytes) -> Iterator[str]:
