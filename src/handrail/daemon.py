@@ -65,12 +65,12 @@ COMMAND_LINE = f"claude mcp add handrail -- {Path(sys.executable).parent / 'hand
 SIGN_INS = "sign-ins"
 """Under which the keeper remembers who is signed in."""
 SEALED_INSIDE = (
-    "This daemon was started from inside something Handrail had started, so it takes nobody for a person. "
-    "Run `handrail restart` in a terminal of your own."
+    "This daemon was started from inside something Handrail had started, so it takes nobody for a person, and no "
+    "page can sign in. Run `handrail down` and then `handrail up` in a terminal of your own."
 )
 SEALED_KEEPER = (
-    "The keeper ended unexpectedly, so this daemon takes nobody on this machine for a person any more. "
-    "Run `handrail restart` in a terminal of your own."
+    "The keeper ended unexpectedly, so nobody is taken for a person any more, but for a page that is signed in "
+    "already. Run `handrail restart` in a terminal of your own."
 )
 
 
@@ -195,7 +195,7 @@ class Daemon:
             ),
             ListCalls(records),
             GetCall(records),
-            WaitForCall(records, gate.open),
+            WaitForCall(records, gate.open, gate.journal),
         ]
         return {tool.name: tool for tool in tools}
 
@@ -205,9 +205,11 @@ class Daemon:
             for record in await records.credentials()
             if record.revoked_at is None
         ]
-        access = Access(journal, clients, await keeper.recall(SIGN_INS) or b"")
+        inside = started_inside()
+        # A daemon from inside may have met a keeper from inside, which remembers what it likes.
+        access = Access(journal, clients, b"" if inside else await keeper.recall(SIGN_INS) or b"")
         access.keep = partial(_remember, keeper)
-        if started_inside():
+        if inside:
             access.seal(SEALED_INSIDE)
         return access
 

@@ -4,14 +4,15 @@ Owns what an agent may see of calls: those of its own workspace. It does not ope
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
 from pydantic import BaseModel, Field, JsonValue, TypeAdapter
 
 from handrail.gate.tool import Plan, Refusal, Tool
-from handrail.store.event import Caller, Claim, Json, Result
+from handrail.store.event import Caller, Claim, Json, Receipt, Result
+from handrail.store.journal import Journal
 from handrail.store.query import Records
 from handrail.store.records import CallDetail, CallRecord
 from handrail.tools.answer import Format, Input, answer
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS = 40.0
 """Below the shortest patience, so that a wait ends by itself and is not handed back."""
-_json: TypeAdapter[Json] = TypeAdapter(Json)
+_receipts = TypeAdapter(Receipt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,9 +135,10 @@ class WaitForCall(Tool[WaitForCallInput, RecallPlan]):
     reads_only = True
     repeats = True
 
-    def __init__(self, records: Records, live: Mapping[str, "Call"]) -> None:
+    def __init__(self, records: Records, live: Mapping[str, "Call"], journal: Journal) -> None:
         self._records = records
         self._live = live
+        self._journal = journal
 
     def display(self, input: WaitForCallInput) -> str:
         return f"Wait for call {input.call_id}"
@@ -150,10 +152,11 @@ class WaitForCall(Tool[WaitForCallInput, RecallPlan]):
     async def run(self, plan: RecallPlan, call: "Call") -> Result:
         asked: WaitForCallInput = plan.input
         await _own(self._records, asked.call_id, plan.caller)
-        waited = self._live.get(asked.call_id)
-        if waited is not None:
-            with anyio.move_on_after(asked.wait_seconds):
+        with anyio.move_on_after(asked.wait_seconds):
+            if (waited := self._live.get(asked.call_id)) is not None:
                 await waited.settled()
+            else:  # it may have ended just now, and its outcome be on its way to the records
+                await self._journal.committed(self._journal.head)
         return _told(await _own(self._records, asked.call_id, plan.caller), asked)
 
 
@@ -187,7 +190,7 @@ def _told(detail: CallDetail, asked: GetCallInput) -> Result:
     if detail.result is not None:
         told["result"] = detail.result.data
     if detail.receipt is not None:
-        told["receipt"] = _json.validate_python(_json.dump_python(asdict(detail.receipt), mode="json"))
+        told["receipt"] = _receipts.dump_python(detail.receipt, mode="json")
     text = f"{record.id} {record.tool}: {told['status']}. {record.message or ''}".rstrip()
     if detail.result is not None:
         text = f"{text}\n\n{detail.result.text}"

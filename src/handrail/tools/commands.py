@@ -78,7 +78,7 @@ class ExecuteCommandOutput(BaseModel):
     output_bytes: int | None = Field(None, description="All that it printed.")
     output_left_out: int | None = Field(None, description="Bytes that `output` does not show.")
     cwd: str | None = None
-    duration_ms: int | None = None
+    duration_ms: int | None = Field(None, description="How long it ran, waiting for a person not counted.")
     terminal_id: str | None = Field(None, description="Where the whole output is kept.")
 
 
@@ -150,15 +150,17 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan]):
 
     async def run(self, plan: CommandPlan, call: "Call") -> Result:
         call.terminal = new_id("t")
+        began = anyio.current_time()
         terminal = await self._open(plan, call.terminal)
         if plan.input.background:
             call.hand_back()
         left = await self._wait(terminal, plan, call)
+        took = anyio.current_time() - began
         with anyio.move_on_after(SWEEP_SECONDS) as waited:
             await terminal.wait_swept()
         call.unwinding = waited.cancelled_caught
         _note(call, terminal, terminal.swept)
-        result = await _result(plan, terminal, left, call.elapsed_ms)
+        result = await _result(plan, terminal, left, took)
         self._terminals.release(terminal.id)
         return result
 
@@ -254,16 +256,14 @@ def _hash(env: Mapping[str, str]) -> str:
     return hashlib.sha256(told.encode(errors="surrogateescape")).hexdigest()
 
 
-async def _result(plan: CommandPlan, terminal: Terminal, exit: Exit, elapsed_ms: int) -> Result:
+async def _result(plan: CommandPlan, terminal: Terminal, exit: Exit, took: float) -> Result:
     asked = plan.input
     output = read_output(terminal.tail, asked.output_head, asked.output_tail)
     if asked.output_grep is not None:
         output = replace(output, text=await grep(asked.output_grep, terminal.tail))
     data = _data(plan, terminal, output)
-    data |= {"exit_code": exit.code, "signal": exit.signal, "duration_ms": elapsed_ms}
-    return answer(
-        f"{data['output']}\n[{_ending(exit)}, {elapsed_ms / 1000:.1f} s]", data, asked.response_format
-    )
+    data |= {"exit_code": exit.code, "signal": exit.signal, "duration_ms": round(took * 1000)}
+    return answer(f"{data['output']}\n[{_ending(exit)}, {took:.1f} s]", data, asked.response_format)
 
 
 def _ending(exit: Exit) -> str:

@@ -1,0 +1,195 @@
+"""A real daemon on a home of its own, as a test sees it from outside: started, killed, asked, ended.
+
+Knows processes and sockets, and nothing of what the daemon does with them.
+"""
+
+import os
+import random
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+
+from handrail.door.find import dial, dial_path
+from handrail.door.hello import HelloRefused, say_hello
+from handrail.places import Places
+
+T = TypeVar("T")
+
+BOUND = 20.0
+"""Seconds for anything a test waits for: far more than it takes, so that only a fault reaches it."""
+
+
+class Home:
+    """One HANDRAIL_HOME, and whichever daemon lives there now."""
+
+    def __init__(self, path: Path, config: str) -> None:
+        self.places = Places.under(path)
+        self.port = free_port()
+        self.environment = {**os.environ, "HANDRAIL_HOME": str(path)}
+        self._ours: subprocess.Popen[bytes] | None = None
+        self.places.make()
+        self.places.config.write_text(f"{config}\n[server]\nport = {self.port}\n")
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start a daemon in the foreground, as a child of this test, without waiting for it."""
+        command = [sys.executable, "-m", "handrail", "up", "--foreground", "--no-open"]
+        log = self.places.logs / "foreground.out"
+        with log.open("ab") as out:
+            return subprocess.Popen(
+                command, env=self.environment, cwd="/", stdin=subprocess.DEVNULL, stdout=out, stderr=out
+            )
+
+    def up(self) -> None:
+        """Start a daemon and wait until it answers."""
+        self._ours = self.start()
+        self.wait_ready()
+
+    def about(self) -> dict[str, Any]:
+        """What the daemon that answers now says of itself. Raises HelloRefused when none does."""
+        sock = dial(self.places)
+        if sock is None:
+            raise HelloRefused("nobody listens.")
+        with closing(sock):
+            return say_hello(sock, "read")
+
+    def is_ready(self) -> bool:
+        try:
+            self.about()
+        except HelloRefused:
+            return False
+        return True
+
+    def wait_ready(self) -> None:
+        deadline = time.monotonic() + BOUND
+        while not self.is_ready():
+            ended = self._ours is not None and self._ours.poll() is not None
+            if ended or time.monotonic() > deadline:
+                raise TimeoutError(f"no daemon came up; it said: {self.said()}")
+            time.sleep(0.01)
+
+    def said(self) -> str:
+        """What daemons of this home printed and logged, for a test that fails."""
+        return "\n".join(path.read_text(errors="replace")[-4000:] for path in self.places.logs.iterdir())
+
+    @property
+    def pid(self) -> int:
+        return int(self.about()["pid"])
+
+    @property
+    def url(self) -> str:
+        return str(self.about()["url"])
+
+    def kill(self) -> int:
+        """kill -9 of the daemon that answers now; returns when it is gone."""
+        pid = self.pid
+        self.signal(pid, signal.SIGKILL)
+        return pid
+
+    def signal(self, pid: int, number: int) -> float:
+        """Send a signal and wait until the process is gone; the seconds that took."""
+        began = time.monotonic()
+        with watching(pid) as gone:
+            os.kill(pid, number)
+            if self._ours is not None and self._ours.pid == pid:
+                self._ours.wait(BOUND)
+                self._ours = None
+            elif not gone(BOUND):
+                raise TimeoutError(f"process {pid} did not end after signal {number}")
+        return time.monotonic() - began
+
+    def end(self) -> None:
+        """Leave nothing running: a daemon is started where only a keeper is left, since only one can end it."""
+        keeper = dial_path(str(self.places.keeper_socket))
+        if keeper is not None:
+            keeper.close()
+        if not self.is_ready():
+            if keeper is None:
+                return
+            self.up()
+        self.signal(self.pid, signal.SIGTERM)
+
+
+@contextmanager
+def living(config: str = "") -> Generator[Home]:
+    """A home with a daemon that answers; nothing of it is left afterwards."""
+    path = Path(tempfile.mkdtemp(prefix="hr-", dir="/tmp"))
+    home = Home(path, config)
+    try:
+        home.up()
+        yield home
+    finally:
+        home.end()
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def watching(pid: int) -> Generator[Callable[[float], bool]]:
+    """A way to wait, so many seconds at most, until this very process is gone; True once it is."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        yield lambda _: True
+        return
+    try:
+        yield lambda seconds: bool(select.select([descriptor], [], [], seconds)[0])
+    finally:
+        os.close(descriptor)
+
+
+async def until(condition: Callable[[], bool], within: float = BOUND) -> None:
+    """Wait for something outside to become true; fail when it does not."""
+
+    async def look() -> bool:
+        return condition()
+
+    await eventually(look, within)
+
+
+async def eventually(look: Callable[[], Awaitable[T | None]], within: float = BOUND) -> T:
+    """What a look gives, once it gives something; fail when it never does."""
+    with anyio.fail_after(within):
+        while not (found := await look()):  # noqa: ASYNC110 - other processes ring no bell for us
+            await anyio.sleep(0.01)
+    return found
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def free_port() -> int:
+    """A port that nobody listens on, below the range from which outgoing connections are given theirs."""
+    while True:
+        port = random.randint(20_000, 32_000)
+        with closing(socket.socket()) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
+
+
+def processes(marker: str) -> list[int]:
+    """Every living process on whose command line this marker stands."""
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                line = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if marker.encode() in line:
+                found.append(int(entry.name))
+    return found

@@ -1,0 +1,127 @@
+"""A person's program: let in by the daemon's socket, signed in, and from then on speaking HTTP.
+
+Knows routes and their JSON. Greets before any door is launched by this test, because afterwards the test counts as
+an agent, and what an agent starts is no person.
+"""
+
+import json
+from contextlib import closing
+from typing import Any
+from urllib.request import Request, urlopen
+
+import httpx
+from tests.e2e.home import BOUND, Home, eventually
+
+from handrail.door.find import connect
+from handrail.door.hello import say_hello
+
+Json = dict[str, Any]
+
+
+class Person:
+    """Somebody with a bearer that outlives the daemon."""
+
+    def __init__(self, home: Home, bearer: str) -> None:
+        self.home = home
+        self.bearer = bearer
+        self._url = home.url
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.bearer}"}
+
+    async def ask(self, method: str, path: str, body: object = None, **query: Any) -> httpx.Response:
+        async with httpx.AsyncClient(
+            base_url=f"{self._url}/api/", headers=self.headers, timeout=BOUND
+        ) as http:
+            return await http.request(method, path, json=body, params=query)
+
+    async def get(self, path: str, **query: Any) -> Any:
+        return (await self.ask("GET", path, **query)).raise_for_status().json()
+
+    async def post(self, path: str, body: object = None, **query: Any) -> Any:
+        return (await self.ask("POST", path, body, **query)).raise_for_status().json()
+
+    async def call(self, id: str) -> Json:
+        return await self.get(f"calls/{id}")
+
+    async def settled(self, id: str) -> Json:
+        """A call once it has an outcome."""
+
+        async def look() -> Json | None:
+            call = await self.call(id)
+            return None if call["status"] in ("waiting", "running") else call
+
+        return await eventually(look)
+
+    async def stopped(self, id: str) -> Json:
+        """A call once its work has really ended."""
+
+        async def look() -> Json | None:
+            call = await self.call(id)
+            return call if call["stopped"] else None
+
+        return await eventually(look)
+
+    async def has_printed(self, call: str, more_than: int = 0) -> int:
+        """Wait until a call's terminal holds more than so many bytes; how many it holds."""
+
+        async def look() -> int | None:
+            found = [one["bytes"] for one in await self.get("terminals") if one["call_id"] == call]
+            return found[0] if found and found[0] > more_than else None
+
+        return await eventually(look)
+
+    async def question(self, about: str = "") -> Json:
+        """An open approval whose title holds these words, once there is one."""
+
+        async def look() -> Json | None:
+            asked: list[Json] = await self.get("approvals", open=True)
+            return next((approval for approval in asked if about in approval["title"]), None)
+
+        return await eventually(look)
+
+    async def answer(self, approval: Json, answer: str, reason: str = "") -> httpx.Response:
+        body = {"answer": answer, "digest": approval["digest"], "reason": reason}
+        return await self.ask("POST", f"approvals/{approval['id']}/answer", body)
+
+    async def allow(self, about: str = "") -> str:
+        """Allow the question about this, when it comes; the id of its call."""
+        approval = await self.question(about)
+        (await self.answer(approval, "allow")).raise_for_status()
+        return approval["call_id"]
+
+    async def deny(self, about: str = "", reason: str = "") -> str:
+        approval = await self.question(about)
+        (await self.answer(approval, "deny", reason)).raise_for_status()
+        return approval["call_id"]
+
+    async def cancel(self, call: str) -> Json:
+        return await self.post(f"calls/{call}/cancel")
+
+    async def complete(self, call: str, **body: Any) -> Json:
+        return await self.post(f"calls/{call}/complete", body)
+
+    async def credential(self, workspace: str, name: str = "e2e") -> Json:
+        return await self.post("credentials", {"name": name, "workspace": workspace})
+
+    async def link(self, path: str = "/") -> str:
+        """A fresh link that signs a page in."""
+        url: str = (await self.post("code"))["url"]
+        return url.replace("/#", f"{path}#", 1)
+
+
+def person_of(home: Home) -> Person:
+    """Greet as a person on the daemon's socket, and sign in with a code, so that a restart does not matter."""
+    with closing(connect(home.places, start=False)) as sock:
+        reply = say_hello(sock, "person")
+        code = _post(reply["url"], "code", None, reply["bearer"])["url"].partition("#code=")[2]
+        bearer: str = _post(reply["url"], "sign-in", {"code": code}, None)["bearer"]
+    return Person(home, bearer)
+
+
+def _post(url: str, path: str, body: object, bearer: str | None) -> Json:
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {bearer}"} if bearer else {})
+    request = Request(f"{url}/api/{path}", json.dumps(body).encode(), headers, method="POST")
+    with urlopen(request, timeout=BOUND) as response:
+        return json.load(response)

@@ -1,0 +1,231 @@
+"""MCP as clients speak it: both generations over both transports, leaving in every way, and bad input."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from mcp.shared.exceptions import MCPError
+from tests.e2e.agent import Generation, Transport, agent
+from tests.e2e.home import BOUND, Home, names, processes, until
+from tests.e2e.person import Person
+
+transports = pytest.mark.parametrize("transport", ["stdio", "http"])
+generations = pytest.mark.parametrize("generation", ["legacy", "2026-07-28"])
+
+
+@transports
+@generations
+async def test_a_tool_is_used_in_both_generations_over_both_transports(
+    shared_home: Home, shared_person: Person, workspace: Path, transport: Transport, generation: Generation
+) -> None:
+    (workspace / "notes.txt").write_text("line one\n")
+
+    async with agent(
+        shared_home, workspace, shared_person, transport=transport, generation=generation, name="Zed"
+    ) as client:
+        read = await client.use("read_file", path="notes.txt")
+        asked = client.ask("execute_command", command="pwd")
+        call = await shared_person.allow("pwd")
+        ran = await asked.told()
+        version = client.client.protocol_version
+    caller = (await shared_person.call(call))["caller"]
+
+    assert (version == "2026-07-28") is (generation == "2026-07-28")
+    assert read.data["content"] == "line one\n"
+    assert ran.data["output"] == f"{workspace}\n"
+    assert ran.data["duration_ms"] < 2000
+    assert (caller["client"], caller["workspace"]) == ("Zed", str(workspace))
+    assert caller["door"] == transport
+
+
+@transports
+@generations
+async def test_a_clients_cancel_ends_the_call_and_its_whole_tree(
+    shared_home: Home, shared_person: Person, workspace: Path, transport: Transport, generation: Generation
+) -> None:
+    async with agent(
+        shared_home, workspace, shared_person, transport=transport, generation=generation
+    ) as client:
+        asked = client.ask("execute_command", command="echo seen; setsid sleep 61.4711 & sleep 61.4711")
+        call = await shared_person.allow("61.4711")
+        await until(lambda: len(processes("sleep\x0061.4711")) == 2)
+        await shared_person.has_printed(call)
+        asked.scope.cancel()
+        settled = await shared_person.settled(call)
+        still = await client.use("list_calls")
+
+    assert (settled["status"], settled["by"]) == ("cancelled", "client")
+    assert settled["message"] == "Cancelled by the client"
+    assert settled["result"]["data"]["output"] == "seen\n"
+    assert still.status == "done", "the line goes on"
+    await until(lambda: not processes("61.4711"))
+
+
+@transports
+@generations
+async def test_a_client_that_goes_away_takes_the_calls_it_waits_for_with_it(
+    shared_home: Home, shared_person: Person, workspace: Path, transport: Transport, generation: Generation
+) -> None:
+    async with agent(
+        shared_home, workspace, shared_person, transport=transport, generation=generation
+    ) as client:
+        client.ask("execute_command", command="sleep 61.5822", wait_seconds=50)
+        call = await shared_person.allow("61.5822")
+        await until(lambda: len(processes("61.5822")) > 0)
+        client.ask("write_file", path="never.txt", content="no\n")
+        question = await shared_person.question("never.txt")
+    ran, waited = await shared_person.settled(call), await shared_person.settled(question["call_id"])
+
+    assert (ran["status"], ran["by"]) == ("cancelled", "client")
+    assert (waited["status"], waited["by"]) == ("cancelled", "client")
+    assert (await shared_person.get(f"approvals/{question['id']}"))["status"] == "withdrawn"
+    await until(lambda: not processes("61.5822"))
+    assert names(workspace) == []
+
+
+async def test_a_door_that_is_killed_takes_the_calls_it_waits_for_with_it(
+    shared_home: Home, shared_person: Person, workspace: Path
+) -> None:
+    async with agent(shared_home, workspace, shared_person) as client:
+        asked = client.ask("execute_command", command="sleep 61.6933", wait_seconds=50)
+        call = await shared_person.allow("61.6933")
+        await until(lambda: len(processes("61.6933")) > 0)
+        (door,) = processes(f"--workspace\0{workspace}")
+        shared_home.signal(door, 9)
+        settled = await shared_person.settled(call)
+        with anyio.fail_after(BOUND):
+            await asked.done.wait()
+
+    assert (settled["status"], settled["by"]) == ("cancelled", "client")
+    assert isinstance(asked.came, MCPError)
+    await until(lambda: not processes("61.6933"))
+
+
+async def test_a_closed_http_stream_ends_the_call_that_was_waited_for_on_it(
+    shared_home: Home, shared_person: Person, workspace: Path
+) -> None:
+    credential = await shared_person.credential(str(workspace))
+    headers = {
+        "Authorization": f"Bearer {credential['bearer']}",
+        "Accept": "application/json, text/event-stream",
+    }
+    info = {"name": "raw", "version": "1"}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info}
+    use = {"name": "execute_command", "arguments": {"command": "sleep 61.7044", "wait_seconds": 50}}
+
+    async with httpx.AsyncClient(headers=headers, timeout=BOUND) as http:
+        first = await http.post(credential["url"], json=request(1, "initialize", hello))
+        http.headers["Mcp-Session-Id"] = first.headers["mcp-session-id"]
+        async with http.stream("POST", credential["url"], json=request(2, "tools/call", use)) as stream:
+            assert stream.status_code == 200
+            call = await shared_person.allow("61.7044")
+            await until(lambda: len(processes("61.7044")) > 0)
+    settled = await shared_person.settled(call)
+
+    assert (settled["status"], settled["by"]) == ("cancelled", "client")
+    await until(lambda: not processes("61.7044"))
+
+
+async def test_a_call_that_was_handed_back_goes_on_when_its_client_leaves(
+    shared_home: Home, shared_person: Person, workspace: Path
+) -> None:
+    async with agent(shared_home, workspace, shared_person) as client:
+        asked = client.ask("execute_command", command="sleep 1; echo late", background=True)
+        call = await shared_person.allow("echo late")
+        assert (await asked.told()).status == "running"
+    settled = await shared_person.settled(call)
+    async with agent(shared_home, workspace, shared_person) as another:
+        told = await another.use("get_call", call_id=call)
+
+    assert settled["status"] == "done"
+    assert told.data["call"]["result"]["output"] == "late\n", "the mailbox is the workspace's"
+
+
+async def test_heartbeats_rise_while_a_call_waits(
+    shared_home: Home, shared_person: Person, workspace: Path
+) -> None:
+    beats: list[tuple[float, str | None]] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        beats.append((progress, message))
+
+    async with agent(shared_home, workspace) as client, anyio.create_task_group() as group:
+        group.start_soon(lambda: client.use("write_file", note, path="a.txt", content="a\n"))
+        call = (await shared_person.question("a.txt"))["call_id"]
+        await until(lambda: len(beats) == 2, within=30)
+        await shared_person.cancel(call)
+
+    (first, words), (second, _) = beats
+    assert 9 < first < second
+    assert words is not None
+    assert "waiting for a person" in words
+
+
+@transports
+@pytest.mark.parametrize(
+    ("tool", "input", "says"),
+    [
+        ("no_such_tool", {}, "no tool"),
+        ("read_file", {}, "`path` is required"),
+        ("read_file", {"path": 7}, "`path`"),
+        ("read_file", {"path": "notes.txt", "colour": "red"}, "`colour` is not an input"),
+        ("read_file", {"path": "missing.txt"}, "missing.txt"),
+        ("read_file", {"path": "folder"}, "directory"),
+        ("read_file", {"path": "binary"}, "binary"),
+        ("read_file", {"path": "a\0b"}, "NUL"),
+        ("edit_file", {"path": "missing.txt", "old_string": "a", "new_string": "b"}, "write_file"),
+        ("edit_file", {"path": "notes.txt", "old_string": "absent", "new_string": "b"}, "not found"),
+        ("apply_diff", {"path": "notes.txt", "diff": "not a diff"}, "diff"),
+        ("search_content", {"pattern": "("}, "("),
+        ("execute_command", {"command": "x" * 200_000}, "100,000"),
+        ("execute_command", {"command": " "}, "empty"),
+        ("execute_command", {"command": "true", "cwd": "missing"}, "missing"),
+        ("execute_command", {"command": "true", "wait_seconds": -1}, "`wait_seconds`"),
+        ("get_call", {"call_id": "c0000000000"}, "no call c0000000000"),
+        ("wait_for_call", {"call_id": "../../etc/passwd"}, "no call"),
+    ],
+)
+async def test_bad_input_gets_a_sentence_and_a_record(
+    shared_home: Home,
+    shared_person: Person,
+    workspace: Path,
+    transport: Transport,
+    tool: str,
+    input: dict[str, Any],
+    says: str,
+) -> None:
+    (workspace / "notes.txt").write_text("line one\n")
+    (workspace / "folder").mkdir()
+    (workspace / "binary").write_bytes(bytes(range(256)) * 20)
+
+    async with agent(shared_home, workspace, shared_person, transport=transport) as client:
+        told = await client.use(tool, **input)
+    recorded = await shared_person.call(told.call)
+
+    assert (told.status, told.is_error) == ("failed", True)
+    assert says in told.text
+    assert "Traceback" not in told.text
+    assert "fault in Handrail" not in told.text
+    assert told.data["reason"] == told.text
+    assert (recorded["status"], recorded["message"]) == ("failed", told.text)
+
+
+async def test_a_path_outside_the_workspace_asks(
+    shared_home: Home, shared_person: Person, workspace: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "secret.txt").write_text("outside\n")
+    async with agent(shared_home, workspace) as client:
+        asked = client.ask("read_file", path="../secret.txt")
+        question = await shared_person.question("secret.txt")
+        await shared_person.answer(question, "allow")
+        told = await asked.told()
+
+    assert question["risk"] == "high"
+    assert question["preview"]["path"] == str(tmp_path / "secret.txt")
+    assert told.data["content"] == "outside\n"
+
+
+def request(id: int, method: str, params: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}

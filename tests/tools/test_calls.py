@@ -1,0 +1,74 @@
+"""The mailbox: what an agent is told of calls it no longer waits for."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import anyio
+from tests.tools.desk import BOUND
+
+from handrail.gate.call import Call, Outcome
+from handrail.store.event import Caller, Result
+from handrail.store.journal import open_journal
+from handrail.store.query import open_records
+from handrail.tools.calls import (
+    GetCall,
+    GetCallInput,
+    ListCalls,
+    ListCallsInput,
+    WaitForCall,
+    WaitForCallInput,
+)
+
+DONE = Outcome(ending="done", by="toy", result=Result(text="fruit", data={"output": "fruit"}))
+
+
+async def test_waiting_for_a_call_that_has_just_ended_waits_for_its_record(
+    home: Path, caller: Caller
+) -> None:
+    told: list[dict[str, Any]] = []
+    async with (
+        open_journal(home / "handrail.db", home / "handrail.head") as journal,
+        open_records(home / "handrail.db") as records,
+        anyio.create_task_group() as group,
+    ):
+        ended, asking = (Call.open(journal, "toy", "Toy", {}, caller) for _ in range(2))
+        await journal.committed(asking.opened_seq)
+        tool = WaitForCall(records, {}, journal)
+        plan = await tool.plan(WaitForCallInput(call_id=ended.id), caller)
+
+        async def wait() -> None:
+            told.append((await tool.run(plan, asking)).data)
+
+        with closing(sqlite3.connect(home / "handrail.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")  # so that the outcome cannot reach the disk yet
+            ended.settle(DONE)
+            group.start_soon(wait)
+            with anyio.fail_after(BOUND):
+                await records.call(ended.id)  # asked after the tool's own look, so that one has ended too
+                await anyio.wait_all_tasks_blocked()
+            assert told == []
+            other.execute("ROLLBACK")
+
+    (answer,) = told
+    assert (answer["call"]["status"], answer["call"]["result"]) == ("done", {"output": "fruit"})
+
+
+async def test_a_mailbox_shows_the_calls_of_its_workspace_alone(home: Path, caller: Caller) -> None:
+    stranger = Caller(door="stdio", client="other", key="other", workspace="/elsewhere")
+    async with (
+        open_journal(home / "handrail.db", home / "handrail.head") as journal,
+        open_records(home / "handrail.db") as records,
+    ):
+        own, other = (Call.open(journal, "toy", "Toy", {}, who) for who in (caller, stranger))
+        own.settle(DONE)
+        await journal.committed(own.settled_seq)
+        listing, reading = ListCalls(records), GetCall(records)
+        listed = await listing.run(await listing.plan(ListCallsInput(), caller), own)
+        got = await reading.run(await reading.plan(GetCallInput(call_id=own.id), caller), own)
+
+    assert other.id not in listed.text
+    assert own.id in listed.text
+    assert "done" in got.text
+    assert "fruit" in got.text
