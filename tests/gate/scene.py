@@ -5,8 +5,8 @@ Owns how a test meets the gate. Leaving a scene checks what must hold after ever
 
 import sqlite3
 from collections import Counter
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -79,6 +79,7 @@ class Client:
         self.replies: list[Reply] = []
         self.error: Exception | None = None
         self.ended = anyio.Event()
+        self.hung_up = False
         self._opened = anyio.Event()
         self._call: Call | None = None
         self._scope = anyio.CancelScope()
@@ -101,7 +102,13 @@ class Client:
         assert self._call is not None
         return self._call
 
+    @property
+    def opened(self) -> Call | None:
+        """The call, if it was opened by now."""
+        return self._call
+
     def hang_up(self) -> None:
+        self.hung_up = True
         self._scope.cancel()
 
     async def reply(self) -> Reply:
@@ -172,12 +179,16 @@ def says(kind: AnswerKind, by: str = "ann", reason: str = "") -> Answer:
 
 @asynccontextmanager
 async def scene(
-    path: Path, *tools: Tool[Any, Any], default: Effect = "ask", checked: bool = True
+    path: Path,
+    *tools: Tool[Any, Any],
+    default: Effect = "ask",
+    checked: bool = True,
+    opens: Callable[[Path, Path], AbstractAsyncContextManager[Journal]] = open_journal,
 ) -> AsyncGenerator[Scene]:
     """A gate with these tools on the journal at `path`; everything is under a bound."""
     with anyio.fail_after(BOUND):
         async with (
-            open_journal(path / "handrail.db", path / "handrail.head") as journal,
+            opens(path / "handrail.db", path / "handrail.head") as journal,
             anyio.create_task_group() as group,
         ):
             gate = Gate(journal, Policy(default=default), {tool.name: tool for tool in tools}, group)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import anyio
 
+from handrail.errors import Unwritable
 from handrail.store.event import AnswerKind, ApprovalAnswered, ApprovalOpened, ApprovalWithdrawn
 from handrail.store.journal import Journal
 
@@ -61,6 +62,11 @@ class Approval:
     async def wait(self) -> Answer:
         """The answer, once it is durable: no effect may follow one that could be forgotten."""
         await self._decided.wait()
-        await self._journal.committed(self.answered_seq)
-        assert self.answered is not None
-        return self.answered
+        answer = self.answered
+        assert answer is not None
+        try:
+            await self._journal.committed(self.answered_seq)
+        except Unwritable:
+            self.answered = None  # nobody was told that it counts, and no record will say so
+            raise
+        return answer

@@ -68,7 +68,7 @@ class Gate:
         """Calls without an outcome."""
         self.operations: dict[str, Operation] = {}
         self._group = group
-        self._leaving = False
+        self._left = False
 
     async def submit(self, request: Request, opened: Callable[[Call], None] | None = None) -> Reply:
         """Carry a call; returns its outcome, or hands it back when the client's patience ends.
@@ -112,9 +112,14 @@ class Gate:
 
     def leave(self) -> None:
         """The daemon stops: what runs is interrupted, what waits for a person stays for the next daemon."""
-        self._leaving = True
+        self._left = True
         for call in list(self.open.values()):
             self._part(call)
+
+    @property
+    def _leaving(self) -> bool:
+        """The daemon stops; or it falls, and then nobody said so."""
+        return self._left or self._group.cancel_scope.cancel_called
 
     @asynccontextmanager
     async def operation(self, caller: Caller) -> AsyncGenerator[Operation]:
@@ -255,7 +260,9 @@ class Gate:
         """Leave a call to the next daemon: interrupted, unless it waits for a person."""
         if call.status == "running":
             message = "Handrail stopped while this ran; its outcome is unknown and it was not run again."
-            self.settle(call, Outcome(ending="interrupted", by="handrail", message=message))
+            salvage = self.salvage(call)
+            result = None if salvage is None else salvage.result
+            self.settle(call, Outcome(ending="interrupted", by="handrail", message=message, result=result))
         elif call.outcome is None:
             self._client_gone(call)
 

@@ -53,9 +53,10 @@ def too_much(input: Json) -> str | None:
 
 
 def _weight(value: JsonValue) -> int:
+    """Its own characters, and one for each value directly in it: a huge list is seen before it is walked."""
     if isinstance(value, dict):
-        return 1 + sum(len(key) for key in value)
-    return 1 + len(value) if isinstance(value, str) else 1
+        return len(value) + sum(len(key) for key in value)
+    return len(value) if isinstance(value, str | list) else 0
 
 
 def _children(value: JsonValue) -> Iterable[JsonValue]:

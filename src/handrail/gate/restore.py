@@ -46,6 +46,7 @@ def _call(gate: Gate, detail: CallDetail) -> Call:
     call.opened_seq = record.opened_seq
     call.terminal = record.terminal
     call.handed_back = record.handed_back_at is not None
+    call.client_gone = record.client_gone_at is not None
     return call
 
 

@@ -20,14 +20,15 @@ class Assessment:
 
 
 def assess(claims: Sequence[Claim]) -> Assessment:
-    found = sorted({_one(claim) for claim in claims}, key=lambda item: -_ORDER.index(item[0]))
+    told = dict.fromkeys(_one(claim) for claim in claims)
+    found = sorted(told, key=lambda item: -_ORDER.index(item[0]))
     level = found[0][0] if found else "low"
     return Assessment(level=level, reasons=tuple(reason for _, reason in found))
 
 
 def _one(claim: Claim) -> tuple[Risk, str]:
     if claim.protected:
-        return "high", f"{_VERB[claim.action]} a protected place"
+        return "high", f"{_VERB[claim.action]}{' in' if claim.action == 'run' else ''} a protected place"
     if not claim.inside:
         return "high", f"{_VERB[claim.action]} outside the workspace"
     match claim.action:

@@ -1,0 +1,72 @@
+"""The facts of one call, and the status that follows from them."""
+
+from pathlib import Path
+
+import pytest
+from tests.gate.scene import caller, scene
+
+from handrail.gate.call import Call, Outcome, new_id
+from handrail.store.event import CallSettled, CallStopped
+from handrail.store.journal import Journal
+
+pytestmark = pytest.mark.anyio
+
+DONE = Outcome(ending="done", by="echo")
+CANCELLED = Outcome(ending="cancelled", by="ann")
+
+
+def opened(journal: Journal) -> Call:
+    return Call.open(journal, "echo", "echo hi", {"word": "hi"}, caller())
+
+
+async def test_an_outcome_is_fixed_once(tmp_path: Path) -> None:
+    async with scene(tmp_path, checked=False) as here:
+        call = opened(here.journal)
+        assert call.status == "running"
+        assert call.settle(CANCELLED)
+        assert not call.settle(DONE)
+        assert (call.status, call.outcome, call.receipt.ended_by) == ("cancelled", CANCELLED, "ann")
+        await call.settled()
+        assert await here.kinds(call) == ["CallOpened", "CallSettled"]
+
+
+async def test_a_call_that_was_settled_early_stops_once(tmp_path: Path) -> None:
+    async with scene(tmp_path, checked=False) as here:
+        call = opened(here.journal)
+        call.stop()
+        assert (await here.kinds(call)) == ["CallOpened"], "what has no outcome has not stopped"
+        call.settle(CANCELLED)
+        call.stop()
+        call.stop()
+        assert await here.kinds(call) == ["CallOpened", "CallSettled", "CallStopped"]
+        assert (await here.fact(CallSettled, call)).receipt.stopped is False
+        assert (await here.fact(CallStopped, call)).receipt.stopped is True
+
+
+async def test_a_call_whose_work_had_ended_when_it_settled_says_so_at_once(tmp_path: Path) -> None:
+    async with scene(tmp_path, checked=False) as here:
+        call = opened(here.journal)
+        call.settle(DONE, stopped=True)
+        call.stop()
+        assert await here.kinds(call) == ["CallOpened", "CallSettled"]
+        assert (await here.fact(CallSettled, call)).receipt.stopped is True
+
+
+async def test_a_call_is_handed_back_once_and_never_after_it_was_settled(tmp_path: Path) -> None:
+    async with scene(tmp_path, checked=False) as here:
+        call = opened(here.journal)
+        assert call.hand_back() == call.hand_back()
+        assert (call.handed_back, call.status, call.due.is_set()) == (True, "running", True)
+        call.settle(DONE)
+        late = opened(here.journal)
+        late.settle(DONE)
+        late.hand_back()
+        assert late.handed_back is False
+        assert await here.kinds(call) == ["CallOpened", "CallHandedBack", "CallSettled"]
+        assert await here.kinds(late) == ["CallOpened", "CallSettled"]
+
+
+def test_new_names_say_their_kind_and_do_not_repeat() -> None:
+    names = {new_id("c") for _ in range(1000)}
+    assert len(names) == 1000
+    assert {name[0] for name in names} == {"c"}

@@ -1,0 +1,294 @@
+"""The daemon leaves or dies, and the next one takes over: what ran is said to be unknown, what waits waits on."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.gate.scene import Scene, caller, says, scene
+from tests.gate.toys import Echo, Patient, Planner, Printer, Stubborn, Write, said
+
+from handrail.errors import Conflict
+from handrail.gate import verbs
+from handrail.gate.call import Call
+from handrail.gate.restore import Found, restore
+from handrail.store.event import CallClientGone, CallSettled, OperationEnded, Result
+from handrail.store.query import open_records
+
+pytestmark = pytest.mark.anyio
+
+
+def crash(path: Path, copy: Path) -> Path:
+    """What a crash at this moment leaves on disk."""
+    copy.mkdir()
+    with (
+        closing(sqlite3.connect(path / "handrail.db")) as before,
+        closing(sqlite3.connect(copy / "handrail.db")) as after,
+    ):
+        before.backup(after)
+    return copy
+
+
+def no_output(terminal: str) -> Result | None:
+    return None
+
+
+async def take_over(here: Scene) -> Found:
+    async with open_records(here.path / "handrail.db") as records:
+        return await restore(here.gate, records, no_output)
+
+
+async def waiting(path: Path, *tools: Echo) -> Call:
+    """A call that a daemon left waiting for a person."""
+    async with scene(path, *tools) as here:
+        client = here.client(tools[0].name, {"word": "kept"})
+        call = await client.call()
+        await here.question(call)
+        here.gate.leave()
+    assert client.replies == [], "the client was not told that it ended"
+    return call
+
+
+async def test_a_daemon_that_leaves_interrupts_what_runs(tmp_path: Path) -> None:
+    tool = Patient()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("patient")
+        call = await client.call()
+        await tool.started.wait()
+        here.gate.leave()
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.by) == ("interrupted", "handrail")
+        assert "unknown" in reply.outcome.message
+        assert "not run again" in reply.outcome.message
+    async with scene(tmp_path, tool) as here:
+        assert await take_over(here) == Found(interrupted=0, approvals_kept=0)
+        assert (await here.fact(CallSettled, call)).ending == "interrupted"
+        assert "CallStopped" not in await here.kinds(call), "nobody saw its work end"
+        assert tool.runs == ["hello"]
+
+
+async def test_a_waiting_call_outlives_the_daemon_and_runs_once_when_it_is_allowed(tmp_path: Path) -> None:
+    tool = Write()
+    left = await waiting(tmp_path, tool)
+    async with scene(tmp_path, tool) as here:
+        assert await take_over(here) == Found(interrupted=0, approvals_kept=1)
+        call = here.gate.open[left.id]
+        assert (call.status, call.client_gone) == ("waiting", True)
+        assert call.approval is not None
+        assert left.approval is not None
+        assert (call.approval.id, call.approval.digest) == (left.approval.id, left.approval.digest)
+        verbs.answer(call.approval, says("allow"), left.approval.digest)
+        await call.settled()
+        settled = await here.fact(CallSettled, call)
+        assert (settled.ending, settled.result) == ("done", said("kept"))
+        assert tool.runs == ["kept"]
+        assert await here.kinds(call) == [
+            "CallOpened",
+            "ApprovalOpened",
+            "CallClientGone",
+            "ApprovalAnswered",
+            "CallStarted",
+            "CallSettled",
+        ]
+        with pytest.raises(Conflict):
+            verbs.answer(call.approval, says("allow", "bob"), left.approval.digest)
+    async with scene(tmp_path, tool) as here:
+        assert await take_over(here) == Found(interrupted=0, approvals_kept=0)
+    assert tool.runs == ["kept"]
+
+
+@pytest.mark.parametrize(("verb", "ending"), [("deny", "denied"), ("cancel", "cancelled")])
+async def test_a_restored_call_can_be_denied_or_cancelled(tmp_path: Path, verb: str, ending: str) -> None:
+    tool = Write()
+    await waiting(tmp_path, tool)
+    async with scene(tmp_path, tool) as here:
+        await take_over(here)
+        (call,) = here.gate.open.values()
+        assert call.approval is not None
+        if verb == "deny":
+            verbs.answer(call.approval, says("deny"), call.approval.digest)
+        else:
+            verbs.cancel(here.gate, call, "ann")
+        await call.settled()
+        assert (await here.fact(CallSettled, call)).ending == ending
+        assert tool.runs == []
+
+
+async def test_a_call_may_wait_through_many_daemons_and_loses_its_client_once(tmp_path: Path) -> None:
+    tool = Write()
+    left = await waiting(tmp_path, tool)
+    for _ in range(3):
+        async with scene(tmp_path, tool) as here:
+            assert (await take_over(here)).approvals_kept == 1
+            assert (await here.kinds(left)).count("CallClientGone") == 1
+            here.gate.leave()
+
+
+async def test_the_same_client_asking_again_after_a_restart_gets_the_call_that_waits(tmp_path: Path) -> None:
+    tool = Write()
+    left = await waiting(tmp_path, tool)
+    async with scene(tmp_path, tool) as here:
+        await take_over(here)
+        again = await here.submit("write", {"word": "kept"})
+        assert (again.call.id, again.repeated, again.outcome) == (left.id, True, None)
+        assert len(here.gate.open) == 1
+
+
+async def test_what_changed_while_no_daemon_ran_is_not_done(tmp_path: Path) -> None:
+    tool = Write()
+    await waiting(tmp_path, tool)
+    tool.bound = {"version": 2}
+    async with scene(tmp_path, tool) as here:
+        await take_over(here)
+        (call,) = here.gate.open.values()
+        assert call.approval is not None
+        verbs.answer(call.approval, says("allow"), call.approval.digest)
+        await call.settled()
+        settled = await here.fact(CallSettled, call)
+        assert (settled.ending, tool.runs) == ("failed", [])
+        assert "changed" in settled.message
+
+
+async def test_a_waiting_call_whose_tool_is_gone_fails_with_a_sentence(tmp_path: Path) -> None:
+    left = await waiting(tmp_path, Write())
+    async with scene(tmp_path, Echo()) as here:
+        await take_over(here)
+        settled = await here.fact(CallSettled, left)
+        assert (settled.ending, settled.message) == (
+            "failed",
+            "There is no tool named 'write'. Use one of: echo.",
+        )
+        assert here.gate.open == {}
+
+
+async def test_a_crash_leaves_running_calls_to_be_interrupted_and_waiting_ones_to_be_answered(
+    tmp_path: Path,
+) -> None:
+    run, write = Patient(), Write()
+    async with scene(tmp_path, run, write) as here:
+        running = await here.client("patient").call()
+        asked = await here.client("write").call()
+        await run.started.wait()
+        await here.question(asked)
+        await here.facts()
+        remains = crash(tmp_path, tmp_path / "after")
+        here.gate.leave()
+    async with scene(remains, run, write) as here:
+        assert await take_over(here) == Found(interrupted=1, approvals_kept=1)
+        settled = await here.fact(CallSettled, running)
+        assert (settled.ending, settled.by) == ("interrupted", "handrail")
+        await here.fact(CallClientGone, asked)
+        call = here.gate.open[asked.id]
+        assert call.approval is not None
+        verbs.answer(call.approval, says("allow"), call.approval.digest)
+        await call.settled()
+        assert (run.runs, write.runs) == (["hello"], ["hello"])
+
+
+async def test_a_crash_after_the_answer_uses_up_the_approval_and_runs_nothing(tmp_path: Path) -> None:
+    """The answer is on record and the call has not started: nobody knows, so it is not run by itself."""
+    tool = Planner("write")
+    async with scene(tmp_path, tool) as here:
+        client = here.client("planner")
+        call = await client.call()
+        tool.planned.set()
+        approval = await here.question(call)
+        tool.planned = anyio.Event()  # it plans again once it is allowed, and the crash comes then
+        await here.journal.committed(verbs.answer(approval, says("allow"), approval.digest))
+        remains = crash(tmp_path, tmp_path / "after")
+        here.gate.leave()
+    async with scene(remains, tool) as here:
+        assert await take_over(here) == Found(interrupted=1, approvals_kept=0)
+        assert (await here.fact(CallSettled, call)).ending == "interrupted"
+        assert (tool.runs, here.gate.open) == ([], {})
+
+
+async def test_a_client_that_is_cut_off_by_the_leaving_daemon_cancels_nothing(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("write")
+        call = await client.call()
+        await here.question(call)
+        here.gate.leave()
+        client.hang_up()
+        await client.ended.wait()
+        assert call.status == "waiting"
+        assert "CallSettled" not in await here.kinds(call)
+
+
+async def test_a_leaving_daemon_starts_nothing_new(tmp_path: Path) -> None:
+    tool = Echo("write")
+    async with scene(tmp_path, tool, default="allow") as here:
+        here.gate.leave()
+        reply = await here.submit("echo")
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, tool.runs) == ("failed", [])
+        assert "stopping" in reply.outcome.message
+
+
+async def test_an_answer_to_a_leaving_daemon_is_never_run_twice(tmp_path: Path) -> None:
+    class Asked(Patient):
+        accepts = True
+
+    tool = Asked("write")
+    async with scene(tmp_path, tool) as here:
+        client = here.client("patient")
+        call = await client.call()
+        approval = await here.question(call)
+        here.gate.leave()
+        verbs.answer(approval, says("allow"), approval.digest)
+        await tool.started.wait()
+    async with scene(tmp_path, tool) as here:
+        assert (await take_over(here)).approvals_kept == 0
+        assert (await here.fact(CallSettled, call)).ending == "interrupted"
+        assert tool.runs == ["hello"]
+
+
+async def test_a_daemon_that_falls_without_taking_leave_withdraws_no_question(tmp_path: Path) -> None:
+    """Its task group is cancelled by some fault, and nobody called `leave`."""
+    run, write = Printer("read"), Write()
+    async with scene(tmp_path, run, write) as here:
+        running = await here.client("printer").call()
+        asked = await here.client("write").call()
+        await run.started.wait()
+        await here.question(asked)
+        here.group.cancel_scope.cancel()
+    async with scene(tmp_path, run, write) as here:
+        found = await take_over(here)
+        assert found.approvals_kept == 1
+        assert (await here.fact(CallSettled, running)).ending == "interrupted"
+        assert here.gate.open[asked.id].status == "waiting"
+
+
+async def test_a_waiting_call_of_an_operation_outlives_the_daemon_too(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        async with here.gate.operation(caller()) as operation:
+            client = here.client("write", caller=caller(operation=operation.id))
+            call = await client.call()
+            await here.question(call)
+            here.gate.leave()
+        facts = await here.facts()
+        ended = [fact for fact in facts if isinstance(fact, OperationEnded)]
+        assert [(end.cancelled_by, end.cancelled_calls) for end in ended] == [(None, ())]
+    async with scene(tmp_path, tool) as here:
+        assert (await take_over(here)).approvals_kept == 1
+        restored = here.gate.open[call.id]
+        assert restored.approval is not None
+        verbs.answer(restored.approval, says("allow"), restored.approval.digest)
+        await restored.settled()
+        assert tool.runs == ["hello"]
+
+
+async def test_a_stubborn_tool_does_not_keep_the_client_of_a_leaving_daemon_waiting(tmp_path: Path) -> None:
+    tool = Stubborn()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("stubborn")
+        await tool.started.wait()
+        here.gate.leave()
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, tool.tidied) == ("interrupted", 0)
+        tool.go.set()
