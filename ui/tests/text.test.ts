@@ -7,7 +7,7 @@ import { exact, spelledOut, warning } from "../src/text/exact.ts";
 import { parseFilter, query, toggled } from "../src/text/filter.ts";
 import { receiptLines } from "../src/text/receipt.ts";
 import { clockText, sizeText, spokenText, tookText, urgency } from "../src/text/time.ts";
-import { restarted } from "../src/text/words.ts";
+import { excerpt, restarted } from "../src/text/words.ts";
 
 test("plain text, newlines, tabs and other scripts are left as they are", () => {
   for (const text of ["", "git status\n\tls -la", "größer 日本語 🎉 ❤️"]) {
@@ -119,4 +119,10 @@ test("a receipt reads as plain sentences", () => {
 test("a restart is said with its numbers", () => {
   const found = { crashed: false, interrupted: 3, approvals_kept: 1, terminals_adopted: 0 };
   assert.equal(restarted(found), "Daemon restarted: 3 calls interrupted, 1 approval kept, 0 terminals re-adopted.");
+});
+
+test("a row shows the whole of a short command, and of a long one how much is missing", () => {
+  assert.deepEqual(excerpt("rm -rf build\nnpm publish"), { shown: "rm -rf build\nnpm publish", hidden: 0 });
+  assert.deepEqual(excerpt("x".repeat(500)), { shown: "x".repeat(400), hidden: 100 });
+  assert.equal(excerpt("a\n".repeat(10)).shown.split("\n").length, 6);
 });

@@ -58,6 +58,12 @@ export function headline(call: Pick<CallView, "title">, approval?: ApprovalView)
   return preview?.kind === "command" ? preview.command : call.title;
 }
 
+/** As much of a text as a list row holds, and how many characters that leaves out; the whole stands in the detail. */
+export function excerpt(text: string, characters = 400, lines = 6): { shown: string; hidden: number } {
+  const shown = text.slice(0, characters).split("\n").slice(0, lines).join("\n");
+  return { shown, hidden: text.length - shown.length };
+}
+
 export function isCode(call: CallView): boolean {
   return call.tool === "execute_command";
 }
@@ -73,10 +79,11 @@ export function place(caller: Caller): string {
   return caller.workspace?.split("/").filter(Boolean).at(-1) ?? "no workspace";
 }
 
-/** First line of why it ended, for a list row. */
+/** First line of why it ended, to stand after the state's word in a list row. */
 export function remark(call: CallView): string {
   if (call.status === "done" || call.status === "waiting" || call.status === "running") return "";
-  return call.message.split("\n", 1)[0] ?? "";
+  const line = call.message.split("\n", 1)[0] ?? "";
+  return line && `: ${line}`;
 }
 
 export function restarted(found: Pick<Restart, "crashed" | "interrupted" | "approvals_kept" | "terminals_adopted">): string {

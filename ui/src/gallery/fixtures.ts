@@ -1,0 +1,130 @@
+/** Calls in every state, for looking at: the gallery's own, never loaded by the page. */
+import type { TrackedApproval, TrackedCall } from "../state/model.ts";
+import type { CallDetail, CommandPreview, DiffPreview, Receipt, Status } from "../types.ts";
+
+const WORKSPACE = "/home/ada/api-server";
+
+export function call(status: Status, facts: Partial<TrackedCall> = {}): TrackedCall {
+  return {
+    id: `c-${status}-${facts.title ?? ""}`.replace(/\W+/g, "-").slice(0, 40),
+    tool: "execute_command",
+    title: "pytest -x tests/",
+    status,
+    caller: { door: "stdio", client: "claude-code", key: "k", workspace: WORKSPACE, thread: null, operation: null },
+    assurance: "bound",
+    thread: null,
+    started_at: 0,
+    elapsed_ms: 4210,
+    handed_back: false,
+    client_gone: false,
+    stopped: status !== "waiting" && status !== "running",
+    allowed_by: "approval a1",
+    by: "a person on the page",
+    message: "",
+    terminal_id: null,
+    approval_id: null,
+    since: performance.now() - 42_000,
+    touched: 0,
+    ...facts,
+  };
+}
+
+export const command: CommandPreview = {
+  kind: "command",
+  command: "rm -rf build && npm publish --access public",
+  cwd: WORKSPACE,
+  program: "/usr/bin/bash",
+  environment: ["NPM_TOKEN"],
+};
+
+export const disguised: CommandPreview = { ...command, command: "ls \u202e# gr- mr\u200b\nrm -rf \u00a0~/", environment: [] };
+
+export const change: DiffPreview = {
+  kind: "diff",
+  path: `${WORKSPACE}/src/auth.py`,
+  added: 6,
+  removed: 3,
+  creates: false,
+  notes: ["CRLF line endings are kept."],
+  diff: `--- a/src/auth.py
++++ b/src/auth.py
+@@ -12,9 +12,12 @@ def login(user: User, password: str) -> Session:
+     record = users.find(user.name)
+     if record is None:
+         raise Unknown(user.name)
+-    if record.password == password:
+-        return Session(user)
+-    raise Refused(user.name)
++    if not verify(record.hash, password):
++        throttle.note(user.name)
++        raise Refused(user.name)
++    if needs_rehash(record.hash):
++        users.store(user.name, hashed(password))
++    return Session(user, expires=now() + timedelta(hours=12))
+ 
+ 
+ def logout(session: Session) -> None:
+`,
+};
+
+export function approval(facts: Partial<TrackedApproval> = {}): TrackedApproval {
+  return {
+    id: "a1",
+    call_id: "c1",
+    tool: "execute_command",
+    title: "rm -rf build && npm publish",
+    description: "",
+    status: "open",
+    risk: "high",
+    reasons: ["deletes files", "publishes"],
+    why: "No rule covers this command, and your default policy is to ask.",
+    digest: "0".repeat(64),
+    asked_at: 0,
+    elapsed_ms: 0,
+    caller: call("waiting").caller,
+    client_gone: false,
+    input: { command: command.command },
+    claims: [
+      { action: "run", resource: "rm -rf build", inside: true, protected: false },
+      { action: "run", resource: "npm publish --access public", inside: false, protected: false },
+      { action: "write", resource: "/home/ada/.npmrc", inside: false, protected: true },
+    ],
+    preview: command,
+    reason: "",
+    by: null,
+    since: performance.now() - 42_000,
+    ...facts,
+  };
+}
+
+export const receipt: Receipt = {
+  ended_by: "a person on the page",
+  stopped: true,
+  signals: [
+    { signal: "SIGHUP", after_ms: 0 },
+    { signal: "SIGTERM", after_ms: 0 },
+    { signal: "SIGKILL", after_ms: 2003 },
+  ],
+  processes_stopped: [
+    { pid: 4242, name: "bash" },
+    { pid: 4243, name: "node" },
+  ],
+  processes_left: [],
+  bytes_kept: 14_200,
+  files_changed: [],
+};
+
+export function detail(of: TrackedCall, facts: Partial<CallDetail> = {}): CallDetail {
+  const { since: _, touched: __, input: ___, ...view } = of;
+  return {
+    ...view,
+    input: { command: of.title, wait_seconds: 45 },
+    claims: [{ action: "run", resource: of.title, inside: true, protected: false }],
+    preview: { ...command, command: of.title, environment: [] },
+    result: null,
+    receipt: null,
+    completion: null,
+    terminal_running: false,
+    ...facts,
+  };
+}
