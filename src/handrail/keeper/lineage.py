@@ -3,9 +3,9 @@
 Owns the mark and the walk up the parents. Does not know what is refused to whom; it fails closed: a process that is
 gone, or that cannot be looked at, counts as marked.
 
-The mark: before a leader's program runs, the hard limit on POSIX message queues is lowered by a byte. Every
-descendant inherits it, double forks and a killed warden included, and only root can raise it again. Nothing else
-looks at that limit, and one byte less of it does no harm.
+The mark: before a leader's program runs, the hard limit on POSIX message queues is lowered to a byte below ours and
+below pid 1's. Every descendant inherits it, double forks and a killed warden included, and only root can raise it
+again. Nothing else looks at that limit, and a byte less of it does no harm.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def mark() -> None:
     if not _LINUX:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_MSGQUEUE)
-    lower = (1 << 62) if hard == resource.RLIM_INFINITY else max(0, hard - 1)
+    # A session may have been given more than pid 1 has; the mark must show against that one too.
+    limits = (_UNLIMITED if hard == resource.RLIM_INFINITY else hard, hard_limit(1) or _UNLIMITED, 1 << 62)
+    lower = max(0, min(limits) - 1)
     kept = lower if soft == resource.RLIM_INFINITY else min(soft, lower)
     resource.setrlimit(resource.RLIMIT_MSGQUEUE, (kept, lower))
 

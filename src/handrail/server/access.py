@@ -29,6 +29,8 @@ class Person:
 
     place: str
     approves: bool
+    ends: bool = False
+    """May at least end this daemon: the way out of one that is sealed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +71,7 @@ class Access:
         self._sign_ins: dict[str, _SignIn] = _restored(sign_ins)
         self._grants: dict[str, Person] = {}
         self.sealed: str | None = None
-        """Why no code is given out and nobody on this machine is taken for a person; None when all is well."""
+        """Why no code is given out and no command line decides; None when all is well."""
         self.keep: Callable[[bytes], None] = lambda _blob: None
         """Where sign-ins are kept over a restart: with the keeper, in memory, out of reach of every file."""
 
@@ -130,7 +132,10 @@ class Access:
         self._clients = {key: item for key, item in self._clients.items() if item.credential != credential}
 
     def seal(self, why: str) -> None:
-        """Give out no code and no grant from now on, and void the ones that are out."""
+        """Give out no code from now on and take no command line for a person; void what is out.
+
+        A page that signed in before stays signed in: it proved itself when all was well.
+        """
         self.sealed = why
         self._codes.clear()
         self._grants.clear()

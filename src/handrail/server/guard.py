@@ -27,6 +27,8 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 SUBPROTOCOL = "handrail"
+ENDING = "/api/down"
+"""What a person may still do where nobody is taken for one."""
 _BEARER = "bearer."
 
 Area = Literal["page", "open", "person", "agent"]
@@ -104,9 +106,11 @@ class Guard:
             return None
         if person is None:
             return Refusal(401, "Sign in first: run `handrail open` in a terminal.")
-        if not person.approves and scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
-            return Refusal(403, "Only a person may do this: do it on the page.")
-        return None
+        if person.approves or scope["type"] == "websocket" or scope["method"] in ("GET", "HEAD"):
+            return None
+        if person.ends and scope["path"] == ENDING:
+            return None
+        return Refusal(403, self._access.sealed or "Only a person may do this: do it on the page.")
 
     def _agent(self, scope: Scope, bearer: str | None) -> Refusal | None:
         client = self._access.client(bearer) if bearer else None

@@ -95,12 +95,13 @@ class Local:
 
     async def _person(self, stream: SocketStream, lines: Lines, hello: Hello, raw: sockets.socket) -> None:
         """A bearer that lasts as long as the connection. Watching is for everybody, deciding for a person."""
-        approves = hello.want == "person"
-        refusal = (self._access.sealed or self._lineage.refusal(raw)) if approves else None
+        decides = hello.want == "person"
+        refusal = self._lineage.refusal(raw) if decides else None
         if refusal is not None:
             await self._refuse(stream, refusal)
             return
-        bearer = self._access.grant(Person(place="command line", approves=approves))
+        approves = decides and self._access.sealed is None
+        bearer = self._access.grant(Person(place="command line", approves=approves, ends=decides))
         try:
             await self._welcome(stream, {"bearer": bearer})
             await lines.read(HELLO_BYTES)

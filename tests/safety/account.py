@@ -1,0 +1,235 @@
+"""An ordinary user's account with a Handrail of its own: what the tests of safety attack and defend.
+
+Owns the user, the home and the processes in it. Where the tests run as root, everything here runs as a user that
+nobody else has; elsewhere, as whoever runs the tests. Does not know any attack.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+T = TypeVar("T")
+
+BOUND = 60.0
+"""Seconds for anything a test waits for: far more than it takes, so that only a fault reaches it."""
+FIRST_UID = 61_500
+CONFIG = 'default_policy = "allow"\n[command]\nstop_grace = 0.2\n'
+"""Commands in the workspace run at once; outside of it they ask, so that there is something to approve."""
+
+
+def until(seen: Callable[[], T], what: str, within: float = BOUND) -> T:
+    """Look until there is something true to see; what it was."""
+    end = time.monotonic() + within
+    while not (found := seen()):
+        assert time.monotonic() < end, f"{what}: not within {within:g} s"
+        time.sleep(0.01)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an HTTP request came back with."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def detail(self) -> str:
+        return str(self.json["detail"])
+
+
+@dataclass
+class Account:
+    """One user, one home, and the Handrail that runs there."""
+
+    python: str
+    uid: int
+    root: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="hr-", dir="/tmp")))
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def __post_init__(self) -> None:
+        for folder in (self.root, self.home, self.workspace):
+            folder.mkdir(exist_ok=True)
+            self._own(folder)
+        self.home.chmod(0o700)
+        self.write(self.home / "config.toml", CONFIG)
+
+    @property
+    def home(self) -> Path:
+        return self.root / "h"
+
+    @property
+    def workspace(self) -> Path:
+        return self.root / "w"
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """daemon.json, or nothing while there is none."""
+        try:
+            return json.loads((self.home / "daemon.json").read_text())
+        except (FileNotFoundError, ValueError):
+            return {}
+
+    @property
+    def pid(self) -> int:
+        return self.about["pid"]
+
+    @property
+    def keeper(self) -> int:
+        return int((self.home / "keeper.lock").read_text())
+
+    @property
+    def where(self) -> str:
+        return urlsplit(self.about["url"]).netloc
+
+    def write(self, path: Path, text: str) -> Path:
+        path.write_text(text)
+        self._own(path)
+        return path
+
+    def spawn(self, *argv: str, **options: Any) -> subprocess.Popen[str]:
+        """A process of this user, outside of everything that Handrail started."""
+        env = {
+            "HOME": str(self.root),
+            "PATH": os.environ["PATH"],
+            "HANDRAIL_HOME": str(self.home),
+            **self.environment,
+        }
+        who: dict[str, Any] = {}
+        if os.getuid() != self.uid:
+            who = {"user": self.uid, "group": self.uid, "extra_groups": []}
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(argv, **{"cwd": "/", "env": env, "text": True, **who, **pipes, **options})
+
+    def run(self, *argv: str) -> subprocess.CompletedProcess[str]:
+        with self.spawn(*argv) as process:
+            try:
+                out, err = process.communicate(timeout=BOUND)
+            except BaseException:
+                process.kill()
+                raise
+        return subprocess.CompletedProcess(argv, process.returncode, out, err)
+
+    def handrail(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """The command line, used by the person."""
+        return self.run(self.python, "-m", "handrail", *arguments)
+
+    def start(self) -> None:
+        """The daemon, as `handrail up` starts it."""
+        done = self.handrail("up", "--no-open")
+        assert done.returncode == 0, done.stderr
+        until(lambda: self.about, "the daemon writes where it is")
+
+    def link(self) -> str:
+        """A fresh link for the page."""
+        done = self.handrail("open", "--print")
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()[-1]
+
+    def sign_in(self) -> str:
+        """A page's bearer."""
+        code = self.link().partition("#code=")[2]
+        answer = self.http("POST", "/api/sign-in", body={"code": code})
+        assert answer.status == 200, answer.body
+        return answer.json["bearer"]
+
+    def credential(self) -> str:
+        """A call bearer for the workspace."""
+        done = self.handrail("credential", "--workspace", str(self.workspace), "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["bearer"]
+
+    def http(
+        self,
+        method: str,
+        path: str,
+        bearer: str | None = None,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        sent = {"content-type": "application/json", **(headers or {})}
+        if bearer is not None:
+            sent["authorization"] = f"Bearer {bearer}"
+        with contextlib.closing(http.client.HTTPConnection(self.where, timeout=BOUND)) as connection:
+            connection.request(method, path, None if body is None else json.dumps(body), sent)
+            response = connection.getresponse()
+            return Answer(response.status, dict(response.getheaders()), response.read())
+
+    def call(self, bearer: str, tool: str, **input: Any) -> dict[str, Any]:
+        """Use a tool over HTTP, as an agent with this call bearer does; the structured result."""
+        about = {"protocolVersion": "2025-06-18", "capabilities": {}}
+        me = {**about, "clientInfo": {"name": "test", "version": "1"}}
+        session = self._rpc(bearer, None, {"id": 1, "method": "initialize", "params": me})[1]
+        self._rpc(bearer, session, {"method": "notifications/initialized"})
+        wanted = {"id": 2, "method": "tools/call", "params": {"name": tool, "arguments": input}}
+        reply, _ = self._rpc(bearer, session, wanted)
+        return reply["result"]["structuredContent"]
+
+    def ask(self, bearer: str) -> dict[str, Any]:
+        """A call that waits for a person; it is handed back at once."""
+        return self.call(bearer, "execute_command", command="echo approved", cwd="/", wait_seconds=0)
+
+    def approvals(self, bearer: str) -> dict[str, str]:
+        """Every approval there is, by id: its status."""
+        return {row["id"]: row["status"] for row in self.http("GET", "/api/approvals", bearer).json}
+
+    def down(self) -> None:
+        """End everything of this account, however it defends itself, and remove its files."""
+        for _ in range(50):
+            living = self.processes()
+            if not living:
+                break
+            for pid in living:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.02)
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def processes(self) -> list[int]:
+        """What lives in this account: of the user, where it is ours alone; else daemon and keeper."""
+        if self.uid != os.getuid():
+            return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _uid(pid) == self.uid]
+        known = [self.about.get("pid", 0)]
+        with contextlib.suppress(OSError, ValueError):
+            known.append(self.keeper)
+        return [pid for pid in known if pid and _uid(pid) == self.uid]
+
+    def _own(self, path: Path) -> None:
+        if os.getuid() == 0:
+            os.chown(path, self.uid, self.uid)
+
+    def _rpc(self, bearer: str, session: str | None, message: dict[str, Any]) -> tuple[Any, str | None]:
+        headers = {"accept": "application/json, text/event-stream"}
+        if session is not None:
+            headers |= {"mcp-session-id": session, "mcp-protocol-version": "2025-06-18"}
+        answer = self.http("POST", "/mcp", bearer, {"jsonrpc": "2.0", **message}, headers)
+        assert answer.status in (200, 202), answer.body
+        lines = [line for line in answer.body.splitlines() if line.startswith(b"data: {")]
+        said = json.loads(lines[-1].removeprefix(b"data: ")) if lines else None
+        return said, answer.headers.get("mcp-session-id")
+
+
+def _uid(pid: int) -> int | None:
+    """Whose process it is, while it lives."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return None
+    lines = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    return None if lines["State"].startswith("Z") else int(lines["Uid"].split()[0])

@@ -1,0 +1,70 @@
+"""Runs an attack as a command under Handrail's own gate, and brings back what it got."""
+
+import json
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.safety.account import Account, until
+from tests.safety.attack import Got
+
+PROGRAM = Path(__file__).parent / "attack.py"
+
+
+@dataclass
+class Hostile:
+    """A home with a question that waits, an agent's bearer, a person's bearer, and an attack on all of it."""
+
+    account: Account
+    person: str = field(init=False)
+    agent: str = field(init=False)
+    ids: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.account.start()
+        self.person = self.account.sign_in()
+        self.agent = self.account.credential()
+        call = self.account.ask(self.agent)["call_id"]
+        (row,) = self.account.http("GET", "/api/approvals?open=true", self.person).json
+        (credential,) = self.account.http("GET", "/api/credentials", self.person).json
+        self.ids = {
+            "approval": row["id"],
+            "digest": row["digest"],
+            "call": call,
+            "credential": credential["id"],
+            "workspace": str(self.account.workspace),
+            "bearer": self.agent,
+        }
+
+    def attack(self, posture: str, tries: Iterable[str]) -> "Loot":
+        """Have it run, and wait for what it has to tell."""
+        place = self.account.workspace
+        shutil.copy(PROGRAM, place / "attack.py")
+        out = place / "got.json"
+        out.unlink(missing_ok=True)
+        order = {"posture": posture, "tries": [*tries], "ids": self.ids, "out": str(out)}
+        self.account.write(place / "order.json", json.dumps(order))
+        line = f"{self.account.python} attack.py order.json"
+        env = {"HANDRAIL_HOME": str(self.account.home)}
+        self.account.call(self.agent, "execute_command", command=line, env=env, background=True)
+        until(out.exists, f"the attack {posture} tells what it got", within=150)
+        return Loot(json.loads(out.read_text()))
+
+    def asked(self) -> Mapping[str, Any]:
+        """The question, as anybody may see it now."""
+        done = self.account.handrail("approvals", "--all", "--json")
+        assert done.returncode == 0, done.stderr
+        return {row["id"]: row for row in json.loads(done.stdout)}[self.ids["approval"]]
+
+
+@dataclass(frozen=True)
+class Loot:
+    """What an attack brought back."""
+
+    told: dict[str, Any]
+
+    def of(self, name: str) -> Got:
+        assert "broke" not in self.told, self.told
+        return Got(*self.told["got"][name])
