@@ -8,12 +8,14 @@ import os
 import socket
 import stat
 import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.door.looker import STANDIN, Looker, started
 from tests.door.peer import BOUND, Peer
 
-from handrail.door.launch import LOG_MAX, clean
+from handrail.door.launch import LOG_MAX, STARTS, clean
 from handrail.places import Places
 
 
@@ -86,21 +88,41 @@ def test_while_another_process_starts_it_we_only_wait(home: Path, places: Places
     assert Looker(home, *STANDIN).found() == started(home)[0]["pid"]
 
 
-def test_a_living_keeper_is_asked_to_start_it_until_it_does(home: Path, places: Places) -> None:
+@contextmanager
+def scripted_keeper(places: Places) -> Generator[Callable[[str], None]]:
+    """A keeper that answers, one after the other, what it is told to."""
     places.make()
     with socket.socket(socket.AF_UNIX) as keeper:
         keeper.settimeout(BOUND)
         keeper.bind(str(places.keeper_socket))
         keeper.listen()
-        looker = Looker(home, executable="/nowhere/python")
-        for answer in ("already", "started"):  # "already": it has not seen yet that its daemon died
+
+        def answer(word: str) -> None:
             with keeper.accept()[0] as asked, asked.makefile("rb") as lines:
                 assert json.loads(lines.readline()) == {"is": "hello", "protocol": 1, "want": "start_daemon"}
-                welcome = {"is": "welcome", "protocol": 1, "pid": 5, "kept": 0, "answer": answer}
+                welcome = {"is": "welcome", "protocol": 1, "pid": 5, "kept": 0, "answer": word}
                 asked.sendall(json.dumps(welcome).encode() + b"\n")
+
+        yield answer
+
+
+def test_a_living_keeper_is_asked_to_start_it_until_it_does(home: Path, places: Places) -> None:
+    with scripted_keeper(places) as answer:
+        looker = Looker(home, executable="/nowhere/python")
+        answer("already")  # it has not seen yet that its daemon died
+        answer("started")
+        answer("started")  # the first one died before it listened
         with Peer(places) as peer:
             peer.seat()
             assert looker.found() == os.getpid()
+
+
+def test_a_keeper_whose_daemons_all_die_is_not_asked_for_ever(home: Path, places: Places) -> None:
+    with scripted_keeper(places) as answer:
+        looker = Looker(home, executable="/nowhere/python")
+        for _ in range(STARTS + 1):
+            answer("started")
+        assert "it ended while starting, again and again" in looker.failed()
 
 
 def test_a_keeper_that_will_not_does_not_keep_us_from_starting_it(home: Path, places: Places) -> None:

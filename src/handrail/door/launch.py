@@ -35,7 +35,10 @@ KEEPER_SECONDS = 5.0
 """Bounds the wait for a keeper's answer, which it gives at once or never."""
 
 ASK_AGAIN = 0.2
-"""Seconds until a keeper that knows of a daemon is asked again."""
+"""Seconds until a keeper is asked again: the daemon it knows of may be one that has died."""
+
+STARTS = 3
+"""Daemons a keeper may start for us; bounds what one that always dies while starting makes it do."""
 
 GRACE = 2.0
 """Seconds in which another daemon, to which ours gave way, may still come to the socket."""
@@ -53,6 +56,7 @@ class Starter:
         self._started: _Started | None = None
         self._is_our_turn = False
         self._ask_at = 0.0
+        self._started_by_keeper = 0
 
     def __enter__(self) -> Self:
         return self
@@ -85,13 +89,19 @@ class Starter:
     def _start(self) -> _Started | None:
         before = _shorten(self.log)
         answer = _answer_of_keeper(self._places) if self._argv is None else ""
-        if answer == "started":
-            return _Started(None, before)
-        if answer == "already":  # it has not noticed yet that its daemon died, or that one is about to listen
+        if answer in ("started", "already"):  # in time a daemon listens, or the keeper notices that it died
             self._ask_at = time.monotonic() + ASK_AGAIN
+            self._count(answer == "started")
             return None
         argv = self._argv or (sys.executable, "-m", "handrail", "up", "--foreground", "--no-open")
         return _Started(detach(argv, clean(os.environ), self.log), before)
+
+    def _count(self, is_new: bool) -> None:
+        self._started_by_keeper += is_new
+        if self._started_by_keeper > STARTS:
+            raise DaemonNotRunning(
+                "it ended while starting, again and again.", "`handrail up --foreground` shows what is wrong."
+            )
 
     def _check(self, started: _Started) -> None:
         if started.ended_for() > GRACE:
@@ -105,12 +115,12 @@ class Starter:
 class _Started:
     """A daemon that was started and may have ended since."""
 
-    def __init__(self, pid: int | None, log_began: int) -> None:
+    def __init__(self, pid: int, log_began: int) -> None:
         self.log_began = log_began
         self._pid = pid
         self._pidfd = -1
         self._ended_at: float | None = None
-        if pid and sys.platform == "linux":
+        if sys.platform == "linux":
             with contextlib.suppress(OSError):
                 self._pidfd = os.pidfd_open(pid)
 
@@ -125,8 +135,6 @@ class _Started:
             os.close(self._pidfd)
 
     def _has_ended(self) -> bool:
-        if self._pid is None:  # the keeper's child, not ours to watch
-            return False
         if self._pidfd >= 0:
             return bool(select.select([self._pidfd], [], [], 0)[0])
         try:
