@@ -107,13 +107,18 @@ test("a receipt reads as plain sentences", () => {
     processes_left: [],
     bytes_kept: 14_000,
     files_changed: [],
-  });
+  }, false);
   assert.deepEqual(lines, [
     "All of its work has ended.",
     "Sent SIGTERM at once, SIGKILL after 2.0 s.",
     "Stopped 2 processes: bash (7), sleep (8).",
     "14 kB of output kept.",
   ]);
+});
+
+test("a receipt does not call the work ended while its terminal runs", () => {
+  const kept = { ended_by: "handrail", stopped: true, signals: [], processes_stopped: [], processes_left: [], bytes_kept: 0, files_changed: [] };
+  assert.deepEqual(receiptLines(kept, true), ["Its process still runs in its terminal."]);
 });
 
 test("a restart is said with its numbers", () => {

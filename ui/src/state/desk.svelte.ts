@@ -93,6 +93,12 @@ export class Desk {
     return this.wide.current || own ? following : null;
   }
 
+  /** Half-done answers belong to one question only. */
+  putDown(): void {
+    this.telling = this.completing = false;
+    this.reason = "";
+  }
+
   private question(): TrackedApproval | null {
     const open = this.approval?.status === "open" ? this.approval : null;
     return open && this.arming.ready ? open : null;

@@ -5,15 +5,21 @@ import { counted, sizeText, tookText } from "./time.ts";
 /** How many names a sentence can carry before it stops being one. */
 const NAMED = 12;
 
-export function receiptLines(receipt: Receipt): string[] {
+export function receiptLines(receipt: Receipt, runs: boolean): string[] {
   return [
-    receipt.stopped ? "All of its work has ended." : "Its work has not ended yet.",
+    work(receipt, runs),
     ...signals(receipt),
     ...processes("Stopped", receipt.processes_stopped),
     ...processes("Left alive", receipt.processes_left),
     ...(receipt.bytes_kept ? [`${sizeText(receipt.bytes_kept)} of output kept.`] : []),
     ...(receipt.files_changed.length ? [`Files changed: ${listed(receipt.files_changed)}.`] : []),
   ];
+}
+
+/** What the terminal shows right now outweighs what was written down when the call ended. */
+function work({ stopped }: Receipt, runs: boolean): string {
+  if (runs) return "Its process still runs in its terminal.";
+  return stopped ? "All of its work has ended." : "Its work has not ended yet.";
 }
 
 function signals({ signals: sent }: Receipt): string[] {
