@@ -215,6 +215,22 @@ async def test_a_client_that_goes_away_after_the_hand_back_cancels_nothing(tmp_p
         assert (await here.fact(CallSettled, reply.call)).ending == "done"
 
 
+async def test_a_call_that_is_handed_back_in_the_tick_in_which_its_client_goes_goes_on(
+    tmp_path: Path,
+) -> None:
+    tool = Patient()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("patient")
+        call = await client.call()
+        await tool.started.wait()
+        client.hang_up()
+        call.hand_back()
+        await client.ended.wait()
+        assert (client.replies, call.status) == ([], "running")
+        tool.go.set()
+        assert (await here.fact(CallSettled, call)).ending == "done"
+
+
 async def test_a_client_that_goes_away_from_a_settled_call_changes_nothing(tmp_path: Path) -> None:
     tool = Stubborn()
     async with scene(tmp_path, tool) as here:

@@ -46,6 +46,7 @@ async def waiting(path: Path, *tools: Echo) -> Call:
         call = await client.call()
         await here.question(call)
         here.gate.leave()
+        await here.fact(CallClientGone, call)
     assert client.replies == [], "the client was not told that it ended"
     return call
 
