@@ -5,6 +5,7 @@
  * rows stand (order.ts). Untouched calls keep their identity, so only rows that changed are redrawn.
  */
 import type { ApprovalView, CallView, Entry, EventOf, Json, LiveEntries, Restart, State } from "../types.ts";
+import { asked, opened } from "./opened.ts";
 
 export interface TrackedCall extends CallView {
   /** When it began, on this page's monotonic clock: timers survive a wrong or jumping wall clock. */
@@ -170,56 +171,6 @@ class Draft {
   private touchTerminal(terminal: string): void {
     for (const call of this.calls.values()) if (call.terminal_id === terminal) this.change(call.id, {});
   }
-}
-
-function opened(event: EventOf<"CallOpened">, seq: number, at: number, skew: number): TrackedCall {
-  return {
-    id: event.call,
-    tool: event.tool,
-    title: event.title,
-    status: "running",
-    caller: event.caller,
-    assurance: event.assurance,
-    thread: event.caller.thread ?? null,
-    started_at: at,
-    elapsed_ms: 0,
-    handed_back: false,
-    client_gone: false,
-    stopped: false,
-    allowed_by: null,
-    by: null,
-    message: "",
-    terminal_id: null,
-    approval_id: null,
-    since: at + skew,
-    touched: seq,
-    input: event.input,
-  };
-}
-
-function asked(event: EventOf<"ApprovalOpened">, call: TrackedCall, at: number, since: number): TrackedApproval {
-  return {
-    id: event.approval,
-    call_id: event.call,
-    tool: call.tool,
-    title: call.title,
-    description: "",
-    status: "open",
-    risk: event.risk,
-    reasons: event.reasons,
-    why: event.why,
-    digest: event.digest,
-    asked_at: at,
-    elapsed_ms: 0,
-    caller: call.caller,
-    client_gone: call.client_gone,
-    input: call.input ?? {},
-    claims: event.claims,
-    preview: event.preview,
-    reason: "",
-    by: null,
-    since,
-  };
 }
 
 /** Lets the oldest of what is over go, once there is too much of it; insertion order is age. */
