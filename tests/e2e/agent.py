@@ -106,6 +106,7 @@ async def agent(
         Client(server, mode=generation, client_info=info, cache=None) as client,
         anyio.create_task_group() as group,
     ):
+        await client.list_tools()  # so that schemas are at hand whatever becomes of the daemon
         yield Agent(client, group)
         group.cancel_scope.cancel()
 

@@ -45,11 +45,11 @@ class ReceiptFacts(BaseModel):
 
 
 class CommonOutput(BaseModel):
-    """What every result holds, whatever the tool."""
+    """What every result holds, whatever the tool; a door that lost its daemon knows only some of it."""
 
     status: WireStatus
-    call_id: str = Field(description="Give this to get_call or wait_for_call.")
-    tool: str
+    call_id: str | None = Field(None, description="Give this to get_call or wait_for_call.")
+    tool: str | None = None
     message: str | None = None
     reason: str | None = None
     elapsed_ms: int | None = None
