@@ -1,24 +1,57 @@
-"""A home of its own for each test of the commands, and an agent where one is asked for."""
+"""Homes for the tests of the commands: one daemon that most of them share, or one of a test's own."""
 
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.scene import Agent, Home
+from tests.cli.agent import Agent
+from tests.cli.scene import Home
+
+
+@pytest.fixture(scope="session")
+def common() -> Iterator[Path]:
+    """A home whose daemon serves every test that does not end it."""
+    path = Path(tempfile.mkdtemp(prefix="hr-", dir="/tmp"))
+    yield path
+    Home(path, path).end()
+    shutil.rmtree(path, ignore_errors=True)
 
 
 @pytest.fixture
-def handrail(home: Path, tmp_path: Path) -> Iterator[Home]:
-    workspace = tmp_path / "project"
-    workspace.mkdir()
-    made = Home(home, workspace)
+def handrail(common: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """A running Handrail, and a workspace that is this test's alone."""
+    monkeypatch.setenv("HANDRAIL_HOME", str(common))
+    made = Home(common, workspace(tmp_path))
+    made.up()
+    return made
+
+
+@pytest.fixture
+def agent(handrail: Home) -> Iterator[Agent]:
+    """An agent in that workspace; what it still asks is gone when the next test begins."""
+    with Agent(handrail) as made:
+        yield made
+    handrail.asks_nothing()
+
+
+@pytest.fixture
+def alone(home: Path, tmp_path: Path) -> Iterator[Home]:
+    """A home that is this test's alone, without a daemon yet."""
+    made = Home(home, workspace(tmp_path))
     yield made
     made.end()
 
 
 @pytest.fixture
-def agent(handrail: Home) -> Iterator[Agent]:
-    """An agent in the workspace, with a daemon behind its door."""
-    handrail.up()
-    with Agent(handrail) as made:
+def lone_agent(alone: Home) -> Iterator[Agent]:
+    alone.up()
+    with Agent(alone) as made:
         yield made
+
+
+def workspace(tmp_path: Path) -> Path:
+    path = tmp_path / "project"
+    path.mkdir()
+    return path

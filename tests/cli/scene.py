@@ -1,28 +1,29 @@
-"""A home with a real daemon in it, the command line, and an agent behind a door, for the tests of the commands.
+"""A home with a real daemon in it, and the command line, for the tests of the commands.
 
-Every wait is under `BOUND`. The agent is a process of its own: whoever launches a door is no longer taken for a
-person, and the tests have to be one.
+Every wait is under `BOUND`.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import queue
 import select
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
+
+from handrail.cli.link import Link, reach
+from handrail.cli.live import Live
+from handrail.door.find import dial
+from handrail.places import Places
 
 BOUND = 30.0
 SRC = Path(__file__).parents[2] / "src"
-AGENT = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
 T = TypeVar("T")
 Json = dict[str, Any]
 
@@ -77,28 +78,76 @@ class Home:
         assert done.code == 0, done
         return done
 
-    def up(self) -> Done:
-        return self.ok("up", "--no-open")
+    def up(self) -> None:
+        """Returns with a daemon running."""
+        if not self._answers():
+            self.ok("up", "--no-open")
+
+    def comes_up(self) -> None:
+        """Returns once somebody has started the daemon."""
+
+        within(lambda: self._answers() or None, "a daemon")
 
     def calls(self) -> list[Json]:
-        return self.ok("calls", "--json").json
+        """The calls in this workspace, newest first."""
+        return self.own(self.ok("calls", "--json").json)
 
-    def asked(self, count: int = 1) -> list[Json]:
-        """The open approvals, once there are so many."""
+    def own(self, rows: list[Json]) -> list[Json]:
+        return [row for row in rows if row["caller"]["workspace"] == str(self.workspace)]
 
-        def look() -> list[Json] | None:
-            found: list[Json] = self.ok("approvals", "--json").json
+    def asked(self, count: int = 1, *, anywhere: bool = False) -> list[Json]:
+        """The open approvals of this workspace, once there are so many."""
+
+        def look(link: Link) -> list[Json] | None:
+            every: list[Json] = link.get("approvals", open=True)
+            found = every if anywhere else self.own(every)
             return found if len(found) >= count else None
 
-        return within(look, f"{count} approvals")
+        return _followed(look, f"{count} approvals")
+
+    def asks_nothing(self) -> None:
+        """Returns once no approval of this workspace is open."""
+        _followed(lambda link: self.own(link.get("approvals", open=True)) == [] or None, "an empty inbox")
 
     def becomes(self, call: str, status: str) -> Json:
         """The call, once its status is this."""
 
-        def look() -> Json | None:
-            return next((row for row in self.calls() if row["id"] == call and row["status"] == status), None)
+        def look(link: Link) -> Json | None:
+            found: Json = link.get("calls", call)
+            return found if found["status"] == status else None
 
-        return within(look, f"{call} to be {status}")
+        return _followed(look, f"{call} to be {status}")
+
+    def printed(self, call: str) -> None:
+        """Returns once the call's command has printed something."""
+        with reach("read") as link:
+            within(lambda: _printed(link, call) or None, f"{call} to print")
+
+    def output(self, call: str) -> str:
+        """What Complete would give the agent right now."""
+        with reach("read") as link:
+            terminal = link.get("calls", call)["terminal_id"]
+        return b"".join(
+            file.read_bytes() for file in sorted((self.path / "spool" / terminal).iterdir())
+        ).decode()
+
+    def ended(self, pidfd: int) -> bool:
+        """Whether a process ends in time; closes its descriptor."""
+        try:
+            return bool(select.select([pidfd], [], [], BOUND)[0])
+        finally:
+            os.close(pidfd)
+
+    def printed_to(self, name: str) -> str:
+        """What a command wrote to this file of the workspace, once it is there."""
+        file = self.workspace / name
+        return within(lambda: (file.read_text() if file.exists() else "") or None, f"{name} to be written")
+
+    def _answers(self) -> bool:
+        sock = dial(Places.under(self.path))
+        if sock is not None:
+            sock.close()
+        return sock is not None
 
     def end(self) -> None:
         """Whatever still runs here, by the ids it left."""
@@ -109,75 +158,31 @@ class Home:
                     _end(pid)
 
 
-class Agent:
-    """An MCP client behind a door, as launched by a program that is not this one."""
-
-    def __init__(self, home: Home) -> None:
-        argv = [sys.executable, "-c", AGENT, *home.argv("mcp", "--workspace", str(home.workspace))]
-        self._process = subprocess.Popen(
-            argv, env=home.env, cwd=home.workspace, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        self._answers: queue.Queue[Json] = queue.Queue()
-        self._early: dict[int, Json] = {}
-        self._number = 0
-        threading.Thread(target=self._listen, daemon=True).start()
-        about = {"name": "test agent", "version": "1"}
-        self.answer(
-            self._ask(
-                "initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": about}
-            )
-        )
-        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        try:
-            self._process.wait(BOUND)
-        finally:
-            self._process.kill()
-            self._process.stdout.close()
-
-    def call(self, tool: str, **arguments: object) -> int:
-        """Use a tool, without waiting for what comes of it."""
-        return self._ask("tools/call", {"name": tool, "arguments": arguments})
-
-    def answer(self, number: int) -> Json:
-        """What came of a request."""
-        until = time.monotonic() + BOUND
-        while number not in self._early:
-            message = self._answers.get(timeout=max(0.0, until - time.monotonic()))
-            self._early[message.get("id", 0)] = message
-        return self._early.pop(number)["result"]
-
-    def _ask(self, method: str, params: Json) -> int:
-        self._number += 1
-        self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
-        return self._number
-
-    def _send(self, message: Json) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(message).encode() + b"\n")
-        self._process.stdin.flush()
-
-    def _listen(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._answers.put(json.loads(line))
-
-
 def within(look: Callable[[], T | None], what: str) -> T:
-    """What a look finds, as soon as it finds something."""
+    """What a look finds, as soon as it finds something; for what no fact in the journal tells."""
     until = time.monotonic() + BOUND
     while time.monotonic() < until:
         found = look()
         if found is not None:
             return found
+        time.sleep(0.02)
     raise AssertionError(f"waited {BOUND:.0f} s for {what}")
+
+
+def _followed(look: Callable[[Link], T | None], what: str) -> T:
+    """The same, looking again whenever a fact was added to the journal."""
+    until = time.monotonic() + BOUND
+    with Live("read") as live:
+        while time.monotonic() < until:
+            found = look(live.link)
+            if found is not None:
+                return found
+            live.wait(until - time.monotonic())
+    raise AssertionError(f"waited {BOUND:.0f} s for {what}")
+
+
+def _printed(link: Link, call: str) -> bool:
+    return any(row["call_id"] == call and row["bytes"] for row in link.get("terminals"))
 
 
 def _end(pid: int) -> None:

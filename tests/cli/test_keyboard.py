@@ -2,7 +2,6 @@
 
 import os
 import termios
-import threading
 import time
 from collections.abc import Iterator
 
@@ -49,18 +48,11 @@ def test_a_reason_is_a_whole_line_and_the_terminal_is_left_as_it_was(terminal: t
     before = termios.tcgetattr(program)
     with Keyboard(program) as keyboard:
         os.write(person, b"thrown away")
-        writer = threading.Thread(target=type_when_echoed, args=(person, b"use the \x7f\x7f mirror\n"))
-        writer.start()
-        assert keyboard.line() == "use th mirror"
-        writer.join(5.0)
+        assert keyboard.line(lambda: type_(person, b"use the \x7f\x7f mirror\n")) == "use th mirror"
     assert termios.tcgetattr(program) == before
 
 
-def type_when_echoed(person: int, text: bytes) -> None:
-    """Once a line has been asked for, which turns echo on again and throws away what was typed before."""
-    until = time.monotonic() + 5.0
-    while not termios.tcgetattr(person)[3] & termios.ECHO:
-        assert time.monotonic() < until
+def type_(person: int, text: bytes) -> None:
     os.write(person, text)
 
 

@@ -1,6 +1,6 @@
 """Approvals on the command line: list, show in full, allow, deny.
 
-Owns those commands. An answer always carries the digest of what was shown here, so that nothing else can be allowed
+Owns those commands. How one looks is `card`. An answer always carries the digest of what was shown here, so that nothing else can be allowed
 by it. How a person is asked live is `ask`.
 """
 
@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from handrail.cli.exact import warning
+from handrail.cli.card import show_approval
 from handrail.cli.help import verb
 from handrail.cli.link import Link, reach
 from handrail.cli.named import by_prefix
@@ -67,62 +67,6 @@ def answer(link: Link, asked: Row, kind: str, reason: str) -> Row:
     """Answer what was seen. Raises Failure when somebody was first, or what was seen is out of date."""
     body = {"answer": kind, "digest": asked["digest"], "reason": reason}
     return link.post("approvals", asked["id"], "answer", body=body)
-
-
-def show_approval(asked: Row) -> None:
-    """All a person needs to decide, from what will run and not from what the agent says of it."""
-    word, style = risk(asked["risk"])
-    say((f"{asked['tool']}", "bold"), " · ", (word, style), f" · {caller(asked)} · {asked['id']}")
-    if asked["reasons"]:
-        say((f"Why {word.lower()}: ", style), " · ".join(asked["reasons"]))
-    say("Why you are asked: ", asked["why"])
-    preview: Row = asked["preview"] or {"kind": "input"}
-    shown = _SHOWN[preview["kind"]](asked, preview)
-    for line in shown:
-        say(*line)
-    hidden = warning("".join(text for line in shown for text in map(_text, line)))
-    if hidden:
-        say((f"⚠ {hidden}", "bold red"))
-
-
-def _command(_asked: Row, preview: Row) -> list[list[Piece]]:
-    names = preview["environment"]
-    added: list[list[Piece]] = [[f"  with {', '.join(names)} set"]] if names else []
-    return [[("\n" + _indented(preview["command"]) + "\n", "bold")], [f"  in {preview['cwd']}"], *added]
-
-
-def _diff(_asked: Row, preview: Row) -> list[list[Piece]]:
-    does = "creates" if preview["creates"] else "changes"
-    head = f"{does} {preview['path']}  +{preview['added']} \N{MINUS SIGN}{preview['removed']}"
-    notes: list[list[Piece]] = [[(f"  {note}", "yellow")] for note in preview["notes"]]
-    return [
-        [(head, "bold")],
-        *([_coloured(line)] for line in preview["diff"].removesuffix("\n").split("\n")),
-        *notes,
-    ]
-
-
-def _path(_asked: Row, preview: Row) -> list[list[Piece]]:
-    return [[("  " + preview["path"], "bold")]]
-
-
-def _input(asked: Row, _preview: Row) -> list[list[Piece]]:
-    return [[f"  {name}: ", (str(value), "bold")] for name, value in asked["input"].items()]
-
-
-_SHOWN = {"command": _command, "diff": _diff, "path": _path, "input": _input}
-
-
-def _coloured(line: str) -> Piece:
-    return "  " + line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
-
-
-def _indented(text: str) -> str:
-    return "\n".join("  " + line for line in text.split("\n"))
-
-
-def _text(piece: Piece) -> str:
-    return piece if isinstance(piece, str) else piece[0]
 
 
 def _answer(typed: str, kind: str, reason: str, for_programs: bool) -> None:

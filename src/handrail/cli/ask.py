@@ -6,7 +6,8 @@ Owns the queue of what is still to be asked and what each key means. Does not kn
 
 from typing import Literal
 
-from handrail.cli.approvals import answer, show_approval
+from handrail.cli.approvals import answer
+from handrail.cli.card import show_approval
 from handrail.cli.failure import Code, Failure
 from handrail.cli.keyboard import Keyboard
 from handrail.cli.live import Live
@@ -99,8 +100,7 @@ def _ask(live: Live, keyboard: Keyboard, inbox: Inbox, asked: Row) -> None:
     chosen = _chosen(live, keyboard, inbox, asked)
     reason = ""
     if chosen == "reason":
-        say("Reason (the agent reads it; empty goes back): ")
-        reason = keyboard.line()
+        reason = keyboard.line(lambda: say("Reason (the agent reads it; empty goes back):"))
         if not reason:
             return
     if chosen == "skip":

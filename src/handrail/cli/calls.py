@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from handrail.cli.approvals import show_approval
+from handrail.cli.card import show_approval
 from handrail.cli.failure import Failure
 from handrail.cli.help import verb
 from handrail.cli.link import Link, reach

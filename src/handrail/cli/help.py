@@ -41,7 +41,7 @@ def plain(**settings: Any) -> Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         add_completion=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
         **settings,
     )
 

@@ -9,6 +9,7 @@ import sys
 import termios
 import time
 import tty
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -54,10 +55,11 @@ class Keyboard:
             raise KeyboardInterrupt  # the terminal is gone
         return typed if len(typed) == 1 else None
 
-    def line(self) -> str:
-        """A whole line, with the terminal's own editing."""
+    def line(self, ask: Callable[[], None]) -> str:
+        """A whole line, with the terminal's own editing; whatever was typed before it was asked for is lost."""
         termios.tcsetattr(self._fd, termios.TCSAFLUSH, self._usual)
         try:
+            ask()
             return os.read(self._fd, 64 << 10).decode(errors="replace").strip()
         finally:
             tty.setcbreak(self._fd, termios.TCSAFLUSH)

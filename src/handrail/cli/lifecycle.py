@@ -1,32 +1,27 @@
 """Starting and ending: up, down, restart, open.
 
-Owns those commands and the wait until a process is really gone. What the daemon does when it starts or ends is its
+Owns those commands. What the daemon does when it starts or ends is its
 own; `up --foreground` is the daemon, in this process.
 """
 
 import os
-import select
 import sys
-import time
 import webbrowser
-from collections.abc import Iterable
-from contextlib import ExitStack
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
 from handrail import __version__
-from handrail.cli.failure import Failure
+from handrail.cli.failure import Code, Failure
+from handrail.cli.gone import end
 from handrail.cli.help import verb
 from handrail.cli.link import Link, reach
 from handrail.cli.show import note, say
 from handrail.cli.words import Row, count
-from handrail.config import BadConfig, load
+from handrail.config import BadConfig, load, settings
 from handrail.door.find import dial_path
 from handrail.places import Places
-
-GONE_SECONDS = 15.0
-"""A daemon ends within five seconds, what it started within its grace; bounds the wait for one that does not."""
 
 Port = Annotated[int | None, typer.Option(min=1, max=65535, help="Listen here; a free port if it is taken.")]
 NoOpen = Annotated[bool, typer.Option("--no-open", help="Do not open the page.")]
@@ -50,10 +45,7 @@ def up(
     if foreground:
         raise typer.Exit(_be_the_daemon(port, announce=not no_open))
     _check_config()
-    argv = None
-    if port is not None:
-        argv = (sys.executable, "-m", "handrail", "up", "--foreground", "--no-open", "--port", str(port))
-    with reach("read", start=True, argv=argv) as link:
+    with reach("read", start=True, argv=_on_port(port)) as link:
         say(f"Handrail runs at {link.url} (pid {link.pid}).")
         _warn_of_skew(link)
         if port is not None and not link.url.endswith(f":{port}"):
@@ -71,27 +63,25 @@ def down() -> None:
     with reach("person", start=_keeper_lives(places)) as link:
         health: Row = link.get("health")
         pids = [link.pid, *([health["keeper"]["pid"]] if health["keeper"] else [])]
-        _end(link, pids, keep_terminals=False)
+        end(link, pids, keep_terminals=False)
     say("Handrail is down, and everything it started has ended.")
 
 
-def restart() -> None:
-    """Replace the daemon; terminals run on and waiting approvals are kept."""
+def restart(port: Port = None) -> None:
+    """Replace the daemon; terminals run on and waiting approvals are kept, and the page keeps its address."""
+    chosen = _check_config()
+    ran: list[str] = []
     try:
         with reach("person") as link:
-            _end(link, [link.pid], keep_terminals=True)
+            ran = [call["id"] for call in link.get("state")["calls"] if call["status"] == "running"]
+            end(link, [link.pid], keep_terminals=True)
+            port = port or (None if chosen else urlsplit(link.url).port)
     except Failure as failure:
-        if failure.code != 3:
+        if failure.code is not Code.NO_DAEMON:
             raise
         note("It was not running.")
-    _check_config()
-    with reach("read", start=True) as link:
-        found: Row = link.get("state")["started"]
-        say(
-            f"Handrail runs at {link.url} (pid {link.pid}): {count(found['interrupted'], 'call')} interrupted, "
-            f"{count(found['approvals_kept'], 'approval')} kept, "
-            f"{count(found['terminals_adopted'], 'terminal')} re-adopted."
-        )
+    with reach("read", start=True, argv=_on_port(port)) as link:
+        say(f"Handrail runs at {link.url} (pid {link.pid}): {_what_became(link, ran)}")
 
 
 def open_page(
@@ -100,6 +90,17 @@ def open_page(
     """Open the page, already signed in; print a fresh link where there is no browser to open."""
     with reach("person") as link:
         show_page(link, browse=not only_print)
+
+
+def _what_became(link: Link, ran: list[str]) -> str:
+    """What a restart did to the calls that ran and to all that was kept."""
+    found: Row = link.get("state")["started"]
+    stopped = sum(link.get("calls", call)["status"] == "interrupted" for call in ran)
+    return (
+        f"{count(max(stopped, found['interrupted']), 'call')} interrupted, "
+        f"{count(found['approvals_kept'], 'approval')} kept, "
+        f"{count(found['terminals_adopted'], 'terminal')} re-adopted."
+    )
 
 
 def _be_the_daemon(port: int | None, announce: bool) -> int:
@@ -112,12 +113,20 @@ def _be_the_daemon(port: int | None, announce: bool) -> int:
         raise Failure(str(problem)) from None
 
 
-def _check_config() -> None:
-    """Say here what is wrong with it, rather than in the log of a daemon that does not come up."""
+def _check_config() -> bool:
+    """Say here what is wrong with it, not in the log of a daemon that does not come up. Does it name a port?"""
     try:
-        load(Places.find(os.environ).config)
+        found = settings(Places.find(os.environ).config)
     except BadConfig as problem:
         raise Failure(str(problem)) from None
+    return any(each.name == "server.port" and each.origin != "default" for each in found)
+
+
+def _on_port(port: int | None) -> tuple[str, ...] | None:
+    """How the daemon is started, where it differs from what any door would do."""
+    if port is None:
+        return None
+    return (sys.executable, "-m", "handrail", "up", "--foreground", "--no-open", "--port", str(port))
 
 
 def _warn_of_skew(link: Link) -> None:
@@ -145,47 +154,3 @@ def _keeper_lives(places: Places) -> bool:
     if keeper is not None:
         keeper.close()
     return keeper is not None
-
-
-def _end(link: Link, pids: Iterable[int], *, keep_terminals: bool) -> None:
-    """Tell the daemon to end and wait until these processes are gone."""
-    with ExitStack() as held:
-        gone = [_Gone(pid, held) for pid in pids]
-        link.post("down", keep_terminals=str(keep_terminals).lower())
-        until = time.monotonic() + GONE_SECONDS
-        left = [each.pid for each in gone if not each.wait(until)]
-    if left:
-        raise Failure(
-            f"Told to end, but still there after {GONE_SECONDS:.0f} s: process {', '.join(map(str, left))}. "
-            "`handrail doctor` says more; its log is "
-            f"in {Places.find(os.environ).logs}."
-        )
-
-
-class _Gone:
-    """A process whose end is awaited, whoever gets its number later."""
-
-    def __init__(self, pid: int, held: ExitStack) -> None:
-        self.pid = pid
-        self._fd = -1
-        if sys.platform == "linux":
-            try:
-                self._fd = os.pidfd_open(pid)
-            except OSError:
-                return
-            held.callback(os.close, self._fd)
-
-    def wait(self, until: float) -> bool:
-        if self._fd >= 0:
-            return bool(select.select([self._fd], [], [], max(0.0, until - time.monotonic()))[0])
-        while _exists(self.pid) and time.monotonic() < until:
-            time.sleep(0.05)
-        return not _exists(self.pid)
-
-
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except OSError:
-        return False
-    return True

@@ -5,9 +5,10 @@ Owns those commands. What is examined, and how, is the doctor's.
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +19,9 @@ from handrail.cli.show import Piece, as_json, say, table
 from handrail.cli.words import Row, count
 from handrail.config import BadConfig, settings
 from handrail.places import Places
+
+if TYPE_CHECKING:
+    from handrail.doctor import Finding
 
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 _LEVELS = {"ok": ("✓ ok", "green"), "warn": ("! warn", "yellow"), "bad": ("✗ bad", "red")}
@@ -57,21 +61,14 @@ def doctor(
     as_json_: AsJson = False,
 ) -> None:
     """Say what is wrong, and the command that fixes it. Exit status 1 when something is bad."""
-    from handrail import doctor as surgery  # noqa: PLC0415 - brings the store
-
-    places = Places.find(os.environ)
-    findings = surgery.examine(places)
-    if backup is not None:
-        findings.append(surgery.back_up(places, backup))
-    bad = any(finding.level == "bad" for finding in findings)
+    found: list[Finding] = []
+    for finding in _examined(backup):
+        found.append(finding)
+        if not as_json_:
+            _show(finding)
+    bad = any(finding.level == "bad" for finding in found)
     if as_json_:
-        as_json({"ok": not bad, "findings": [asdict(finding) for finding in findings]})
-    else:
-        for finding in findings:
-            word, style = _LEVELS[finding.level]
-            say((f"{word:<7}", style), f"{finding.name:<12}", finding.says)
-            if finding.fix:
-                say("       ", " " * 12, ("→ " + finding.fix, "bold"))
+        as_json({"ok": not bad, "findings": [asdict(finding) for finding in found]})
     raise typer.Exit(Code.FAILED if bad else Code.OK)
 
 
@@ -103,6 +100,22 @@ def mcp(
     from handrail.door import stdio  # noqa: PLC0415
 
     raise typer.Exit(stdio.main(["--workspace", workspace] if workspace else []))
+
+
+def _examined(backup: Path | None) -> "Iterator[Finding]":
+    from handrail import doctor as surgery  # noqa: PLC0415 - brings the store
+
+    places = Places.find(os.environ)
+    yield from surgery.examine(places)
+    if backup is not None:
+        yield surgery.back_up(places, backup)
+
+
+def _show(finding: "Finding") -> None:
+    word, style = _LEVELS[finding.level]
+    say((f"{word:<7}", style), f"{finding.name:<12}", finding.says)
+    if finding.fix:
+        say(" " * 19, ("→ " + finding.fix, "bold"))
 
 
 def _status(link: Link) -> Row:

@@ -4,24 +4,23 @@ Owns what is examined and in which order. It reads only; it works with and witho
 findings are shown.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
-from handrail.doctor.finding import Finding
+from handrail.doctor.finding import Finding as Finding
 from handrail.doctor.journal import back_up as back_up
-from handrail.doctor.journal import journal
+from handrail.doctor.journal import check_journal
 from handrail.doctor.machine import configuration, disk, page, private, ripgrep
-from handrail.doctor.processes import processes
+from handrail.doctor.processes import check_processes
 from handrail.places import Places
 
 
-def examine(places: Places) -> list[Finding]:
-    """Everything, from what is most likely to be asked for."""
-    return [
-        *processes(places),
-        configuration(places),
-        *private(places),
-        journal(places),
-        disk(places),
-        page(Path(__file__).parent.parent),
-        ripgrep(),
-    ]
+def examine(places: Places) -> Iterator[Finding]:
+    """Everything, from what is most likely to be asked for; each as it is found, because a long journal takes time."""
+    yield from check_processes(places)
+    yield configuration(places)
+    yield from private(places)
+    yield disk(places)
+    yield page(Path(__file__).parent.parent)
+    yield ripgrep()
+    yield check_journal(places)

@@ -14,7 +14,7 @@ from handrail.store.verify import verify
 COPY = "Keep a copy with `handrail doctor --backup FILE`, then find out who wrote to the database."
 
 
-def journal(places: Places) -> Finding:
+def check_journal(places: Places) -> Finding:
     """Whether the record is as it was written."""
     if not places.database.exists():
         if places.head.exists():

@@ -22,7 +22,7 @@ ANSWER_SECONDS = 10.0
 """A daemon answers in milliseconds; one that takes longer hangs, which is the finding."""
 
 
-def processes(places: Places) -> Iterator[Finding]:
+def check_processes(places: Places, within: float = ANSWER_SECONDS) -> Iterator[Finding]:
     sock = dial(places)
     if sock is None:
         yield Finding(name="daemon", level="warn", says="The daemon is not running.", fix="handrail up")
@@ -31,7 +31,7 @@ def processes(places: Places) -> Iterator[Finding]:
         return
     with closing(sock):
         try:
-            reply = say_hello(sock, "read", within=ANSWER_SECONDS)
+            reply = say_hello(sock, "read", within=within)
             health = _health(reply["url"], reply["bearer"])
         except (HelloRefused, OSError, http.client.HTTPException, ValueError) as problem:
             says = f"The daemon runs but does not answer ({problem})."
@@ -81,8 +81,11 @@ def _port(places: Places, url: str | None) -> Iterator[Finding]:
     except BadConfig:
         return  # a finding of its own
     used = urlsplit(url).port if url else None
-    if used == wanted or (used is None and _is_free(wanted)):
-        yield Finding(name="port", level="ok", says=f"{wanted}, as configured.")
+    if used == wanted or _is_free(wanted):
+        says = (
+            f"{wanted}, as configured." if used in (wanted, None) else f"{used}, as asked for at the start."
+        )
+        yield Finding(name="port", level="ok", says=says)
         return
     says = f"Port {wanted} is taken by another program" + (f", so {used} is used." if used else ".")
     fix = f"Set another port under [server] in {places.config}."

@@ -1,0 +1,62 @@
+"""The scripted agent: a newcomer sees every part at work, and nothing of it is left behind."""
+
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.cli.scene import BOUND, Home
+
+pytestmark = pytest.mark.e2e
+
+
+def test_every_part_of_the_demo_ends_as_the_person_decides(alone: Home) -> None:
+    with alone.start("demo", "--no-open", stdout=subprocess.PIPE) as demo:
+        assert demo.stdout is not None
+        alone.comes_up()
+        asked = {row["title"]: row for row in alone.asked(4, anywhere=True)}
+        counter = next(row for title, row in asked.items() if "tick" in title)
+        stray = next(row for row in asked.values() if row["risk"] == "high")
+        alone.ok("deny", stray["id"], "-m", "Stay in your folder.")
+        for row in asked.values():
+            if row is not stray:
+                alone.ok("approve", row["id"])
+        alone.printed(counter["call_id"])
+        alone.ok("complete", counter["call_id"], "--stop")
+        edit = alone.asked(anywhere=True)[0]
+        assert "return sum(trees.values())" in alone.ok("approve", edit["id"]).out
+        told = demo.stdout.read()
+        assert demo.wait(BOUND) == 0
+    for line in (
+        "reading apples.py is done",
+        "reading a file that is not there failed: ",
+        "the counter was completed by you",
+        "the new file is done",
+        "the edit is done",
+        "the flood is done",
+        "deleting outside its work was denied: Stay in your folder.",
+        "All of it has ended.",
+    ):
+        assert line in told
+    assert "It printed 5," in told
+    assert "#code=" in told
+
+
+def test_the_demo_ends_by_itself_and_leaves_no_question_and_no_folder(alone: Home) -> None:
+    alone.up()
+    done = alone.ok("demo", "--no-open", "--minutes", "0.05")
+    assert "Time is up" in done.out
+    assert alone.ok("approvals", "--json").json == []
+    project = next(word for word in done.out.split() if "handrail-demo-" in word).rstrip(".")
+    assert not Path(project).exists()
+
+
+def test_ctrl_c_ends_the_demo_and_what_it_asked(alone: Home) -> None:
+    with alone.start("demo", "--no-open", stdout=subprocess.PIPE) as demo:
+        assert demo.stdout is not None
+        alone.comes_up()
+        alone.asked(4, anywhere=True)
+        demo.send_signal(signal.SIGINT)
+        assert "The agent leaves." in demo.stdout.read()
+        assert demo.wait(BOUND) == 0
+    assert alone.ok("approvals", "--json").json == []

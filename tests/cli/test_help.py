@@ -1,0 +1,71 @@
+"""Help starts with examples, and only what exists is offered."""
+
+import re
+
+import pytest
+
+from handrail.cli.app import run
+
+COMMANDS = [
+    "up",
+    "down",
+    "restart",
+    "open",
+    "status",
+    "doctor",
+    "config",
+    "mcp",
+    "calls",
+    "cancel",
+    "complete",
+    "approvals",
+    "approve",
+    "deny",
+    "credential",
+    "credentials",
+    "demo",
+]
+
+
+def test_the_commands_are_these_and_no_others(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("Examples:\n  handrail up ")
+    listed = re.findall(r"^  (\w+) +\S", shown.partition("Commands:")[2], re.MULTILINE)
+    assert sorted(listed) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("command", [*([name] for name in COMMANDS), ["credentials", "revoke"]])
+def test_help_starts_with_examples(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*command, "--help"]) == 0
+    first = " ".join(["handrail", *command])
+    assert capsys.readouterr().out.startswith(f"Examples:\n  {first}")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["nonsense"],
+        ["cancel"],
+        ["up", "--port", "many"],
+        ["calls", "--limit", "0"],
+        ["calls", "-f", "--tool", "read_file"],
+        ["approve", "--yes", "a1"],
+    ],
+)
+def test_a_mistake_in_the_command_line_ends_with_2(
+    wrong: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(wrong) == 2
+    assert "Usage: handrail" in capsys.readouterr().err
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert re.fullmatch(r"\d+\.\d+\.\d+\n", capsys.readouterr().out)
+
+
+def test_no_command_at_all_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    run([])
+    shown = capsys.readouterr()
+    assert (shown.out + shown.err).startswith("Examples:")
