@@ -106,6 +106,23 @@ async def test_since_gives_what_comes_after_a_number_up_to_the_limit(kept: Kept)
         assert await journal.since(4) == []
 
 
+async def test_events_that_nobody_waits_for_share_the_commit_of_one_that_somebody_does(kept: Kept) -> None:
+    async with open_journal(kept.path, kept.head) as journal:
+        for number in range(1, 4):
+            await append_all(journal, "opened", "started", "settled")
+            assert (journal.durable, journal.commits) == (3 * number, number)
+
+
+async def test_an_event_that_nobody_waits_for_is_told_all_the_same(kept: Kept) -> None:
+    async with open_journal(kept.path, kept.head) as journal, anyio.create_task_group() as group:
+        follower = Follower()
+        group.start_soon(journal.follow, 0, follower.send)
+        for count, word in enumerate(["one", "two"], 1):
+            journal.append(said(word))
+            await follower.reached(count)
+        group.cancel_scope.cancel()
+
+
 async def test_what_is_queued_behind_a_busy_disk_is_one_commit(kept: Kept) -> None:
     async with open_journal(kept.path, kept.head) as journal:
         with closing(sqlite3.connect(kept.path, isolation_level=None)) as other:

@@ -21,7 +21,7 @@ from handrail.errors import Unwritable
 from handrail.store.codec import decode, encode
 from handrail.store.event import Entry, Event
 from handrail.store.files import Files, open_files
-from handrail.store.loop import soon_here
+from handrail.store.loop import later_here, soon_here
 from handrail.store.reader import Reader
 from handrail.store.ring import Ring
 from handrail.store.writer import Row, Writer
@@ -30,6 +30,8 @@ PENDING_BYTES = 64 * 1024 * 1024
 """What a disk that hangs may hold in memory before appends are refused."""
 BATCH_BYTES = 4 * 1024 * 1024
 """What one batch read from disk may hold in memory."""
+LINGER_SECONDS = 0.01
+"""How long an event that nobody waits for may stay in memory, so that those of one call share one commit."""
 CLOSE_SECONDS = 10.0
 """How long a disk that hangs may hold up the daemon's end."""
 
@@ -65,13 +67,16 @@ class Journal:
         self._bell = Bell()
         self._ring = Ring(self.durable)
         self._reader = reader
+        self._ordered = self.head
+        self._lingers = False
+        self._later = later_here()
         soon = soon_here()
         self._writer = Writer(
             files, lambda rows: soon(self._landed, rows), lambda reason: soon(self._fell, reason)
         )
 
     def append(self, event: Event) -> int:
-        """Give the event its number and its time, and hand it to the writer.
+        """Give the event its number and its time; it is written when somebody waits for it, or soon.
 
         What the event holds must not be changed afterwards. Raises `Unwritable` when the disk hangs.
         """
@@ -81,6 +86,9 @@ class Journal:
         self._pending += len(payload)
         self.head += 1
         self._writer.put(Row(self.head, time.time_ns() // 1_000_000, event, payload, self._era))
+        if not self._lingers:
+            self._lingers = True
+            self._later(LINGER_SECONDS, self._lingered)
         return self.head
 
     async def committed(self, seq: int) -> None:
@@ -89,6 +97,7 @@ class Journal:
         Says nothing of the events before it: a failed commit loses its own and lets later ones succeed.
         """
         while not self._settled(seq):
+            self._order()
             await self._waiting.setdefault(seq, Bell()).wait()
 
     async def since(self, seq: int, limit: int = 500) -> list[Entry]:
@@ -113,6 +122,16 @@ class Journal:
         """Write what was appended and let go of the files. Blocks."""
         self._reader.close()
         self._writer.close()
+
+    def _lingered(self) -> None:
+        self._lingers = False
+        self._order()
+
+    def _order(self) -> None:
+        """Have the writer write all there is, unless it was told already."""
+        if self._ordered < self.head:
+            self._ordered = self.head
+            self._writer.write()
 
     def _settled(self, seq: int) -> bool:
         for lost, reason in self._lost:

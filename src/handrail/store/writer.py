@@ -1,4 +1,4 @@
-"""The writer thread: everything queued becomes one transaction, one commit, one announcement.
+"""The writer thread: at each order, everything queued becomes one transaction, one commit, one announcement.
 
 Owns the writing connection, the chain's last link and the head file. Does not know event loops: it announces
 through the two functions it is given, which must not block.
@@ -8,9 +8,10 @@ A batch that fails takes with it all that was appended before its appender knew:
 """
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 
 from handrail.store.chain import Link, chained, payload_hash
 from handrail.store.event import Event
@@ -45,16 +46,22 @@ class Writer:
         self._landed = landed
         self._fell = fell
         self._era = 0
-        self._queue: SimpleQueue[Row | None] = SimpleQueue()
+        self._rows: deque[Row] = deque()
+        self._orders: SimpleQueue[bool] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="journal", daemon=True)
         self._thread.start()
 
     def put(self, row: Row) -> None:
-        self._queue.put(row)
+        """Queue a row, without waking the thread: that costs the caller more than the queueing."""
+        self._rows.append(row)
+
+    def write(self) -> None:
+        """Have everything queued written, and go on at once."""
+        self._orders.put(True)
 
     def close(self) -> None:
         """Write what is queued, then let go of the files. Blocks."""
-        self._queue.put(None)
+        self._orders.put(False)
         self._thread.join()
         self._connection.close()
         self._head.close()
@@ -62,22 +69,16 @@ class Writer:
     def _work(self) -> None:
         more = True
         while more:
-            rows, more = self._take()
-            rows = [row for row in rows if row.era == self._era]
+            more = self._orders.get()
+            rows = [row for row in self._take() if row.era == self._era]
             if rows:
                 self._write(rows)
 
-    def _take(self) -> tuple[list[Row], bool]:
-        """Wait for a row, then take all there are; False when there will be no more."""
+    def _take(self) -> list[Row]:
         rows: list[Row] = []
-        row = self._queue.get()
-        while row is not None:
-            rows.append(row)
-            try:
-                row = self._queue.get_nowait()
-            except Empty:
-                return rows, True
-        return rows, False
+        while self._rows:
+            rows.append(self._rows.popleft())
+        return rows
 
     def _write(self, rows: list[Row]) -> None:
         try:
@@ -87,8 +88,8 @@ class Writer:
             self._fell(_reason(error))
         else:
             self._last = last
-            self._landed(rows)
             self._tell_head()
+            self._landed(rows)
 
     def _commit(self, rows: list[Row]) -> Link:
         link = self._last
