@@ -19,14 +19,19 @@ from tests.keeper.scene import (
     until,
 )
 
+from handrail.keeper import tree
 from handrail.keeper.protocol import Exit
 
 REFORK = (
     "import os, signal\nfor n in (1, 15): signal.signal(n, 1)\nwhile True:\n    if os.fork(): os._exit(0)\n"
 )
+REFORK_APART = REFORK.replace(
+    "while True:", "while True:\n    os.setsid() if os.getpgrp() != os.getpid() else None"
+)
 BOMB = (
     "import os, signal\nfor n in (1, 15): signal.signal(n, 1)\n"
-    "for _ in range(7): os.fork()\n"
+    "for _ in range(4): os.fork()\n"
+    "os.write(1, bytes(1))\n"
     "while True:\n    if os.fork(): os._exit(0)\n"
 )
 STYLES = {
@@ -38,6 +43,7 @@ STYLES = {
     "deaf": ("trap '' HUP TERM; setsid sleep {n} & sleep {n}", 2),
     "stopped": ("sleep {n} & kill -STOP $!; sleep {n}", 2),
     "re-forking": (f"python3 -c '{REFORK}' {{n}} & sleep {{n}}", 2),
+    "re-forking into sessions": (f"python3 -c '{REFORK_APART}' {{n}} & sleep {{n}}", 2),
 }
 
 
@@ -62,10 +68,11 @@ async def test_a_stop_reports_the_signals_and_the_processes(home: Path) -> None:
     with nothing_left(mark):
         async with keeping(home) as scene:
             terminal = await scene.sh(f"trap '' HUP TERM; sleep {mark.seconds} & wait")
-            await until(lambda: len(mark.pids()) == 2)  # the shell carries the number too
+            # The shell carries the number too.
+            await until(lambda: sorted(map(tree.name_of, mark.pids())) == ["sh", "sleep"])
             report = await terminal.stop(0.05)
             assert [sent.signal for sent in report.signals] == ["SIGHUP", "SIGTERM", "SIGCONT", "SIGKILL"]
-            assert report.signals[0].at_ms < 50 <= report.signals[3].at_ms <= report.duration_ms
+            assert report.signals[0].at_ms <= 50 <= report.signals[3].at_ms <= report.duration_ms
             assert sorted(process.name for process in report.stopped) == ["sh", "sleep"]
             assert terminal.pid in [process.pid for process in report.stopped]
             assert (report.why, report.left, report.more) == ("stop", (), 0)
@@ -89,8 +96,24 @@ async def test_an_interactive_shell_goes_without_being_killed(home: Path) -> Non
         terminal = await scene.open("bash", "--norc", "-i")
         await until(lambda: terminal.tail.end > 0)
         with anyio.fail_after(BOUND):
-            report = await terminal.stop(grace=BOUND * 10)
+            # One that was asked between its prompt and its read hears only the second asking, half the grace later.
+            report = await terminal.stop(grace=BOUND / 4)
         assert "SIGKILL" not in [sent.signal for sent in report.signals]
+
+
+async def test_a_process_forked_after_the_asking_is_asked_as_well(home: Path) -> None:
+    """The leader answers TERM by a child that would live on, and waits for it."""
+    mark = Mark()
+    with nothing_left(mark):
+        async with keeping(home) as scene:
+            script = f"trap : HUP; trap 'sleep {mark.seconds}; exit 9' TERM; echo ready; while :; do sleep 0.01; done"
+            terminal = await scene.sh(script)
+            await until(lambda: terminal.tail.end > 0)
+            with anyio.fail_after(BOUND):
+                report = await terminal.stop(grace=2.0)
+            assert "SIGKILL" not in [sent.signal for sent in report.signals]
+            assert terminal.exit == Exit(code=9)
+            assert mark.pids() == []
 
 
 async def test_a_second_stop_may_hurry_the_first(home: Path) -> None:
@@ -111,14 +134,12 @@ async def test_a_bomb_of_reforking_processes_is_stopped(home: Path) -> None:
     with nothing_left(mark):
         async with keeping(home) as scene:
             terminal = await scene.sh(f"python3 -c '{BOMB}' {mark.seconds} & sleep {mark.seconds}")
-            await until(
-                lambda: len(mark.pids()) > 20
-            )  # of 128, those that hold still long enough to be counted
+            await until(lambda: terminal.tail.end == 16)
             with anyio.fail_after(BOUND):
                 report = await terminal.stop(0.0)
             assert mark.pids() == []
             assert report.left == ()
-            assert len(report.stopped) + report.more > 20
+            assert len(report.stopped) + report.more > 3
 
 
 async def test_what_a_leader_leaves_behind_is_swept_and_reported(home: Path) -> None:
@@ -203,6 +224,7 @@ async def test_a_stopped_warden_still_ends_its_tree(home: Path) -> None:
             assert mark.pids() == []
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="a warden shows its descriptors to root alone")
 async def test_wardens_hold_no_descriptor_of_other_terminals(home: Path) -> None:
     async with keeping(home) as scene:
         terminals = [await scene.open("sleep", "1000") for _ in range(5)]

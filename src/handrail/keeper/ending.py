@@ -1,10 +1,10 @@
-"""Ending a whole process tree: ask, wait a grace, then kill until nothing is left.
+"""Ending a whole process tree: ask, ask once more, and when the grace is over kill until nothing is left.
 
 Owns the order of signals and the report of what they did. Works on the descendants of the calling process, which
 must be a child subreaper. Does not wait by itself: its owner calls `go_on` when something may have changed.
 
 Killing walks the tree again and again instead of scanning it once: a process that forks and exits faster than we
-look is caught by one of the next rounds, since what it leaves behind falls to us.
+look is caught with its process group, or by one of the next rounds, since what it leaves behind falls to us.
 """
 
 from __future__ import annotations
@@ -47,8 +47,10 @@ class Ending:
         self._spared = spared
         self._fresh = False
         self._changed = self._due
+        self._ask_again: float | None = None
         if grace > 0:
             self._ask()
+            self._ask_again = self._began + grace / 2
 
     def hurry(self, grace: float) -> None:
         """Shorten the grace; never lengthen it."""
@@ -58,12 +60,16 @@ class Ending:
         """Seconds until `go_on` should be called even if nothing is heard of."""
         if self._killing:
             return 0 if self._fresh else ROUND
-        return max(0.0, self._due - time.monotonic())
+        next_step = self._due if self._ask_again is None else min(self._due, self._ask_again)
+        return max(0.0, next_step - time.monotonic())
 
     def go_on(self) -> bool:
-        """Kill what lives once the grace is over. True when what is left cannot be killed."""
+        """Do what is due by now. True when what is left cannot be killed."""
         now = time.monotonic()
         if now < self._due:
+            if self._ask_again is not None and now >= self._ask_again:
+                self._ask_again = None
+                self._ask()
             return False
         self._killing = True
         self._kill(now)
@@ -82,13 +88,17 @@ class Ending:
         )
 
     def _ask(self) -> None:
+        """The second time: those forked since, and by HUP alone a shell that was between its prompt and its read."""
         living = self._living()
+        fresh = {pid: parent for pid, parent in living.items() if pid not in self._seen}
         self._name(living)
-        self._send(living, ASK)
+        self._send(fresh, ASK)
+        self._send({pid: living[pid] for pid in living.keys() - fresh.keys()}, (signal.SIGHUP,))
 
     def _kill(self, now: float) -> None:
         living = self._living()
         # Names come after the signal here: a process that forks and exits gains nothing from our reading.
+        tree.kill_groups(living)
         self._send(living, (signal.SIGKILL,))
         self._fresh = not living.keys() <= self._seen.keys()
         if living.keys() != self._left.keys():

@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from handrail.keeper.connection import close_all
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from handrail.keeper.spool import Spool
 
 PATIENCE = 5.0
-"""Seconds past its grace after which a warden that has not ended its tree is taken for stuck."""
+"""Seconds past its grace after which a warden that has not ended its tree, or not left after that, is taken for stuck."""
 PASS_BYTES = 1024 * 1024
 """Bytes taken from all terminals in one pass of the loop, so that a hundred storms do not delay a message."""
 _LOST = Exit(lost="Its warden was killed, so how it ended is not known.")
@@ -56,7 +57,7 @@ class Held:
     def __init__(
         self, order: Start, launched: Launch, spool: Spool, loop: Loop, growth: Growth, audience: Audience
     ) -> None:
-        self.order = order
+        self.order = replace(order, env={})  # it has what it needs; secrets need not lie here too
         self.warden_pid = launched.warden_pid
         self.warden = launched.warden
         self.pty = launched.pty
@@ -102,7 +103,9 @@ class Held:
         self._expect_end(max(0.0, grace))
 
     def tell_warden(self, message: ToWarden) -> None:
-        # A child of the same user may have stopped its warden. One that is gone is noticed when it is reaped.
+        if self._link.fileno() < 0:
+            return  # it is gone, and its pid may be another's
+        # A child of the same user may have stopped its warden.
         with contextlib.suppress(OSError):
             os.kill(self.warden_pid, signal.SIGCONT)
             self._link.send(encode(message))
@@ -194,7 +197,7 @@ class Held:
     def _on_tree_ended(self, report: Report) -> None:
         self._drain()
         self._close_pty()
-        self.report, self.stuck_at = report, None
+        self.report, self.stuck_at = report, time.monotonic() + PATIENCE
         if not self.failed:
             self._audience.tell(Swept(self.order.terminal, report, self.spool.size))
         for request in self._stop_ids:

@@ -90,8 +90,9 @@ class Keeper:
         while not self._is_over():
             self._loop.once(self._patience())
             self._shelf.tick()
-            if self._audience.daemon is not None:
-                self._reception.watch(self._audience.daemon)
+            daemon = self._audience.daemon
+            if daemon is not None and daemon.wants_to_send:
+                self._reception.watch(daemon)
         self._say_last_words()
 
     def greet(self, connection: Connection, hello: Hello) -> None:

@@ -44,6 +44,7 @@ class Shelf:
         self._growth = Growth()
         self._held: dict[str, Held] = {}
         self._by_warden: dict[int, Held] = {}
+        self._lost: list[Held] = []
 
     def all(self) -> list[Held]:
         return list(self._held.values())
@@ -119,18 +120,24 @@ class Shelf:
         if held is not None:
             held.hear_last_words()
             self._orphans.look()
+            if held.report is None:
+                self._lost.append(held)
+            self._drop_ended()
 
     def tick(self) -> None:
         """What is due by time alone."""
         if self._audience.has_room:
             self._tell_growth()
         self._end_orphans()
-        self._end_stuck_wardens()
-        self._drop_ended()
+        now = time.monotonic()
+        for held in self._by_warden.values():
+            if held.stuck_at is not None and held.stuck_at < now:
+                held.stuck_at = None
+                os.kill(held.warden_pid, signal.SIGKILL)
 
     def wait_at_most(self) -> float | None:
         now = time.monotonic()
-        waits = [held.stuck_at - now for held in self.living() if held.stuck_at is not None]
+        waits = [held.stuck_at - now for held in self._by_warden.values() if held.stuck_at is not None]
         growth = self._growth.wait_at_most() if self._audience.has_room else None
         waits += [wait for wait in (growth, self._orphans.wait_at_most()) if wait is not None]
         return max(0.0, min(waits)) if waits else None
@@ -149,18 +156,11 @@ class Shelf:
 
     def _end_orphans(self) -> None:
         report = self._orphans.go_on()
-        if self._orphans.wait_at_most() is not None:
-            return
-        for held in self.living():
-            if held.warden_pid not in self._by_warden:
+        if self._lost and self._orphans.wait_at_most() is None:
+            for held in self._lost:
                 held.lose(report or Report("warden gone"))
-
-    def _end_stuck_wardens(self) -> None:
-        now = time.monotonic()
-        for held in self.living():
-            if held.stuck_at is not None and held.stuck_at < now and held.warden_pid in self._by_warden:
-                held.stuck_at = None
-                os.kill(held.warden_pid, signal.SIGKILL)
+            self._lost.clear()
+            self._drop_ended()
 
     def _drop_ended(self) -> None:
         ended = [held for held in self._held.values() if held.report is not None]
