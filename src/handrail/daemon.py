@@ -7,15 +7,16 @@ import json
 import logging
 import os
 import signal
+import socket
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
-from anyio.abc import SocketListener
+from anyio.abc import SocketListener, TaskGroup
 
 from handrail import __version__
 from handrail.config import Config
@@ -88,6 +89,17 @@ def run(places: Places, config: Config, *, port: int | None = None, announce: bo
         return 1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What everything else stands on."""
+
+    journal: Journal
+    records: Records
+    keeper: Keeper
+    terminals: Terminals
+    watch: "Watch"
+
+
 class Daemon:
     """Everything, built once, in order."""
 
@@ -106,74 +118,86 @@ class Daemon:
         self._told.set()
 
     async def serve(self) -> int:
-        async with (
-            open_journal(self._places.database, self._places.head) as journal,
-            open_records(self._places.database) as records,
-        ):
-            keeper = Keeper(self._places)
-            watch = Watch(journal)
+        database, head = self._places.database, self._places.head
+        async with open_journal(database, head) as journal, open_records(database) as records:
+            keeper, watch = Keeper(self._places), Watch(journal)
             terminals = Terminals(
-                keeper,
-                self._places.spool,
-                opened=watch.opened,
-                ended=watch.ended,
-                lost=self._keeper_lost,
+                keeper, self._places.spool, opened=watch.opened, ended=watch.ended, lost=self._keeper_lost
             )
             async with anyio.create_task_group() as hands:
                 await hands.start(keeper.run)
-                await self._work(journal, records, terminals, keeper, watch)
+                await self._work(
+                    Ground(journal=journal, records=records, keeper=keeper, terminals=terminals, watch=watch)
+                )
                 hands.cancel_scope.cancel()
         return 0
 
-    async def _work(
-        self, journal: Journal, records: Records, terminals: Terminals, keeper: Keeper, watch: "Watch"
-    ) -> None:
+    async def _work(self, ground: Ground) -> None:
         """Serve until told to stop, then let go of everything in order."""
         async with anyio.create_task_group() as group:
-            toolbox: dict[str, Tool[Any, Any]] = {}
-            gate = Gate(journal, self._policy(), toolbox, group)
-            toolbox |= self._toolbox(gate, records, terminals)
-            watch.calls = gate.open
-            access = self._access = await self._make_access(journal, records, keeper)
-            listener = listen(self._port)
-            url = f"http://{HOST}:{listener.getsockname()[1]}"
-            started = await self._restore(gate, records, terminals)
-            pulse = Pulse(keeper)
+            gate = self._gate(ground, group)
+            rooms, listener = await self._rooms(ground, gate)
             mcp = Mcp(gate, self._config.command.wait_seconds)
-            streamable = Streamable(mcp)
-            rooms = Rooms(
-                journal=journal,
-                records=records,
-                gate=gate,
-                terminals=terminals,
-                access=access,
-                url=url,
-                command_line=COMMAND_LINE,
-                auto_approve=self._config.default_policy == "allow",
-                started=started,
-                health=pulse.health,
-                stop=self.stop,
-            )
-            local = Local(mcp, access, Lineage(), url)
-            web = Web(guarded(rooms, streamable, listener.getsockname()[1]))
-            group.start_soon(pulse.run)
-            group.start_soon(self._heed_signals)
-            group.start_soon(web.serve, [listener])
+            local, streamable = Local(mcp, rooms.access, Lineage(), rooms.url), Streamable(mcp)
             async with streamable.run():
-                group.start_soon((await self._doorway()).serve, local.handle)
-                self._write_daemon_json(url)
-                if self._announce:
-                    group.start_soon(Announcer(access, url, COMMAND_LINE).run)
+                await self._open(group, rooms, listener, local, streamable)
                 await self._told.wait()
                 gate.leave()
                 local.say_bye()
-                await self._let_go(keeper)
-                journal.append(DaemonStopped(why="told to"))
+                await self._let_go(ground.keeper)
+                ground.journal.append(DaemonStopped(why="told to"))
                 self._places.daemon_json.unlink(missing_ok=True)
             group.cancel_scope.cancel()
 
-    def _policy(self) -> Policy:
-        return Policy(default=self._config.default_policy)
+    def _gate(self, ground: Ground, group: TaskGroup) -> Gate:
+        toolbox: dict[str, Tool[Any, Any]] = {}
+        gate = Gate(ground.journal, Policy(default=self._config.default_policy), toolbox, group)
+        toolbox |= self._toolbox(gate, ground.records, ground.terminals)
+        ground.watch.calls = gate.open
+        return gate
+
+    async def _rooms(self, ground: Ground, gate: Gate) -> tuple[Rooms, socket.socket]:
+        """What the routes need, and the port they are served on."""
+        access = self._access = await self._make_access(ground)
+        listener = listen(*self._ports())
+        self._note_port(listener.getsockname()[1])
+        return Rooms(
+            journal=ground.journal,
+            records=ground.records,
+            gate=gate,
+            terminals=ground.terminals,
+            access=access,
+            url=f"http://{HOST}:{listener.getsockname()[1]}",
+            command_line=COMMAND_LINE,
+            auto_approve=self._config.default_policy == "allow",
+            started=await self._restore(gate, ground),
+            pulse=Pulse(ground.keeper),
+            stop=self.stop,
+        ), listener
+
+    async def _open(
+        self, group: TaskGroup, rooms: Rooms, listener: socket.socket, local: Local, streamable: Streamable
+    ) -> None:
+        """From here on anybody may come in."""
+        web = Web(guarded(rooms, streamable, listener.getsockname()[1]))
+        group.start_soon(rooms.pulse.run)
+        group.start_soon(self._heed_signals)
+        group.start_soon(web.serve, [listener])
+        group.start_soon((await self._doorway()).serve, local.handle)
+        self._write_daemon_json(rooms.url)
+        if self._announce:
+            group.start_soon(Announcer(rooms.access, rooms.url, COMMAND_LINE).run)
+
+    def _ports(self) -> tuple[int, ...]:
+        """The one it had last, when it wished for the same one then: an open page finds it again."""
+        try:
+            wished, got = (int(word) for word in self._places.port.read_text().split())
+        except (OSError, ValueError):
+            return (self._port,)
+        return (got, self._port) if wished == self._port else (self._port,)
+
+    def _note_port(self, got: int) -> None:
+        self._places.port.write_text(f"{self._port} {got}\n")
 
     def _toolbox(self, gate: Gate, records: Records, terminals: Terminals) -> Toolbox:
         own = (self._places.config_dir, self._places.data, self._places.state)
@@ -199,16 +223,17 @@ class Daemon:
         ]
         return {tool.name: tool for tool in tools}
 
-    async def _make_access(self, journal: Journal, records: Records, keeper: Keeper) -> Access:
+    async def _make_access(self, ground: Ground) -> Access:
         clients = [
             (record.sha256, Client(credential=record.id, name=record.name, workspace=record.workspace))
-            for record in await records.credentials()
+            for record in await ground.records.credentials()
             if record.revoked_at is None
         ]
         inside = started_inside()
         # A daemon from inside may have met a keeper from inside, which remembers what it likes.
-        access = Access(journal, clients, b"" if inside else await keeper.recall(SIGN_INS) or b"")
-        access.keep = partial(_remember, keeper)
+        kept = b"" if inside else await ground.keeper.recall(SIGN_INS) or b""
+        access = Access(ground.journal, clients, kept)
+        access.keep = partial(_remember, ground.keeper)
         if inside:
             access.seal(SEALED_INSIDE)
         return access
@@ -218,7 +243,9 @@ class Daemon:
             log.warning("the keeper was lost: %s", why)
             self._access.seal(SEALED_KEEPER)
 
-    async def _restore(self, gate: Gate, records: Records, terminals: Terminals) -> Restart:
+    async def _restore(self, gate: Gate, ground: Ground) -> Restart:
+        terminals = ground.terminals
+
         def output_of(terminal: str) -> Result | None:
             output = read_output(terminals.tail(terminal))
             data: Json = {
@@ -230,8 +257,8 @@ class Daemon:
             return Result(text=output.text, data=data)
 
         crashed = self._places.daemon_json.exists()
-        await _note_lost(gate.journal, records, terminals)
-        found = await restore(gate, records, output_of)
+        await _note_lost(gate.journal, ground.records, terminals)
+        found = await restore(gate, ground.records, output_of)
         event = DaemonStarted(
             version=__version__,
             pid=os.getpid(),

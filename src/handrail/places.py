@@ -73,6 +73,10 @@ class Places:
         return self.state / "daemon.json"
 
     @property
+    def port(self) -> Path:
+        return self.state / "port"
+
+    @property
     def daemon_lock(self) -> Path:
         return self.state / "daemon.lock"
 

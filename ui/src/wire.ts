@@ -523,6 +523,8 @@ export interface components {
             preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"]) | null;
             receipt: components["schemas"]["Receipt"] | null;
             result: components["schemas"]["Result"] | null;
+            /** Seq */
+            seq: number;
             /** Started At */
             started_at: number;
             /** Status */
@@ -663,6 +665,8 @@ export interface components {
             id: string;
             /** Message */
             message: string;
+            /** Seq */
+            seq: number;
             /** Started At */
             started_at: number;
             /** Status */

@@ -110,6 +110,10 @@ class Gate:
         else:
             self._group.start_soon(self._carry, call, partial(self._ask, call, parsed, call.approval))
 
+    def watch_end(self, call: Call) -> None:
+        """See the work of a call to its end that was settled before; a daemon of the past may have begun it."""
+        self._group.start_soon(self._unwind, call)
+
     def leave(self) -> None:
         """The daemon stops: what runs is interrupted, what waits for a person stays for the next daemon."""
         self._left = True
@@ -247,6 +251,11 @@ class Gate:
                 self._cut(call)
             if not self._leaving:  # then nobody knows: a terminal lives on in the keeper
                 self._stop(call)
+
+    async def _unwind(self, call: Call) -> None:
+        if (tool := self.toolbox.get(call.tool)) is not None:
+            await tool.unwind(call)
+        self._stop(call)
 
     def _cut(self, call: Call) -> None:
         """The call's branch was cancelled under it: its operation ends, or all of Handrail."""

@@ -27,6 +27,8 @@ class Found:
 async def restore(gate: Gate, records: Records, output_of: Callable[[str], Result | None]) -> Found:
     """Settle or take up every open call; `output_of` reads what a terminal printed."""
     kept = interrupted = 0
+    for detail in await records.unwinding_calls():
+        gate.watch_end(_settled(gate, detail))
     for detail in await records.open_calls():
         call = _call(gate, detail)
         if detail.approval is not None and detail.approval.open:
@@ -35,9 +37,18 @@ async def restore(gate: Gate, records: Records, output_of: Callable[[str], Resul
         else:
             result = output_of(call.terminal) if call.terminal else None
             outcome = Outcome(ending="interrupted", by="handrail", message=INTERRUPTED, result=result)
-            gate.settle(call, outcome, stopped=True)
+            gate.settle(call, outcome)
+            gate.watch_end(call)
             interrupted += 1
     return Found(interrupted=interrupted, approvals_kept=kept)
+
+
+def _settled(gate: Gate, detail: CallDetail) -> Call:
+    record, call = detail.call, _call(gate, detail)
+    assert record.ending is not None
+    call.outcome = Outcome(ending=record.ending, by=record.settled_by or "", message=record.message or "")
+    call.receipt = detail.receipt or call.receipt
+    return call
 
 
 def _call(gate: Gate, detail: CallDetail) -> Call:

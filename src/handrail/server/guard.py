@@ -12,7 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from handrail.server.access import Access
+from handrail.server.access import Access, Person
 
 CSP = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -49,7 +49,6 @@ class Guard:
         self._app = app
         self._access = access
         self._hosts = frozenset(hosts)
-        self._origins = frozenset(f"http://{host}" for host in self._hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -76,15 +75,18 @@ class Guard:
         )
 
     def _foreign(self, headers: Headers) -> Refusal | None:
-        if headers.getlist("host") and all(host in self._hosts for host in headers.getlist("host")):
-            return None
+        match headers.getlist("host"):
+            case [host] if host in self._hosts:
+                return None
+            case _:
+                pass
         return Refusal(
             421, "This is not a name Handrail answers to; open it as http://127.0.0.1 with its port."
         )
 
     def _crossing(self, scope: Scope, headers: Headers, area: Area) -> Refusal | None:
-        origins = headers.getlist("origin")
-        if any(origin not in self._origins for origin in origins):
+        # The origin of this very host: on a port of our other name somebody else may be listening.
+        if headers.getlist("origin") not in ([], [f"http://{headers['host']}"]):
             return Refusal(403, "Another site may not talk to Handrail.")
         sites = headers.getlist("sec-fetch-site")
         if all(site in ("same-origin", "none") for site in sites):
@@ -100,10 +102,10 @@ class Guard:
         bearer = _bearer(scope, headers)
         if area == "agent":
             return self._agent(scope, bearer)
-        person = self._access.person(bearer) if bearer else None
-        scope["handrail.person"] = person
-        if area == "open":
-            return None
+        person = scope["handrail.person"] = self._access.person(bearer) if bearer else None
+        return None if area == "open" else self._person(scope, person)
+
+    def _person(self, scope: Scope, person: Person | None) -> Refusal | None:
         if person is None:
             return Refusal(401, "Sign in first: run `handrail open` in a terminal.")
         if person.approves or scope["type"] == "websocket" or scope["method"] in ("GET", "HEAD"):
@@ -136,8 +138,8 @@ def area_of(path: str) -> Area:
 def _is_navigation(scope: Scope, headers: Headers) -> bool:
     return (
         scope["method"] in ("GET", "HEAD")
-        and headers.get("sec-fetch-mode") == "navigate"
-        and headers.get("sec-fetch-dest", "document") == "document"
+        and headers.getlist("sec-fetch-mode") == ["navigate"]
+        and headers.getlist("sec-fetch-dest") == ["document"]
     )
 
 

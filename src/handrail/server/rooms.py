@@ -1,11 +1,12 @@
 """What the routes need of the daemon, handed to them as one plain value."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from handrail.gate.gate import Gate
 from handrail.server.access import Access
-from handrail.server.wire import Health, Restart
+from handrail.server.health import Pulse
+from handrail.server.wire import Restart
 from handrail.store.journal import Journal
 from handrail.store.query import Records
 from handrail.terminal.terminals import Terminals
@@ -24,6 +25,6 @@ class Rooms:
     command_line: str
     auto_approve: bool
     started: Restart
-    health: Callable[[], Awaitable[Health]]
+    pulse: Pulse
     stop: Callable[[bool], None]
     """End the daemon; True ends everything it started too."""

@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
+from handrail.server.body import Bounded
 from handrail.server.guard import Guard
 from handrail.server.http import application
 from handrail.server.live import sockets
@@ -21,28 +22,32 @@ from handrail.server.rooms import Rooms
 from handrail.server.streamable import Streamable
 
 HOST = "127.0.0.1"
+BACKLOG = 256
 WS_BYTES = 1024 * 1024
 """The longest frame a follower may send; followers have nothing to say."""
 
 
-def listen(port: int) -> socket.socket:
-    """The wished port on loopback; when it is taken, a free one."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((HOST, port))
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE:
+def listen(*ports: int) -> socket.socket:
+    """The first of these ports on loopback that is not taken; when all are, any free one."""
+    for port in (*ports, 0):
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, port))
+            listener.listen(BACKLOG)
+        except OSError as error:
             listener.close()
-            raise
-        listener.bind((HOST, 0))
-    listener.listen(256)
-    return listener
+            if error.errno != errno.EADDRINUSE:
+                raise
+        else:
+            return listener
+    raise OSError(errno.EADDRINUSE, "No port is free on loopback.")
 
 
 def guarded(rooms: Rooms, streamable: Streamable, port: int) -> ASGIApp:
     """Everything that is served, behind the guard."""
-    return Guard(unguarded(rooms, streamable), rooms.access, (f"{HOST}:{port}", f"localhost:{port}"))
+    app = Bounded(unguarded(rooms, streamable))
+    return Guard(app, rooms.access, (f"{HOST}:{port}", f"localhost:{port}"))
 
 
 def unguarded(rooms: Rooms, streamable: Streamable) -> Starlette:
@@ -63,6 +68,7 @@ class Web(uvicorn.Server):
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                proxy_headers=False,
                 ws_max_size=WS_BYTES,
                 ws_per_message_deflate=False,
                 timeout_graceful_shutdown=1,

@@ -30,6 +30,7 @@ def now_ms() -> int:
 def call_view(record: records.CallRecord, open_call: Call | None) -> CallView:
     return CallView(
         id=record.id,
+        seq=record.opened_seq,
         tool=record.tool,
         title=record.title,
         status=open_call.status if open_call else record.status,

@@ -35,6 +35,8 @@ class CallView(Wire):
     """A call in a list."""
 
     id: str
+    seq: int
+    """Where it was opened in the journal; `before` in a listing goes on from there."""
     tool: str
     title: str
     status: Status

@@ -56,8 +56,9 @@ def _call(seq: int, at: int, event: _OfCall) -> Statement:
             return (_CALL_HANDED_BACK, (at, id))
         case CallClientGone(call=id):
             return (_CALL_CLIENT_GONE, (at, id))
-        case CallSettled(call=id, ending=ending, by=by, message=message):
-            return (_CALL_SETTLED, (ending, by, message, at, seq, id))
+        case CallSettled(call=id, ending=ending, by=by, message=message, receipt=receipt):
+            stopped_at = at if receipt.stopped else None
+            return (_CALL_SETTLED, (ending, by, message, at, seq, stopped_at, id))
         case CallStopped(call=id):
             return (_CALL_STOPPED, (at, seq, id))
 
@@ -106,7 +107,7 @@ UPDATE calls SET started_at = ?, started_seq = ?, allowed_by = ? WHERE id = ? AN
 _CALL_HANDED_BACK = "UPDATE calls SET handed_back_at = ? WHERE id = ? AND handed_back_at IS NULL"
 _CALL_CLIENT_GONE = "UPDATE calls SET client_gone_at = ? WHERE id = ? AND client_gone_at IS NULL"
 _CALL_SETTLED = """
-UPDATE calls SET ending = ?, settled_by = ?, message = ?, settled_at = ?, settled_seq = ?
+UPDATE calls SET ending = ?, settled_by = ?, message = ?, settled_at = ?, settled_seq = ?, stopped_at = ?
 WHERE id = ? AND ending IS NULL"""
 _CALL_STOPPED = "UPDATE calls SET stopped_at = ?, stopped_seq = ? WHERE id = ? AND stopped_seq IS NULL"
 _CALL_ASKED = "UPDATE calls SET approval = ? WHERE id = ?"

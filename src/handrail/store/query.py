@@ -72,6 +72,10 @@ class Records:
         """Calls without an outcome, oldest first: what a restart finds."""
         return await self._details("WHERE calls.ending IS NULL")
 
+    async def unwinding_calls(self) -> list[CallDetail]:
+        """Settled calls whose work was not seen to end, oldest first."""
+        return await self._details("WHERE calls.ending IS NOT NULL AND calls.stopped_at IS NULL")
+
     async def approvals(self, open_only: bool) -> list[ApprovalRecord]:
         """Oldest first while they are open: who has waited longest stands on top."""
         if open_only:

@@ -44,7 +44,7 @@ def routes(rooms: Rooms) -> APIRouter:
     async def health(request: Request) -> Health:
         if request.scope.get("handrail.person") is None:
             return Health(ok=True, version=__version__)
-        return await rooms.health()
+        return await rooms.pulse.health()
 
     @router.post("/down", status_code=202)
     async def down(keep_terminals: bool = False) -> dict[str, bool]:
