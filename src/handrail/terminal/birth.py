@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio.abc import SocketAttribute
 
-import handrail.keeper
 from handrail.keeper import lineage
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ class Birth:
             self._child = 0
 
     def _spawn(self) -> int:
-        program = Path(handrail.keeper.__path__[0]) / "__main__.py"
+        program = Path(lineage.__file__).with_name("__main__.py")
         argv = [sys.executable, "-I", "-S", str(program), "--idle", str(self._idle_seconds)]
         log = str(self._places.logs / "keeper.log")
         return os.posix_spawn(
