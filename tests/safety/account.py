@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 T = TypeVar("T")
 
@@ -96,7 +95,7 @@ class Account:
 
     @property
     def where(self) -> str:
-        return urlsplit(self.about["url"]).netloc
+        return str(self.about["url"]).removeprefix("http://")
 
     def write(self, path: Path, text: str) -> Path:
         path.write_text(text)
@@ -111,11 +110,11 @@ class Account:
             "HANDRAIL_HOME": str(self.home),
             **self.environment,
         }
-        who: dict[str, Any] = {}
+        nobody, to_us = subprocess.DEVNULL, subprocess.PIPE
+        chosen: dict[str, Any] = {"cwd": "/", "stdin": nobody, "stdout": to_us, "stderr": to_us, **options}
         if os.getuid() != self.uid:
-            who = {"user": self.uid, "group": self.uid, "extra_groups": []}
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen(argv, **{"cwd": "/", "env": env, "text": True, **who, **pipes, **options})
+            chosen |= {"user": self.uid, "group": self.uid, "extra_groups": []}
+        return subprocess.Popen(argv, env=env, text=True, **chosen)
 
     def run(self, *argv: str) -> subprocess.CompletedProcess[str]:
         with self.spawn(*argv) as process:
@@ -173,8 +172,8 @@ class Account:
 
     def call(self, bearer: str, tool: str, **input: Any) -> dict[str, Any]:
         """Use a tool over HTTP, as an agent with this call bearer does; the structured result."""
-        about = {"protocolVersion": "2025-06-18", "capabilities": {}}
-        me = {**about, "clientInfo": {"name": "test", "version": "1"}}
+        me: dict[str, Any] = {"protocolVersion": "2025-06-18", "capabilities": {}}
+        me["clientInfo"] = {"name": "test", "version": "1"}
         session = self._rpc(bearer, None, {"id": 1, "method": "initialize", "params": me})[1]
         self._rpc(bearer, session, {"method": "notifications/initialized"})
         wanted = {"id": 2, "method": "tools/call", "params": {"name": tool, "arguments": input}}
@@ -204,7 +203,8 @@ class Account:
     def processes(self) -> list[int]:
         """What lives in this account: of the user, where it is ours alone; else daemon and keeper."""
         if self.uid != os.getuid():
-            return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _uid(pid) == self.uid]
+            numbers = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit())
+            return [pid for pid in numbers if _uid(pid) == self.uid]
         known = [self.about.get("pid", 0)]
         with contextlib.suppress(OSError, ValueError):
             known.append(self.keeper)

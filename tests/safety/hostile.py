@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.safety.account import Account, until
-from tests.safety.attack import Got
+from tests.safety.attack.ground import Got
 
-PROGRAM = Path(__file__).parent / "attack.py"
+PROGRAM = Path(__file__).parent / "attack"
 
 
 @dataclass
@@ -21,9 +21,12 @@ class Hostile:
     person: str = field(init=False)
     agent: str = field(init=False)
     ids: dict[str, str] = field(init=False)
+    keeper: int = field(init=False)
+    """Who was the keeper before any attack."""
 
     def __post_init__(self) -> None:
         self.account.start()
+        self.keeper = self.account.keeper
         self.person = self.account.sign_in()
         self.agent = self.account.credential()
         call = self.account.ask(self.agent)["call_id"]
@@ -40,17 +43,28 @@ class Hostile:
 
     def attack(self, posture: str, tries: Iterable[str]) -> "Loot":
         """Have it run, and wait for what it has to tell."""
+        self.order(posture, tries)
+        return self.loot()
+
+    def order(self, posture: str, tries: Iterable[str]) -> None:
+        """Have it run."""
         place = self.account.workspace
-        shutil.copy(PROGRAM, place / "attack.py")
-        out = place / "got.json"
-        out.unlink(missing_ok=True)
-        order = {"posture": posture, "tries": [*tries], "ids": self.ids, "out": str(out)}
+        shutil.copytree(PROGRAM, place / "attack", dirs_exist_ok=True)
+        order = {"posture": posture, "tries": [*tries], "ids": self.ids, "out": str(self._out)}
         self.account.write(place / "order.json", json.dumps(order))
-        line = f"{self.account.python} attack.py order.json"
+        self._out.unlink(missing_ok=True)
+        line = f"{self.account.python} -m attack order.json"
         env = {"HANDRAIL_HOME": str(self.account.home)}
         self.account.call(self.agent, "execute_command", command=line, env=env, background=True)
-        until(out.exists, f"the attack {posture} tells what it got", within=150)
-        return Loot(json.loads(out.read_text()))
+
+    def loot(self) -> "Loot":
+        """Wait for what it has to tell."""
+        until(self._out.exists, "the attack tells what it got", within=150)
+        return Loot(json.loads(self._out.read_text()))
+
+    @property
+    def _out(self) -> Path:
+        return self.account.workspace / "got.json"
 
     def asked(self) -> Mapping[str, Any]:
         """The question, as anybody may see it now."""
@@ -64,6 +78,11 @@ class Loot:
     """What an attack brought back."""
 
     told: dict[str, Any]
+
+    @property
+    def above(self) -> list[int]:
+        """Who stood above the attack when it tried, nearest first."""
+        return self.told["above"]
 
     def of(self, name: str) -> Got:
         assert "broke" not in self.told, self.told

@@ -18,7 +18,9 @@ from packaging.requirements import Requirement
 from tests.house.source import ROOT, SRC
 
 LIBRARY = f"lib/python{sys.version_info.major}.{sys.version_info.minor}"
-LEFT_OUT = shutil.ignore_patterns("site-packages", "test", "tests", "idlelib", "tkinter", "ensurepip", "config-*")
+LEFT_OUT = shutil.ignore_patterns(
+    "site-packages", "test", "tests", "idlelib", "tkinter", "ensurepip", "config-*"
+)
 
 
 def build(place: Path) -> str:

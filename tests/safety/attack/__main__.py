@@ -1,0 +1,47 @@
+"""Takes a posture, makes the tries it was ordered to make, and writes down what came of each."""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from handrail.cli.app import run
+
+from . import files, keeper, ports, postures, proc, verbs, web
+from .ground import Order, Try, above, keeper_pid
+
+TRIES: dict[str, Try] = {
+    **verbs.TRIES,
+    **keeper.TRIES,
+    **proc.TRIES,
+    **web.TRIES,
+    **files.TRIES,
+    **postures.TRIES,
+    **ports.TRIES,
+}
+
+
+def main(path: str) -> None:
+    order = Order(**json.loads(Path(path).read_text()))
+    assert callable(run)  # imported once, before all the forks
+    told: dict[str, Any] = {"environ": dict(os.environ), "got": {}}
+    try:
+        postures.ALL[order.posture]()
+        told["above"] = list(above(os.getpid()))
+        for name in order.tries:
+            got = TRIES[name](order)
+            told["got"][name] = [got.code, got.said]
+    except BaseException as error:
+        told["broke"] = f"{type(error).__name__}: {error}"
+    fresh = Path(order.out + ".new")
+    fresh.write_text(json.dumps(told))
+    fresh.rename(order.out)
+    with contextlib.suppress(OSError, ValueError):
+        os.kill(keeper_pid(), signal.SIGCONT)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

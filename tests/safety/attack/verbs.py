@@ -1,0 +1,53 @@
+"""Tries: a person's verbs, by the command line and by the daemon's socket."""
+
+import io
+import json
+import os
+import sys
+
+from .ground import Got, Order, Try
+from .sockets import converse
+
+
+def command_line(*arguments: str) -> Try:
+    def attempt(order: Order) -> Got:
+        return _run([argument.format(**order.ids) for argument in arguments])
+
+    return attempt
+
+
+def greets_as_a_person(_order: Order) -> Got:
+    reply = converse("daemon.sock", {"handrail": 1, "want": "person"})
+    return Got(0 if reply.get("ok") or "bearer" in reply else 1, json.dumps(reply))
+
+
+TRIES: dict[str, Try] = {
+    "greeting": greets_as_a_person,
+    "approve": command_line("approve", "{approval}"),
+    "deny": command_line("deny", "{approval}"),
+    "cancel": command_line("cancel", "{call}"),
+    "complete": command_line("complete", "{call}"),
+    "open": command_line("open", "--print"),
+    "credential": command_line("credential", "--workspace", "{workspace}"),
+    "revoke": command_line("credentials", "revoke", "{credential}"),
+    "restart": command_line("restart"),
+    "down": command_line("down"),
+}
+
+
+def _run(arguments: list[str]) -> Got:
+    """One command of `handrail`, in a child of our own: it stands where we stand."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.dup2(write, 1)
+        os.dup2(write, 2)
+        os.close(read)
+        sys.stdout, sys.stderr = (io.TextIOWrapper(io.FileIO(fd, "w"), write_through=True) for fd in (1, 2))
+        from handrail.cli.app import run  # noqa: PLC0415
+
+        os._exit(run(arguments))
+    os.close(write)
+    with open(read, "rb") as told:
+        said = told.read().decode(errors="replace")
+    return Got(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said)

@@ -1,0 +1,110 @@
+"""The route table as it really is, and for each route whose it is.
+
+A route that stands in the application and not here fails the tests by itself; so does one that is here and no longer
+there.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from fastapi.routing import iter_route_contexts
+from starlette.routing import BaseRoute, Mount
+from starlette.types import Receive, Scope, Send
+
+from handrail.server.rooms import Rooms
+from handrail.server.serve import unguarded
+from handrail.server.streamable import Streamable
+
+Area = Literal["page", "open", "person", "agent"]
+EVERY_METHOD = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+WHOSE: dict[str, Area] = {
+    "GET /": "page",
+    "GET /a/{id}": "page",
+    "GET /c/{id}": "page",
+    "GET /calls": "page",
+    "GET /gallery": "page",
+    "GET /assets/{path}": "page",
+    "GET /api/health": "open",
+    "POST /api/sign-in": "open",
+    "GET /api/openapi.json": "person",
+    "GET /api/state": "person",
+    "GET /api/events": "person",
+    "POST /api/down": "person",
+    "GET /api/calls": "person",
+    "GET /api/calls/{id}": "person",
+    "POST /api/calls/{id}/cancel": "person",
+    "POST /api/calls/{id}/complete": "person",
+    "GET /api/operations": "person",
+    "POST /api/operations/{id}/cancel": "person",
+    "GET /api/approvals": "person",
+    "GET /api/approvals/{id}": "person",
+    "POST /api/approvals/{id}/answer": "person",
+    "GET /api/terminals": "person",
+    "POST /api/terminals/{id}/close": "person",
+    "POST /api/code": "person",
+    "GET /api/credentials": "person",
+    "POST /api/credentials": "person",
+    "DELETE /api/credentials/{id}": "person",
+    "WEBSOCKET /api/live": "person",
+    "WEBSOCKET /api/terminals/{id}/attach": "person",
+    **{f"{method} /mcp": "agent" for method in EVERY_METHOD},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One thing that can be asked for."""
+
+    method: str
+    template: str
+
+    @property
+    def path(self) -> str:
+        return self.template.replace("{id}", "x1").replace("{path}", "index.js")
+
+    @property
+    def area(self) -> Area:
+        return WHOSE[str(self)]
+
+    @property
+    def is_socket(self) -> bool:
+        return self.method == "WEBSOCKET"
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.template}"
+
+
+def targets() -> list[Target]:
+    """Every route and socket; one that answers HEAD as it answers GET stands there once."""
+    app = unguarded(cast("Rooms", None), cast("Streamable", _Unreached()))
+    return sorted(set(_walk(app.routes)), key=str)
+
+
+class _Unreached:
+    """In the place of MCP over HTTP: the table needs only its path."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        raise AssertionError
+
+
+def _walk(routes: list[BaseRoute]) -> Iterator[Target]:
+    for context in iter_route_contexts(routes):
+        route = context.original_route
+        if isinstance(route, Mount):
+            inside: list[BaseRoute] = getattr(route.app, "routes", [])
+            yield from _walk(inside) if inside else [Target("GET", f"{route.path}/{{path}}")]
+        else:
+            yield from _of(cast("Any", context), route)
+
+
+def _of(context: Any, route: BaseRoute) -> Iterator[Target]:
+    path: str = context.path
+    if "WebSocket" in type(route).__name__:
+        yield Target("WEBSOCKET", path)
+    else:
+        methods: set[str] | None = context.methods
+        for method in methods or EVERY_METHOD:
+            if method != "HEAD" or methods is None:
+                yield Target(method, path)

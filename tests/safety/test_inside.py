@@ -1,0 +1,108 @@
+"""What a command finds when it looks around: sockets, files, /proc, its own environment, and the routes.
+
+None of it makes a person of it. As the tests beside this one, all of it as an ordinary user.
+"""
+
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from tests.safety.account import Account
+from tests.safety.attack import files, keeper, proc
+from tests.safety.hostile import Hostile, Loot
+from tests.safety.routes import Target, targets
+
+from handrail.keeper.frames import name_of
+from handrail.keeper.protocol import Request
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+New = Callable[..., Account]
+
+
+@pytest.fixture(scope="module")
+def hostile(new_account: New) -> Hostile:
+    return Hostile(new_account(environment={"FAKE_API_KEY": "sk-of-the-person"}))
+
+
+@pytest.fixture(scope="module")
+def loot(hostile: Hostile) -> Loot:
+    return hostile.attack("directly", [*keeper.TRIES, *proc.TRIES])
+
+
+@pytest.mark.parametrize("order", keeper.TRIES)
+def test_the_keeper_takes_no_order_from_a_command(loot: Loot, order: str) -> None:
+    got = loot.of(order)
+    assert got.code != 0, got.said
+
+
+def test_there_is_no_order_to_the_keeper_that_was_not_tried() -> None:
+    assert {name_of(kind) for kind in get_args(Request)} == keeper.ORDERS.keys()
+
+
+@pytest.mark.parametrize("look", proc.TRIES)
+def test_nothing_of_daemon_keeper_and_warden_can_be_read_or_traced(loot: Loot, look: str) -> None:
+    got = loot.of(look)
+    assert got.code != 0, got.said
+
+
+def test_there_is_no_socket_that_was_not_attacked(hostile: Hostile) -> None:
+    found = {path.name for path in hostile.account.home.rglob("*") if stat.S_ISSOCK(path.lstat().st_mode)}
+    assert found == {"daemon.sock", "keeper.sock"}
+
+
+def test_a_command_finds_no_credential_and_no_secret_in_its_environment(hostile: Hostile, loot: Loot) -> None:
+    mine = {"HANDRAIL_HOME"}  # given by the attack itself, which has to find its target
+    environ: dict[str, str] = loot.told["environ"]
+    assert {name for name in environ if name.startswith("HANDRAIL")} == mine
+    assert "FAKE_API_KEY" not in environ
+    for secret in (hostile.person, hostile.agent, "sk-of-the-person"):
+        assert secret not in str(environ)
+
+
+def test_no_file_of_the_home_holds_a_bearer_or_a_code(hostile: Hostile) -> None:
+    code = hostile.account.link().partition("#code=")[2]
+    signed = hostile.account.http("POST", "/api/sign-in", body={"code": code}).json["bearer"]
+    secrets = {"code": code, "page": signed, "first page": hostile.person, "agent": hostile.agent}
+    told = {
+        str(path): name
+        for path in hostile.account.home.rglob("*")
+        if path.is_file()
+        for name, secret in secrets.items()
+        if secret.encode() in path.read_bytes()
+    }
+    # What the attack was given it may have been shown by its terminal; nothing else may hold it.
+    assert told == {}
+
+
+def test_everything_in_the_home_is_closed_to_other_users(hostile: Hostile) -> None:
+    home = hostile.account.home
+    assert home.stat().st_mode & 0o077 == 0
+    own = [path for path in home.rglob("*") if path.name != "config.toml"]
+    assert len(own) > 5
+    assert [str(path) for path in own if path.lstat().st_mode & 0o007 and not path.is_symlink()] == []
+
+
+@pytest.mark.parametrize("target", [target for target in targets() if target.area == "person"], ids=str)
+def test_the_call_bearer_opens_no_route_of_people(hostile: Hostile, target: Target) -> None:
+    method = "GET" if target.is_socket else target.method
+    answer = hostile.account.http(method, target.path, hostile.agent, body={})
+    assert answer.status == 401
+    assert "handrail open" in answer.detail
+
+
+@pytest.mark.parametrize("tampering", files.TRIES)
+def test_no_file_makes_a_person_of_who_writes_to_it(new_account: New, tampering: str) -> None:
+    hostile = Hostile(new_account())
+    got = hostile.attack("directly", [tampering]).of(tampering)
+    assert got.code != 0, got.said
+    assert got.said.startswith("401")
+    assert hostile.asked()["status"] == "open"
+
+
+def test_the_tests_attack_as_an_ordinary_user(hostile: Hostile) -> None:
+    assert hostile.account.uid != 0
+    status = Path(f"/proc/{hostile.account.keeper}/status").read_text()
+    assert f"Uid:\t{hostile.account.uid}\t" in status
