@@ -142,3 +142,7 @@ def is_alive(pid: int) -> bool:
 
 def descriptors(pid: int) -> list[str]:
     return sorted(path.name for path in Path(f"/proc/{pid}/fd").iterdir())
+
+
+def cwd_of(pid: int) -> str:
+    return str(Path(f"/proc/{pid}/cwd").readlink())

@@ -1,0 +1,63 @@
+"""The loop calls back who is ready, and nobody who was let go of in the same pass."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from handrail.keeper.loop import READ, WRITE, Loop
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    reading, writing = os.pipe()
+    yield reading, writing
+    os.close(reading)
+    os.close(writing)
+
+
+def test_whoever_is_ready_is_called_with_what_it_is_ready_for(pipe: tuple[int, int]) -> None:
+    loop, called = Loop(), list[int]()
+    loop.watch(pipe[0], READ, called.append)
+    loop.once(0)
+    assert called == []
+    os.write(pipe[1], b"x")
+    loop.once(5)
+    assert called == [READ]
+
+
+def test_what_is_watched_can_be_changed_and_ended(pipe: tuple[int, int]) -> None:
+    loop, called = Loop(), list[int]()
+    loop.watch(pipe[1], WRITE, called.append)
+    loop.once(5)
+    loop.watch(pipe[1], 0, called.append)
+    loop.watch(pipe[1], 0, called.append)
+    loop.once(0)
+    assert called == [WRITE]
+
+
+def test_a_descriptor_let_go_of_in_a_pass_is_not_called_in_it(pipe: tuple[int, int]) -> None:
+    loop, called = Loop(), list[str]()
+    other, other_writing = os.pipe()
+    fds = {"one": pipe[0], "two": other}
+
+    def taking(name: str) -> None:
+        called.append(name)
+        loop.watch(fds[{"one": "two", "two": "one"}[name]], 0, lambda _: None)
+
+    loop.watch(pipe[0], READ, lambda _: taking("one"))
+    loop.watch(other, READ, lambda _: taking("two"))
+    os.write(pipe[1], b"x")
+    os.write(other_writing, b"x")
+    loop.once(5)
+    assert len(called) == 1
+    assert loop.crowd == 2
+    os.close(other)
+    os.close(other_writing)
+
+
+def test_the_longest_pass_is_told_once() -> None:
+    loop = Loop()
+    loop.once(0)
+    assert loop.take_worst() >= 0
+    assert loop.take_worst() == 0

@@ -1,0 +1,53 @@
+"""Our end of a PTY never blocks: not on output, not on input, not at the end."""
+
+import os
+import tty
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from handrail.keeper.pty_end import INPUT_MAX, PtyEnd
+from handrail.keeper.spool import Spool
+from handrail.terminal.tail import Tail
+
+
+@pytest.fixture
+def pty() -> Iterator[PtyEnd]:
+    end = PtyEnd(100, 30)
+    tty.setraw(end.slave)
+    yield end
+    end.close()
+
+
+def test_it_has_the_size_it_was_given(pty: PtyEnd) -> None:
+    assert os.get_terminal_size(pty.slave) == (100, 30)
+    pty.resize(120, 40)
+    assert os.get_terminal_size(pty.slave) == (120, 40)
+
+
+def test_a_pump_takes_no_more_than_its_budget_and_leaves_the_rest(pty: PtyEnd, tmp_path: Path) -> None:
+    spool = Spool(str(tmp_path / "t"), 1 << 20)
+    os.write(pty.slave, b"x" * 3000)
+    assert pty.pump(spool, budget=1)
+    taken = spool.size
+    assert 0 < taken <= 3000
+    assert pty.pump(spool)
+    assert Tail(tmp_path / "t").read(0) == (b"x" * 3000, 3000)
+    assert pty.pump(spool)  # nothing is there, and nothing is waited for
+    spool.close()
+
+
+def test_input_waits_in_a_bounded_queue_and_goes_out_in_order(pty: PtyEnd) -> None:
+    typed = os.urandom(INPUT_MAX)
+    assert pty.type(typed)
+    assert pty.wants_to_write
+    assert not pty.type(b"y" * INPUT_MAX)
+    assert pty.type(b"last words")
+    read = b""
+    while len(read) < INPUT_MAX + 10:
+        read += os.read(pty.slave, 65536)
+        pty.write_input()
+    assert read == typed + b"last words"
+    assert not pty.wants_to_write
+    assert pty.type(b"again")
