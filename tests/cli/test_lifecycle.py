@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import select
 import signal
 import urllib.error
@@ -72,17 +71,6 @@ def test_up_says_where_it_is_and_a_second_up_finds_the_same_daemon(alone: Home) 
     known = status(alone)
     assert first.out.startswith(f"Handrail runs at {known['url']} (pid {known['pid']}).\n")
     assert alone.ok("up", "--no-open").out.splitlines()[0] == first.out.splitlines()[0]
-
-
-def test_status_has_the_shape_that_scripts_rely_on(alone: Home) -> None:
-    alone.up()
-    known = status(alone)
-    assert known["home"] == str(alone.path)
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+", known["url"])
-    assert known["version"]
-    for pid in (known["pid"], known["keeper_pid"]):
-        os.kill(pid, 0)
-    assert known["url"] in alone.ok("status").out
 
 
 def test_the_link_that_up_prints_signs_a_page_in_once(alone: Home) -> None:
@@ -178,17 +166,6 @@ def test_restart_starts_what_was_not_running(alone: Home) -> None:
     done = alone.ok("restart")
     assert "It was not running." in done.err
     assert status(alone)["url"] in done.out
-
-
-def test_config_tells_each_value_and_where_it_came_from(alone: Home) -> None:
-    file = alone.path / "config.toml"
-    file.write_text("[command]\nwait_seconds = 30\n")
-    shown = alone.ok("config", "--show-origin").out
-    assert re.search(rf"command\.wait_seconds +30\.0 +{re.escape(str(file))}:2", shown)
-    assert re.search(r"server\.port +7433 +default", shown)
-    assert {"name": "default_policy", "value": "ask", "origin": "default"} in alone.ok(
-        "config", "--json"
-    ).json
 
 
 def test_up_in_the_foreground_prints_the_way_in_and_ends_with_ctrl_c(alone: Home) -> None:

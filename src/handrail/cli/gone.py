@@ -22,7 +22,7 @@ GONE_SECONDS = 15.0
 def end(link: Link, pids: Iterable[int], *, keep_terminals: bool) -> None:
     """Tell the daemon to end and wait until these processes are gone."""
     with ExitStack() as held:
-        gone = [_Gone(pid, held) for pid in pids]
+        gone = [Gone(pid, held) for pid in pids]
         if sys.stderr.isatty():
             note(("Ending …", "dim"))
         link.post("down", keep_terminals=str(keep_terminals).lower())
@@ -36,7 +36,7 @@ def end(link: Link, pids: Iterable[int], *, keep_terminals: bool) -> None:
         )
 
 
-class _Gone:
+class Gone:
     """A process whose end is awaited, whoever gets its number later."""
 
     def __init__(self, pid: int, held: ExitStack) -> None:

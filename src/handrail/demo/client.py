@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,11 @@ class Client:
         self._pending: dict[int, _Pending] = {}
         self._number = 0
         self._closed = False
+
+    @property
+    def pid(self) -> int:
+        """The door's."""
+        return self._door.pid
 
     async def call(self, tool: str, **arguments: object) -> Reply:
         """Use a tool; returns when the call has ended, or was handed back. Raises DoorClosed."""
@@ -131,6 +136,7 @@ async def door(workspace: Path) -> AsyncGenerator[Client]:
 async def _leave(process: Process) -> None:
     """End the door as a client does that goes away: its calls are cancelled, it is not asked to wait for them."""
     with anyio.move_on_after(LEAVE_SECONDS, shield=True):
-        process.terminate()
+        with suppress(ProcessLookupError):  # it may have ended by itself
+            process.terminate()
         await process.wait()
         await process.aclose()

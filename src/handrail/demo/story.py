@@ -58,8 +58,8 @@ class _Story:
                         await self._act(client, made)
                 if limit.cancelled_caught:
                     self._say("Time is up: the agent leaves, and what it still waited for is cancelled.")
-            except* DoorClosed as closed:
-                self._say(str(closed.exceptions[0]))
+            except* DoorClosed:
+                self._say(str(DoorClosed()))
 
     async def _act(self, client: Client, made: Scene) -> None:
         self._say(f"\nAn agent, “handrail demo”, works in {made.project}.")

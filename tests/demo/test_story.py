@@ -1,6 +1,5 @@
 """The scripted agent: a newcomer sees every part at work, and nothing of it is left behind."""
 
-import signal
 import subprocess
 from pathlib import Path
 
@@ -49,14 +48,3 @@ def test_the_demo_ends_by_itself_and_leaves_no_question_and_no_folder(alone: Hom
     assert alone.ok("approvals", "--json").json == []
     project = next(word for word in done.out.split() if "handrail-demo-" in word).rstrip(".")
     assert not Path(project).exists()
-
-
-def test_ctrl_c_ends_the_demo_and_what_it_asked(alone: Home) -> None:
-    with alone.start("demo", "--no-open", stdout=subprocess.PIPE) as demo:
-        assert demo.stdout is not None
-        alone.comes_up()
-        alone.asked(4, anywhere=True)
-        demo.send_signal(signal.SIGINT)
-        assert "The agent leaves." in demo.stdout.read()
-        assert demo.wait(BOUND) == 0
-    assert alone.ok("approvals", "--json").json == []

@@ -1,0 +1,66 @@
+"""An approval in full, from what will run."""
+
+from typing import Any
+
+import pytest
+
+from handrail.cli.card import show_approval
+
+ASKED: dict[str, Any] = {
+    "id": "a1",
+    "tool": "execute_command",
+    "risk": "high",
+    "reasons": ["runs a command outside the workspace"],
+    "why": "No rule allows it, so you are asked.",
+    "caller": {"client": "claude", "workspace": "/home/me/api"},
+    "input": {"path": "x"},
+}
+
+
+def shown(preview: dict[str, Any] | None, capsys: pytest.CaptureFixture[str]) -> str:
+    show_approval({**ASKED, "preview": preview})
+    return capsys.readouterr().out
+
+
+def command(text: str, environment: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {"kind": "command", "command": text, "cwd": "/home/me", "environment": environment}
+
+
+def test_a_command_is_whole_with_its_place_risk_and_reasons(capsys: pytest.CaptureFixture[str]) -> None:
+    long = "echo " + "x" * 500
+    out = shown(command(f"{long}\nrm -rf y", ("TOKEN",)), capsys)
+    assert out.startswith("execute_command · HIGH · claude ▸ api · a1\n")
+    assert "Why high: runs a command outside the workspace" in out
+    assert f"  {long}\n  rm -rf y\n" in out
+    assert "  in /home/me\n" in out
+    assert "  with TOKEN set" in out
+    assert "⚠" not in out
+
+
+def test_what_hides_in_a_command_is_spelled_out_and_flagged(capsys: pytest.CaptureFixture[str]) -> None:
+    out = shown(command("ls\x0brm\u2028-rf\r"), capsys)
+    assert "ls\\vrm\\u{2028}-rf\\r" in out
+    assert "⚠ Holds what the eye would miss" in out
+
+
+def test_a_diff_is_shown_line_by_line_and_no_odd_line_break_hides_in_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    diff = {
+        "kind": "diff",
+        "path": "/home/me/api/a.py",
+        "diff": "@@ -1 +1 @@\n-one\n+two\u2028three\n",
+        "added": 1,
+        "removed": 1,
+        "creates": False,
+        "notes": ["The file becomes executable."],
+    }
+    out = shown(diff, capsys)
+    assert "changes /home/me/api/a.py  +1 \N{MINUS SIGN}1\n" in out
+    assert "  -one\n  +two\\u{2028}three\n" in out
+    assert "The file becomes executable." in out
+
+
+def test_a_path_or_a_bare_input_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "  /etc/passwd\n" in shown({"kind": "path", "path": "/etc/passwd"}, capsys)
+    assert "  path: x\n" in shown(None, capsys)
