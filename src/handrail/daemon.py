@@ -37,7 +37,7 @@ from handrail.server.health import Pulse
 from handrail.server.local import Local
 from handrail.server.mcp import Mcp
 from handrail.server.rooms import Rooms
-from handrail.server.serve import HOST, Web, guarded, listen
+from handrail.server.serve import HOST, Web, guarded
 from handrail.server.streamable import Streamable
 from handrail.server.views import now_ms
 from handrail.server.wire import Restart
@@ -159,7 +159,7 @@ class Daemon:
     async def _rooms(self, ground: Ground, gate: Gate) -> tuple[Rooms, socket.socket]:
         """What the routes need, and the port they are served on."""
         access = self._access = await self._make_access(ground)
-        listener = listen(*self._ports())
+        listener = await ground.keeper.listen(*self._ports())
         self._note_port(listener.getsockname()[1])
         return Rooms(
             journal=ground.journal,
@@ -299,6 +299,7 @@ class Daemon:
     async def _let_go(self, keeper: Keeper) -> None:
         """End what was started, or leave it to the keeper for the next daemon."""
         if not self._ends_all:
+            keeper.leave()
             return
         try:
             with anyio.move_on_after(SHUTDOWN_SECONDS):

@@ -1,6 +1,6 @@
 """An installation of Handrail that an ordinary user can read, wherever the tests themselves were started.
 
-Owns the copy: the interpreter where its own place is closed to others (as below /root), the packages that Handrail
+Owns the copy: the interpreter where its own place is closed to others, the packages that Handrail
 needs, and Handrail itself. Does not know who runs it.
 """
 

@@ -19,6 +19,7 @@ from handrail.keeper.audience import Audience
 from handrail.keeper.loop import READ, Loop
 from handrail.keeper.memo import Memo
 from handrail.keeper.orphans import Orphans
+from handrail.keeper.port import Ports
 from handrail.keeper.protocol import (
     PROTOCOL,
     Done,
@@ -28,6 +29,8 @@ from handrail.keeper.protocol import (
     Healthy,
     Hello,
     Input,
+    Listen,
+    Listening,
     Recall,
     Recalled,
     Refused,
@@ -81,6 +84,7 @@ class Keeper:
         self._orphans = Orphans(self._reference)
         self._shelf = Shelf(self._loop, self._audience, self._orphans, spool, limits)
         self._memo = Memo()
+        self._ports = Ports()
         self._busy_at = time.monotonic()
         self._ending: list[int] | None = None
 
@@ -94,6 +98,7 @@ class Keeper:
             if daemon is not None and daemon.wants_to_send:
                 self._reception.watch(daemon)
         self._say_last_words()
+        self._ports.close()
 
     def greet(self, connection: Connection, hello: Hello) -> None:
         if hello.want == "start_daemon":
@@ -121,7 +126,7 @@ class Keeper:
             held.forget_requests()
 
     def _do(self, request: Request) -> None:
-        """Start, stop, recall, health and shutdown answer by themselves; the rest is done when it returns."""
+        """Start, stop, recall, listen, health and shutdown answer by themselves; the rest is done on return."""
         match request:
             case Start():
                 self._start(request)
@@ -129,6 +134,8 @@ class Keeper:
                 self._shelf.stop(id, terminal, grace)
             case Recall(id, key):
                 self._audience.tell(Recalled(id, self._memo.recall(key)))
+            case Listen(id, ports):
+                self._audience.tell(Listening(id), (self._ports.open(ports),))
             case Health(id):
                 self._audience.tell(self._health(id))
             case Shutdown(id, grace):

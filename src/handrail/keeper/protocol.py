@@ -159,6 +159,14 @@ class Recall:
 
 
 @dataclass(frozen=True, slots=True)
+class Listen:
+    """Open the first of these ports on loopback that can be had, and hold it until the keeper ends."""
+
+    id: int
+    ports: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     id: int
 
@@ -204,6 +212,14 @@ class Stopped:
 class Recalled:
     id: int
     value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """One descriptor comes along: the listening socket."""
+
+    id: int
+    descriptors: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,8 +323,8 @@ class EndTree:
     grace: float
 
 
-Request = Start | Input | Resize | Signal | Stop | Forget | Remember | Recall | Health | Shutdown
-Reply = Done | Failed | Started | Stopped | Recalled | Healthy
+Request = Start | Input | Resize | Signal | Stop | Forget | Remember | Recall | Listen | Health | Shutdown
+Reply = Done | Failed | Started | Stopped | Recalled | Listening | Healthy
 Notice = Kept | Grown | Unrecorded | Exited | Swept | Replaced
 FromWarden = Launched | NotLaunched | LeaderLeft | TreeEnded
 ToWarden = SignalLeader | EndTree
@@ -318,9 +334,11 @@ def _named(*kinds: type) -> dict[str, type]:
     return {name_of(kind): kind for kind in kinds}
 
 
-_TO_KEEPER = _named(Hello, Start, Input, Resize, Signal, Stop, Forget, Remember, Recall, Health, Shutdown)
+_TO_KEEPER = _named(
+    *(Hello, Start, Input, Resize, Signal, Stop, Forget, Remember, Recall, Listen, Health, Shutdown)
+)
 _FROM_KEEPER = _named(
-    *(Welcome, Refused, Done, Failed, Started, Stopped, Recalled, Healthy),
+    *(Welcome, Refused, Done, Failed, Started, Stopped, Recalled, Listening, Healthy),
     *(Kept, Grown, Unrecorded, Exited, Swept, Replaced),
 )
 _FROM_WARDEN = _named(Launched, NotLaunched, LeaderLeft, TreeEnded)

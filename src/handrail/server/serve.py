@@ -1,11 +1,9 @@
-"""Serving: the guarded application on a loopback port, inside the daemon's own task tree.
+"""Serving: the guarded application, inside the daemon's own task tree.
 
-Owns the listening socket and uvicorn's settings. It does not know routes.
+Owns the names we answer to and uvicorn's settings. It does not know routes; the port is the keeper's to hold.
 """
 
 import contextlib
-import errno
-import socket
 from collections.abc import Generator
 
 import uvicorn
@@ -22,26 +20,8 @@ from handrail.server.rooms import Rooms
 from handrail.server.streamable import Streamable
 
 HOST = "127.0.0.1"
-BACKLOG = 256
 WS_BYTES = 1024 * 1024
 """The longest frame a follower may send; followers have nothing to say."""
-
-
-def listen(*ports: int) -> socket.socket:
-    """The first of these ports on loopback that is not taken; when all are, any free one."""
-    for port in (*ports, 0):
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((HOST, port))
-            listener.listen(BACKLOG)
-        except OSError as error:
-            listener.close()
-            if error.errno != errno.EADDRINUSE:
-                raise
-        else:
-            return listener
-    raise OSError(errno.EADDRINUSE, "No port is free on loopback.")
 
 
 def guarded(rooms: Rooms, streamable: Streamable, port: int) -> ASGIApp:

@@ -7,6 +7,7 @@ once and in order.
 from __future__ import annotations
 
 import os
+import socket
 from collections import deque
 from dataclasses import dataclass, field
 from itertools import count
@@ -25,6 +26,8 @@ from handrail.keeper.protocol import (
     Healthy,
     Hello,
     Kept,
+    Listen,
+    Listening,
     Recall,
     Recalled,
     Refused,
@@ -141,6 +144,14 @@ class Keeper:
     async def recall(self, key: str) -> bytes | None:
         return (await self.request(Recall(self.number(), key), Recalled)).value
 
+    async def listen(self, *ports: int) -> socket.socket:
+        """A listening socket on the first of these ports that can be had, else on any; the keeper holds it too."""
+        given: list[int] = []
+        request = Listen(self.number(), ports)
+        await self.request(request, Listening, lambda _reply, descriptors: given.extend(descriptors))
+        os.set_inheritable(given[0], False)
+        return socket.socket(fileno=given[0])
+
     async def health(self) -> Healthy:
         return await self.request(Health(self.number()), Healthy)
 
@@ -148,6 +159,11 @@ class Keeper:
         """End every tree and the keeper itself."""
         self._final = True
         await self.request(Shutdown(self.number(), grace), Done)
+
+    def leave(self) -> None:
+        """Give no more orders: what runs stays with the keeper, for the next daemon, whatever is cancelled here."""
+        self._why_gone = "This daemon is leaving."
+        self._disconnect()
 
     async def _reach_again(self) -> UNIXSocketStream:
         pause = 0.05
@@ -256,7 +272,7 @@ class Keeper:
         self.pid, self._expected = welcome.pid, welcome.kept
 
     def _settle(self, reply: Reply) -> None:
-        wanted = reply.descriptors if isinstance(reply, Started) else 0
+        wanted = reply.descriptors if isinstance(reply, Started | Listening) else 0
         descriptors = tuple(self._descriptors.popleft() for _ in range(wanted))
         waiting = self._waiting.get(reply.id)
         if waiting is None or (descriptors and waiting.on_reply is None):

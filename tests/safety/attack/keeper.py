@@ -15,6 +15,7 @@ ORDERS: dict[str, dict[str, Any]] = {
     "forget": {"terminal": "tx", "delete": True},
     "recall": {"key": "sign-ins"},
     "remember": {"key": "sign-ins", "value": "e30="},
+    "listen": {"ports": [0]},
     "health": {},
     "shutdown": {},
 }

@@ -20,15 +20,23 @@ def be_a_keeper() -> NoReturn:
     while True:
         with listener.accept()[0] as peer, peer.makefile("rb") as lines:
             for line in lines:
-                peer.sendall(json.dumps(_answer(json.loads(line))).encode() + b"\n")
+                _answer(peer, json.loads(line))
 
 
-def _answer(message: dict[str, Any]) -> dict[str, Any]:
+def _answer(peer: socket.socket, message: dict[str, Any]) -> None:
     match message["is"]:
         case "hello":
-            return {"is": "welcome", "protocol": message["protocol"], "pid": os.getpid()}
+            _say(peer, {"is": "welcome", "protocol": message["protocol"], "pid": os.getpid()})
         case "recall":
             forged = json.dumps({hashed(FORGED): ["s00000000000", "page"]}).encode()
-            return {"is": "recalled", "id": message["id"], "value": base64.b64encode(forged).decode()}
+            value = base64.b64encode(forged).decode()
+            _say(peer, {"is": "recalled", "id": message["id"], "value": value})
+        case "listen":
+            port = socket.create_server(("127.0.0.1", 0))
+            _say(peer, {"is": "listening", "id": message["id"], "descriptors": 1}, port.fileno())
         case _:
-            return {"is": "done", "id": message["id"]}
+            _say(peer, {"is": "done", "id": message["id"]})
+
+
+def _say(peer: socket.socket, reply: dict[str, Any], *descriptors: int) -> None:
+    socket.send_fds(peer, [json.dumps(reply).encode() + b"\n"], descriptors)

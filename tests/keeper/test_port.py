@@ -1,0 +1,67 @@
+"""A port stays ours from the first daemon to the keeper's end."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.keeper.scene import keeping
+
+from handrail.keeper.port import Ports
+
+
+@pytest.fixture
+def ports() -> Iterator[Ports]:
+    made = Ports()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+def number(descriptor: int) -> int:
+    with socket.socket(fileno=descriptor) as listener:
+        return listener.getsockname()[1]
+
+
+def test_a_wished_port_that_is_taken_gives_way_to_the_next_one(ports: Ports, taken: int) -> None:
+    got = number(ports.open([taken, 99_999]))
+    assert got not in (taken, 99_999)
+    assert number(ports.open([taken, got])) == got
+
+
+def test_a_port_that_is_held_is_better_than_any_other(ports: Ports, taken: int) -> None:
+    first = number(ports.open([taken]))
+    assert number(ports.open([taken])) == first
+
+
+def test_a_port_stays_taken_when_the_daemon_has_closed_its_own_end(ports: Ports) -> None:
+    port = number(ports.open([0]))
+    with pytest.raises(OSError, match="in use"):
+        socket.create_server(("127.0.0.1", port))
+
+
+def test_whoever_connects_while_there_is_no_daemon_is_served_by_the_next(ports: Ports) -> None:
+    port = number(ports.open([0]))
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as page:
+        with socket.socket(fileno=ports.open([port])) as listener, listener.accept()[0] as peer:
+            peer.sendall(b"here again")
+        assert page.recv(100) == b"here again"
+
+
+@pytest.mark.anyio
+async def test_the_next_daemon_is_given_the_same_port_by_the_keeper(home: Path) -> None:
+    async with keeping(home, end=False) as first:
+        with await first.keeper.listen(0) as listener:
+            port = listener.getsockname()[1]
+            assert not os.get_inheritable(listener.fileno())
+    with pytest.raises(OSError, match="in use"):
+        socket.create_server(("127.0.0.1", port))
+    async with keeping(home) as second:
+        with await second.keeper.listen(port) as listener:
+            assert listener.getsockname()[1] == port
