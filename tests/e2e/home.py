@@ -52,6 +52,7 @@ class Home:
 
     def up(self) -> None:
         """Start a daemon and wait until it answers."""
+        self._reap()
         self._ours = self.start()
         self.wait_ready()
 
@@ -102,8 +103,7 @@ class Home:
         with watching(pid) as gone:
             os.kill(pid, number)
             if self._ours is not None and self._ours.pid == pid:
-                self._ours.wait(BOUND)
-                self._ours = None
+                self._reap()
             elif not gone(BOUND):
                 raise TimeoutError(f"process {pid} did not end after signal {number}")
         return time.monotonic() - began
@@ -113,11 +113,17 @@ class Home:
         keeper = dial_path(str(self.places.keeper_socket))
         if keeper is not None:
             keeper.close()
-        if not self.is_ready():
-            if keeper is None:
-                return
+        if keeper is not None and not self.is_ready():
             self.up()
-        self.signal(self.pid, signal.SIGTERM)
+        if self.is_ready():
+            self.signal(self.pid, signal.SIGTERM)
+        self._reap()
+
+    def _reap(self) -> None:
+        """Collect our child's exit, if it has one to give: it may have been ended by another hand than ours."""
+        if self._ours is not None:
+            self._ours.wait(BOUND)
+            self._ours = None
 
 
 @contextmanager

@@ -5,7 +5,8 @@ an agent, and what an agent starts is no person.
 """
 
 import json
-from contextlib import closing
+from collections.abc import Generator
+from contextlib import closing, contextmanager
 from typing import Any
 from urllib.request import Request, urlopen
 
@@ -109,6 +110,13 @@ class Person:
         """A fresh link that signs a page in."""
         url: str = (await self.post("code"))["url"]
         return url.replace("/#", f"{path}#", 1)
+
+
+@contextmanager
+def reader(home: Home) -> Generator[str]:
+    """A bearer for watching, which every process of this user may have, for as long as its connection."""
+    with closing(connect(home.places, start=False)) as sock:
+        yield say_hello(sock, "read")["bearer"]
 
 
 def person_of(home: Home) -> Person:

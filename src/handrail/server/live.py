@@ -13,7 +13,7 @@ from starlette.websockets import WebSocketState
 from handrail.server.guard import SUBPROTOCOL
 from handrail.server.rooms import Rooms
 from handrail.server.views import now_ms
-from handrail.server.wire import LiveEntries
+from handrail.server.wire import LiveEntries, Position
 from handrail.store.event import Entry
 
 
@@ -21,7 +21,7 @@ def sockets(rooms: Rooms) -> APIRouter:
     router = APIRouter()
 
     @router.websocket("/live")
-    async def live(socket: WebSocket, after: int = 0) -> None:
+    async def live(socket: WebSocket, after: Position = 0) -> None:
         async def send(entries: Sequence[Entry]) -> None:
             message = LiveEntries(now=now_ms(), entries=list(entries))
             await socket.send_text(message.model_dump_json())
@@ -32,7 +32,7 @@ def sockets(rooms: Rooms) -> APIRouter:
             await rooms.journal.follow(after, send)
 
     @router.websocket("/terminals/{id}/attach")
-    async def attach(socket: WebSocket, id: str, after: int = 0) -> None:
+    async def attach(socket: WebSocket, id: str, after: Position = 0) -> None:
         tail = rooms.terminals.tail(id)
 
         async def send(data: bytes, offset: int) -> None:

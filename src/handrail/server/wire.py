@@ -23,6 +23,8 @@ from handrail.store.event import (
 from handrail.store.records import Status
 
 ApprovalStatus = Literal["open", "allowed", "denied", "withdrawn"]
+Position = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
+"""A place in the journal or in an output; the database and the file system count no further."""
 
 
 class Wire(BaseModel):

@@ -8,7 +8,7 @@ from handrail.gate import verbs
 from handrail.server import views
 from handrail.server.rooms import Rooms
 from handrail.server.routes.person import by
-from handrail.server.wire import CallDetail, CallView, CompleteBody, Forced
+from handrail.server.wire import CallDetail, CallView, CompleteBody, Forced, Position
 from handrail.store import records as kept
 from handrail.store.records import Status
 
@@ -22,7 +22,7 @@ def routes(rooms: Rooms) -> APIRouter:
         tool: str | None = None,
         agent: str | None = None,
         q: Annotated[str | None, Query(max_length=1000)] = None,
-        before: int | None = None,
+        before: Position | None = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     ) -> list[CallView]:
         found = await rooms.records.calls(status, tool, agent, q, before, limit)

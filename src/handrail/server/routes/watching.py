@@ -1,13 +1,11 @@
 """Routes for whoever watches: a snapshot, the events after it, how the daemon feels, and its end."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 
 from handrail import __version__
 from handrail.server import views
 from handrail.server.rooms import Rooms
-from handrail.server.wire import CallView, Health, LiveEntries, State
+from handrail.server.wire import CallView, Health, LiveEntries, Position, State
 
 MOST_OPEN = 2000
 """Open calls in a snapshot; more than anybody can have let pile up."""
@@ -37,7 +35,7 @@ def routes(rooms: Rooms) -> APIRouter:
         )
 
     @router.get("/events")
-    async def events(after: Annotated[int, Query(ge=0)] = 0) -> LiveEntries:
+    async def events(after: Position = 0) -> LiveEntries:
         return LiveEntries(now=views.now_ms(), entries=await rooms.journal.since(after))
 
     @router.get("/health")
