@@ -27,6 +27,7 @@ parts = st.builds(
     background=st.booleans(),
     untidy=st.booleans(),
     breaks=st.booleans(),
+    ponders=st.integers(0, 3),
 )
 steps = st.builds(
     Step,

@@ -9,14 +9,14 @@ from typing import Literal
 
 import anyio
 from tests.gate.scene import Client, Scene, caller, request, says
-from tests.gate.toys import STUBBORN_SECONDS, Echo, ToyPlan, said
+from tests.gate.toys import STUBBORN_SECONDS, Echo, ToyInput, ToyPlan, said
 
 from handrail.errors import Conflict
 from handrail.gate import verbs
 from handrail.gate.call import Call
 from handrail.gate.operation import Operation
 from handrail.gate.tool import Salvage
-from handrail.store.event import Result
+from handrail.store.event import Caller, Result
 
 Verb = Literal[
     "allow", "deny", "cancel", "complete", "stop", "text", "hang up", "finish", "again", "cancel operation"
@@ -39,6 +39,8 @@ class Part:
     background: bool = False
     untidy: bool = False
     breaks: bool = False
+    ponders: int = 0
+    """How many ticks it takes to plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,10 @@ class Actor(Echo):
     def __init__(self, roles: dict[str, Role]) -> None:
         super().__init__("run")
         self._roles = roles
+
+    async def plan(self, input: ToyInput, caller: Caller) -> ToyPlan:
+        await ticks(self._roles[input.word].part.ponders)
+        return await super().plan(input, caller)
 
     async def work(self, plan: ToyPlan, call: Call) -> Result:
         role = self._roles[plan.word]
