@@ -4,6 +4,7 @@ import json
 import os
 import select
 import signal
+import socket
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -98,6 +99,14 @@ def test_up_on_a_port_is_there(alone: Home) -> None:
     assert status(alone)["url"].endswith(f":{port}")
     other = alone.ok("up", "--no-open", "--port", "1")
     assert "not port 1" in other.err
+
+
+def test_a_restart_keeps_the_port_that_up_was_told(alone: Home) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    alone.ok("up", "--no-open", "--port", port)
+    alone.ok("restart")
+    assert status(alone)["url"].endswith(f":{port}")
 
 
 def test_a_bad_setting_is_told_with_its_line_and_nothing_is_started(alone: Home) -> None:

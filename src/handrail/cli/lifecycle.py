@@ -8,7 +8,6 @@ import os
 import sys
 import webbrowser
 from typing import Annotated
-from urllib.parse import urlsplit
 
 import typer
 
@@ -69,13 +68,12 @@ def down() -> None:
 
 def restart(port: Port = None) -> None:
     """Replace the daemon; terminals run on and waiting approvals are kept, and the page keeps its address."""
-    chosen = _check_config()
+    port = port or (None if _check_config() else _asked_port())
     ran: list[str] = []
     try:
         with reach("person") as link:
             ran = [call["id"] for call in link.get("state")["calls"] if call["status"] == "running"]
             end(link, [link.pid], keep_terminals=True)
-            port = port or (None if chosen else urlsplit(link.url).port)
     except Failure as failure:
         if failure.code is not Code.NO_DAEMON:
             raise
@@ -120,6 +118,16 @@ def _check_config() -> bool:
     except BadConfig as problem:
         raise Failure(str(problem)) from None
     return any(each.name == "server.port" and each.origin != "default" for each in found)
+
+
+def _asked_port() -> int | None:
+    """The port that the daemon was told with --port, as it noted itself; a restart is not to forget it."""
+    places = Places.find(os.environ)
+    try:
+        wished = int(places.port.read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return None
+    return None if wished == load(places.config).server.port else wished
 
 
 def _on_port(port: int | None) -> tuple[str, ...] | None:
