@@ -1,0 +1,83 @@
+"""Whoever launched a door is an agent: neither it nor what it starts decides for a person, but others do."""
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from tests.safety.account import Account
+from tests.safety.hostile import Hostile
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
+
+AGENT = """
+import json, os, subprocess, sys
+from handrail.door.find import connect
+from handrail.door.hello import HelloRefused, say_hello
+from handrail.places import Places
+
+def greet():
+    try:
+        with connect(Places.find(os.environ), start=False) as sock:
+            return say_hello(sock, "person")["ok"]
+    except HelloRefused as refused:
+        return refused.why
+
+def use(*arguments):
+    done = subprocess.run([sys.executable, "-m", "handrail", *arguments], capture_output=True, text=True)
+    return [done.returncode, done.stdout + done.stderr]
+
+door = subprocess.Popen([sys.executable, "-m", "handrail", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+door.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\\n')
+door.stdin.flush()
+door.stdout.readline()
+if sys.argv[2] == "door closed":
+    door.stdin.close()
+    door.wait()
+print(json.dumps({"itself": greet(), "approve": use("approve", sys.argv[1]), "open": use("open", "--print")}), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def hostile(new_account: Callable[[], Account]) -> Hostile:
+    return Hostile(new_account())
+
+
+@pytest.fixture(scope="module", params=["door open", "door closed"])
+def told(hostile: Hostile, request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+    """What an agent with a door was told, while it lives on."""
+    argv = (hostile.account.python, "-c", AGENT, hostile.ids["approval"], request.param)
+    with hostile.account.spawn(*argv, stdin=subprocess.PIPE) as agent:
+        assert agent.stdout is not None
+        yield json.loads(agent.stdout.readline())
+        agent.communicate(timeout=60)
+
+
+def test_an_agent_that_launched_a_door_is_not_taken_for_a_person(told: dict[str, Any]) -> None:
+    assert "Do it on the page" in told["itself"]
+
+
+@pytest.mark.parametrize("verb", ["approve", "open"])
+def test_what_an_agent_with_a_door_starts_is_refused_a_persons_verbs(told: dict[str, Any], verb: str) -> None:
+    code, said = told[verb]
+    assert code == 1
+    assert "Do it on the page" in said
+
+
+def test_another_process_of_the_same_user_still_decides(hostile: Hostile, told: dict[str, Any]) -> None:
+    assert told["approve"][0] == 1
+    assert hostile.asked()["status"] == "open"
+    assert "#code=" in hostile.account.link()
+
+
+def test_an_agent_without_a_door_is_like_any_other_process(hostile: Hostile) -> None:
+    """The control: what is refused above is refused for the door, and not for how it is asked."""
+    plain = AGENT.replace('"mcp"', '"status"').replace("door.stdout.readline()", "door.stdout.read()")
+    argv = (hostile.account.python, "-c", plain, hostile.ids["approval"], "door open")
+    done = hostile.account.run(*argv)
+    told = json.loads(done.stdout)
+    assert told["itself"] is True
+    assert told["open"][0] == 0
+    assert told["approve"][0] == 0

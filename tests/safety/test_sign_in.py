@@ -1,0 +1,169 @@
+"""Signing in: a code works once and for a minute, and what it gives outlives the daemon but not the keeper."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from tests.safety.account import Account, until
+from trio.testing import MockClock
+
+from handrail.server.access import CODE_SECONDS, MOST_CODES, Access, Person
+from handrail.store.journal import open_journal
+
+New = Callable[[], Account]
+
+
+@pytest.fixture(scope="module")
+def account(new_account: New) -> Account:
+    account = new_account()
+    account.start()
+    return account
+
+
+def redeem(account: Account, code: str) -> tuple[int, str]:
+    answer = account.http("POST", "/api/sign-in", body={"code": code})
+    return answer.status, answer.json.get("bearer") or answer.detail
+
+
+def knows(account: Account, bearer: str) -> bool:
+    return account.http("GET", "/api/state", bearer).status == 200
+
+
+@pytest.mark.e2e
+def test_a_code_stands_in_the_fragment_which_no_browser_sends(account: Account) -> None:
+    link = urlsplit(account.link())
+    assert link.fragment.startswith("code=")
+    assert (link.path, link.query, link.netloc) == ("/", "", account.where)
+
+
+@pytest.mark.e2e
+def test_a_code_is_exchanged_once(account: Account) -> None:
+    code = account.link().partition("#code=")[2]
+    status, bearer = redeem(account, code)
+    assert status == 200
+    assert knows(account, bearer)
+
+
+@pytest.mark.e2e
+def test_a_code_used_twice_ends_the_sign_in_it_made_and_says_so(account: Account) -> None:
+    other = account.sign_in()
+    code = account.link().partition("#code=")[2]
+    first = redeem(account, code)[1]
+    status, said = redeem(account, code)
+    assert status == 401
+    assert "used before" in said
+    assert "revoked" in said
+    assert not knows(account, first)
+    assert knows(account, other)
+    assert redeem(account, code)[0] == 401
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("code", ["", "x", "x" * 3000, "../../etc", "\x00", "null"])
+def test_what_is_no_code_is_refused(account: Account, code: str) -> None:
+    assert redeem(account, code)[0] in (401, 422)
+
+
+@pytest.mark.e2e
+@pytest.mark.timeout(180)
+def test_a_sign_in_outlives_a_restart_and_a_killed_daemon_but_not_the_keeper(new_account: New) -> None:
+    account = new_account()
+    account.start()
+    bearer, where = account.sign_in(), account.where
+
+    assert account.handrail("restart").returncode == 0
+    assert knows(account, bearer)
+    assert account.where == where
+
+    before = account.pid
+    os.kill(before, signal.SIGKILL)
+    account.start()
+    until(lambda: account.pid != before, "another daemon is there")
+    assert knows(account, bearer)
+    assert account.where == where
+
+    assert account.handrail("down").returncode == 0
+    account.start()
+    assert not knows(account, bearer)
+
+
+@pytest.mark.e2e
+@pytest.mark.timeout(180)
+def test_a_sign_in_that_was_revoked_stays_so_after_a_restart(new_account: New) -> None:
+    account = new_account()
+    account.start()
+    code = account.link().partition("#code=")[2]
+    bearer = redeem(account, code)[1]
+    redeem(account, code)
+    assert account.handrail("restart").returncode == 0
+    assert not knows(account, bearer)
+
+
+@pytest.fixture
+def clock() -> MockClock:
+    return MockClock()
+
+
+@pytest.fixture
+def anyio_backend(clock: MockClock) -> tuple[str, dict[str, object]]:
+    """Trio, whose clock stands still until it is told to go on."""
+    return "trio", {"clock": clock}
+
+
+@pytest.mark.anyio
+async def test_a_code_lasts_a_minute_and_no_longer(home: Path, clock: MockClock) -> None:
+    async with open_journal(home / "handrail.db", home / "handrail.head") as journal:
+        access = Access(journal, [], b"")
+        early, late = access.issue_code(), access.issue_code()
+        clock.jump(CODE_SECONDS - 0.001)
+        assert access.person(access.redeem(early)) == Person(place="page", approves=True)
+        clock.jump(0.002)
+        assert access.redeem(late) == "expired"
+        assert CODE_SECONDS == 60
+
+
+@pytest.mark.anyio
+async def test_a_second_use_is_noticed_long_after_the_minute(home: Path, clock: MockClock) -> None:
+    async with open_journal(home / "handrail.db", home / "handrail.head") as journal:
+        access = Access(journal, [], b"")
+        code = access.issue_code()
+        bearer = access.redeem(code)
+        clock.jump(3600)
+        access.issue_code()
+        assert access.redeem(code) == "used"
+        assert access.person(bearer) is None
+
+
+@pytest.mark.anyio
+async def test_a_seal_voids_codes_and_the_bearers_of_command_lines(home: Path) -> None:
+    async with open_journal(home / "handrail.db", home / "handrail.head") as journal:
+        access = Access(journal, [], b"")
+        page = access.redeem(access.issue_code())
+        code, grant = access.issue_code(), access.grant(Person(place="command line", approves=True))
+        access.seal("for a test")
+        assert access.redeem(code) == "unknown"
+        assert access.person(grant) is None
+        assert access.person(page) is not None
+
+
+@pytest.mark.anyio
+async def test_somebody_who_keeps_asking_for_codes_makes_us_hold_a_few(home: Path) -> None:
+    async with open_journal(home / "handrail.db", home / "handrail.head") as journal:
+        access = Access(journal, [], b"")
+        codes = [access.issue_code() for _ in range(MOST_CODES * 3)]
+        assert [access.redeem(code) == "unknown" for code in codes].count(False) <= MOST_CODES
+        assert access.redeem(codes[0]) == "unknown"
+
+
+@pytest.mark.anyio
+async def test_what_is_kept_over_a_restart_holds_no_bearer(home: Path) -> None:
+    kept: list[bytes] = []
+    async with open_journal(home / "handrail.db", home / "handrail.head") as journal:
+        access = Access(journal, [], b"")
+        access.keep = kept.append
+        bearer = access.redeem(access.issue_code())
+        assert bearer.encode() not in kept[-1]
+        assert Access(journal, [], kept[-1]).person(bearer) == Person(place="page", approves=True)
