@@ -42,3 +42,16 @@ def test_what_libraries_say_of_clients_is_not_logged(tmp_path: Path) -> None:
     text = (tmp_path / "daemon.log").read_text()
     assert "ours" in text
     assert "input" not in text
+
+
+def test_what_an_exception_said_is_not_logged_but_where_it_happened_is(tmp_path: Path) -> None:
+    logs.start_logging(tmp_path)
+    try:
+        raise ValueError("a secret input")  # noqa: TRY301  (it is what is tested)
+    except ValueError:
+        logging.getLogger("handrail.gate").exception("a tool broke")
+    text = (tmp_path / "daemon.log").read_text()
+    assert "a tool broke" in text
+    assert "ValueError" in text
+    assert "test_logs.py" in text
+    assert "a secret input" not in text.replace('raise ValueError("a secret input")', "")

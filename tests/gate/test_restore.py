@@ -64,7 +64,7 @@ async def test_a_daemon_that_leaves_interrupts_what_runs(tmp_path: Path) -> None
         assert "unknown" in reply.outcome.message
         assert "not run again" in reply.outcome.message
     async with scene(tmp_path, tool) as here:
-        assert await take_over(here) == Found(interrupted=0, approvals_kept=0)
+        assert await take_over(here) == Found(interrupted=1, approvals_kept=0)
         assert (await here.fact(CallSettled, call)).ending == "interrupted"
         assert (await here.fact(CallStopped, call)).receipt.stopped, (
             "its work ended with the daemon that did it"

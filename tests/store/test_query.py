@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing
+from dataclasses import replace
 
 import pytest
 from tests.store.conftest import Kept
@@ -15,6 +16,7 @@ from handrail.store.event import (
     CallStopped,
     CredentialIssued,
     CredentialRevoked,
+    DaemonStarted,
     Event,
     PathPreview,
     Receipt,
@@ -127,6 +129,25 @@ async def test_a_restart_finds_the_calls_without_an_outcome_oldest_first(kept: K
         assert (running.call.id, running.call.status, running.approval) == ("c3", "running", None)
         assert running.result is None
         assert running.receipt is None
+
+
+async def test_work_that_nobody_saw_end_is_found(kept: Kept) -> None:
+    ended = replace(settled("c2"), receipt=Receipt(ended_by="write_file", stopped=True))
+    running_on = replace(settled("c3"), receipt=Receipt(ended_by="ann", stopped=False))
+    story = [opened(), opened("c2"), ended, opened("c3"), running_on]
+    async with after(kept, *story) as records:
+        assert [detail.call.id for detail in await records.unwinding_calls()] == ["c3"]
+        assert [call.stopped_at is None for call in await records.calls()] == [True, False, True]
+
+
+async def test_only_what_was_interrupted_since_the_last_start_is_counted(kept: Kept) -> None:
+    start = DaemonStarted(
+        version="1", pid=1, crashed=False, interrupted=0, approvals_kept=0, terminals_adopted=0
+    )
+    cut = [replace(settled(f"c{number}"), ending="interrupted") for number in range(3)]
+    story = [*(opened(f"c{number}") for number in range(3)), cut[0], start, cut[1], cut[2]]
+    async with after(kept, *story) as records:
+        assert await records.interrupted_last() == 2
 
 
 async def test_the_inbox_holds_open_approvals_with_all_a_person_needs(kept: Kept) -> None:

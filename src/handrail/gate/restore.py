@@ -21,12 +21,13 @@ class Found:
     """How much there was."""
 
     interrupted: int
+    """By the daemon before as it left, or now because it could not."""
     approvals_kept: int
 
 
 async def restore(gate: Gate, records: Records, output_of: Callable[[str], Result | None]) -> Found:
     """Settle or take up every open call; `output_of` reads what a terminal printed."""
-    kept = interrupted = 0
+    kept, interrupted = 0, await records.interrupted_last()
     for detail in await records.unwinding_calls():
         gate.watch_end(_settled(gate, detail))
     for detail in await records.open_calls():

@@ -72,6 +72,10 @@ class Records:
         """Calls without an outcome, oldest first: what a restart finds."""
         return await self._details("WHERE calls.ending IS NULL")
 
+    async def interrupted_last(self) -> int:
+        """How many calls were interrupted since a daemon last started."""
+        return await self._reader.read(lambda db: int(db.execute(_INTERRUPTED).fetchone()[0]))
+
     async def unwinding_calls(self) -> list[CallDetail]:
         """Settled calls whose work was not seen to end, oldest first."""
         return await self._details("WHERE calls.ending IS NOT NULL AND calls.stopped_at IS NULL")
@@ -154,6 +158,10 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
+_INTERRUPTED = """
+SELECT count(*) FROM calls WHERE ending = 'interrupted' AND settled_seq > (
+    SELECT coalesce((SELECT seq FROM events WHERE kind = 'DaemonStarted' ORDER BY seq DESC LIMIT 1), 0)
+)"""
 _OPEN = ("waiting", "running")
 _APPROVALS_MAX = 1000
 """Bounds what the list of all approvals, previews included, may hold in memory."""
