@@ -170,7 +170,7 @@ async def test_an_allowed_call_is_not_run_under_rules_that_changed_since(tmp_pat
     async with scene(tmp_path, tool) as here:
         client = here.client("write")
         approval = await here.question(await client.call())
-        here.gate.policy = Policy(default="deny")
+        here.gate.path.policy = Policy(default="deny")
         verbs.answer(approval, says("allow"), approval.digest)
         reply = await client.reply()
         assert reply.outcome is not None

@@ -1,7 +1,7 @@
 """The gate: the one door to the machine. Every effect an agent asks for passes through `submit`.
 
-Owns the single path of a call: parse, plan, decide, ask, run, settle. Only this module runs tools. It does not
-know protocols, sockets or pages, holds no rule of its own (rule.py), and leaves a person's verbs to verbs.py.
+Owns which calls are open, whom they belong to, and what each client is told. It does not know protocols, sockets or
+pages, holds no rule of its own (rule.py), and leaves the steps of a call to path.py and a person's verbs to verbs.py.
 """
 
 import logging
@@ -16,12 +16,12 @@ from anyio.abc import TaskGroup
 from handrail.errors import Unwritable
 from handrail.gate.approval import Approval
 from handrail.gate.call import Call, Outcome, new_id
-from handrail.gate.digest import canonical, digest
+from handrail.gate.digest import canonical
 from handrail.gate.operation import Operation
 from handrail.gate.parse import Parsed, cut, parse, too_much
-from handrail.gate.risk import assess
-from handrail.gate.rule import Decision, Policy
-from handrail.gate.tool import Plan, Refusal, Salvage, Toolbox
+from handrail.gate.path import Path
+from handrail.gate.rule import Policy
+from handrail.gate.tool import Salvage, Toolbox
 from handrail.store.event import (
     ApprovalOpened,
     CallClientGone,
@@ -62,8 +62,8 @@ class Gate:
 
     def __init__(self, journal: Journal, policy: Policy, toolbox: Toolbox, group: TaskGroup) -> None:
         self.journal = journal
-        self.policy = policy
         self.toolbox = toolbox
+        self.path = Path(journal, policy)
         self.open: dict[str, Call] = {}
         """Calls without an outcome."""
         self.operations: dict[str, Operation] = {}
@@ -102,13 +102,16 @@ class Gate:
     def restore(self, call: Call, asked: ApprovalOpened) -> None:
         """Take a call that waited for a person before the daemon restarted; its client is gone."""
         self._client_gone(call)
-        call.approval = Approval(self.journal, asked)
+        # What the record shows is not shown again: somebody may have altered it. The input is what would run.
+        unseen = replace(asked, claims=(), risk="high", reasons=(), preview=None)
+        call.approval = Approval(self.journal, unseen)
         self.open[call.id] = call
         parsed = parse(self.toolbox, call.tool, call.input)
         if isinstance(parsed, str):
             self.settle(call, Outcome(ending="failed", by="handrail", message=parsed), stopped=True)
         else:
-            self._group.start_soon(self._carry, call, partial(self._ask, call, parsed, call.approval))
+            work = partial(self.path.resume, call, parsed, call.approval)
+            self._group.start_soon(self._carry, call, work)
 
     def watch_end(self, call: Call) -> None:
         """See the work of a call to its end that was settled before; a daemon of the past may have begun it."""
@@ -180,7 +183,7 @@ class Gate:
             self.settle(call, Outcome(ending="cancelled", by="operation", message=message), stopped=True)
         else:
             branch = self._group if operation is None else operation.group
-            branch.start_soon(self._carry, call, partial(self._decide, call, parsed))
+            branch.start_soon(self._carry, call, partial(self.path.walk, call, parsed))
 
     async def _reply(self, call: Call, patience: float) -> Reply:
         try:
@@ -240,7 +243,7 @@ class Gate:
         """Run one call's work inside its scope, and record how it came out, whatever happens."""
         try:
             with call.scope:
-                outcome = await self._outcome(call, work)
+                outcome = await work()
                 self.settle(call, outcome, stopped=not call.unwinding)
                 if call.unwinding:
                     await self.toolbox[call.tool].unwind(call)
@@ -292,70 +295,3 @@ class Gate:
             self.journal.append(event)
         except Unwritable as problem:
             log.error("%s could not be recorded: %s", event.kind, problem)
-
-    async def _outcome(self, call: Call, work: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        """The one place where a tool's exceptions become an outcome."""
-        try:
-            return await work()
-        except Refusal as refusal:
-            return Outcome(ending="failed", by=call.tool, message=refusal.sentence, result=refusal.result)
-        except Unwritable as problem:
-            return Outcome(ending="failed", by="handrail", message=str(problem))
-        except Exception as error:
-            log.exception("tool %s failed in call %s", call.tool, call.id)
-            message = f"{call.tool} broke: {type(error).__name__}. This is a fault in Handrail; its log has the details."
-            return Outcome(ending="failed", by="handrail", message=message)
-
-    async def _decide(self, call: Call, parsed: Parsed) -> Outcome:
-        plan = await parsed.tool.plan(parsed.input, call.caller)
-        if call.outcome is not None:  # ended in the tick in which the plan was made: ask nobody
-            return call.outcome
-        decision = self.policy.decide(plan.claims, call.caller)
-        match decision.effect:
-            case "deny":
-                return Outcome(ending="denied", by=f"rule {decision.rule}", message=decision.why)
-            case "ask":
-                call.approval = self._approval(call, plan, decision)
-                return await self._ask(call, parsed, call.approval)
-            case "allow":
-                return await self._run(call, parsed, plan, f"rule {decision.rule}")
-
-    def _approval(self, call: Call, plan: Plan, decision: Decision) -> Approval:
-        risk = assess(plan.claims)
-        asked = ApprovalOpened(
-            approval=new_id("a"),
-            call=call.id,
-            digest=digest(call.tool, call.input, plan, self.policy.version),
-            claims=plan.claims,
-            risk=risk.level,
-            reasons=risk.reasons,
-            why=decision.why,
-            preview=plan.preview,
-        )
-        return Approval(self.journal, asked, self.journal.append(asked))
-
-    async def _ask(self, call: Call, parsed: Parsed, approval: Approval) -> Outcome:
-        """Wait for the person; what was approved must still be what would run."""
-        await self.journal.committed(approval.asked_seq)
-        await self.journal.committed(call.opened_seq)
-        answer = await approval.wait()
-        if answer.kind == "deny":
-            return Outcome(ending="denied", by=answer.by, message=answer.reason)
-        plan = await parsed.tool.plan(parsed.input, call.caller)
-        if digest(call.tool, call.input, plan, self.policy.version) != approval.digest:
-            sentence = (
-                "What was approved is no longer what would run: it changed since the question was asked."
-            )
-            return Outcome(ending="failed", by="handrail", message=f"{sentence} Nothing was done; ask again.")
-        return await self._run(call, parsed, plan, f"approval {approval.id}")
-
-    async def _run(self, call: Call, parsed: Parsed, plan: Plan, allowed_by: str) -> Outcome:
-        if call.outcome is not None:  # ended in the tick of its answer: it must not start
-            return call.outcome
-        started = call.start(plan, allowed_by)
-        if plan.acts:
-            await self.journal.committed(started)
-            await self.journal.committed(call.opened_seq)
-        call.plan = plan
-        result = await parsed.tool.run(plan, call)
-        return Outcome(ending="done", by=call.tool, result=result)
