@@ -110,6 +110,7 @@ class Gate:
         if isinstance(parsed, str):
             self.settle(call, Outcome(ending="failed", by="handrail", message=parsed), stopped=True)
         else:
+            call.title = parsed.tool.display(parsed.input)
             work = partial(self.path.resume, call, parsed, call.approval)
             self._group.start_soon(self._carry, call, work)
 

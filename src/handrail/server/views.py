@@ -32,7 +32,7 @@ def call_view(record: records.CallRecord, open_call: Call | None) -> CallView:
         id=record.id,
         seq=record.opened_seq,
         tool=record.tool,
-        title=record.title,
+        title=open_call.title if open_call else record.title,
         status=open_call.status if open_call else record.status,
         caller=record.caller,
         assurance=record.assurance,
@@ -54,11 +54,13 @@ def call_detail(
     detail: records.CallDetail, open_call: Call | None, gate: Gate, terminals: Terminals
 ) -> CallDetail:
     terminal = terminals.get(detail.call.terminal) if detail.call.terminal else None
+    asked = open_call.approval.asked if open_call and open_call.approval else None
+    would_run = (open_call and open_call.plan) or asked or detail
     return CallDetail(
         **call_view(detail.call, open_call).__dict__,
-        input=detail.input or {},
-        claims=detail.claims,
-        preview=detail.preview,
+        input=open_call.input if open_call else detail.input or {},
+        claims=would_run.claims,
+        preview=would_run.preview,
         result=detail.result,
         receipt=detail.receipt,
         completion=_completion(gate, open_call) if open_call else None,
@@ -67,26 +69,30 @@ def call_detail(
 
 
 def approval_view(record: records.ApprovalRecord, gate: Gate, input: Json | None = None) -> ApprovalView:
-    """A question; `input` is needed when its call is no longer open."""
+    """A question; `input` is needed when its call is no longer open.
+
+    What an open one shows comes from the gate, which would run it, and not from the disk, where it may be altered.
+    """
     call, tool = gate.open.get(record.call), gate.toolbox.get(record.tool)
+    asked = call.approval.asked if call and call.approval and call.approval.id == record.id else record
     return ApprovalView(
         id=record.id,
         call_id=record.call,
         tool=record.tool,
-        title=record.title,
+        title=call.title if call else record.title,
         description=tool.description if tool else "",
         status=_approval_status(record),
-        risk=record.risk,
-        reasons=record.reasons,
-        why=record.why,
-        digest=record.digest,
+        risk=asked.risk,
+        reasons=asked.reasons,
+        why=asked.why,
+        digest=asked.digest,
         asked_at=record.opened_at,
         elapsed_ms=max(0, (record.answered_at or record.withdrawn_at or now_ms()) - record.opened_at),
         caller=record.caller,
         client_gone=call is not None and call.client_gone,
         input=call.input if call else input or {},
-        claims=record.claims,
-        preview=record.preview,
+        claims=asked.claims,
+        preview=asked.preview,
         reason=record.reason or record.withdrawn_why or "",
         by=record.answered_by,
     )
