@@ -49,7 +49,7 @@ from handrail.terminal.lineage import Lineage, started_inside
 from handrail.terminal.terminal import Terminal
 from handrail.terminal.terminals import Terminals
 from handrail.tools.calls import GetCall, ListCalls, WaitForCall
-from handrail.tools.commands import ExecuteCommand, child_environment
+from handrail.tools.commands import ExecuteCommand, child_environment, terminal_of
 from handrail.tools.edits import ApplyDiff, EditFile, WriteFile
 from handrail.tools.files import ReadFile
 from handrail.tools.listing import ListFiles, SearchFiles
@@ -257,7 +257,7 @@ class Daemon:
             return Result(text=output.text, data=data)
 
         crashed = self._places.daemon_json.exists()
-        await _note_lost(gate.journal, ground.records, terminals)
+        await ground.watch.catch_up(ground.records, terminals)
         found = await restore(gate, ground.records, output_of)
         event = DaemonStarted(
             version=__version__,
@@ -317,15 +317,7 @@ class Watch:
 
     def opened(self, terminal: Terminal) -> None:
         call = next((call for call in self.calls.values() if call.terminal == terminal.id), None)
-        self._journal.append(
-            TerminalOpened(
-                terminal=terminal.id,
-                call=call.id if call else None,
-                name=call.title if call else terminal.argv[0],
-                cwd=terminal.cwd,
-                pid=terminal.pid,
-            )
-        )
+        self._note_opened(terminal, call and call.id, call and call.title)
 
     def ended(self, terminal: Terminal) -> None:
         left = terminal.exit or Exit()
@@ -339,15 +331,37 @@ class Watch:
             )
         )
 
-
-async def _note_lost(journal: Journal, records: Records, terminals: Terminals) -> None:
-    """Terminals that ended with a keeper nobody heard from again, as after a reboot."""
-    for record in await records.terminals(running_only=True, limit=10_000):
-        if terminals.get(record.id) is None:
-            size = terminals.tail(record.id).end
-            journal.append(
-                TerminalEnded(terminal=record.id, exit_code=None, signal=None, bytes=size, lost=True)
+    def _note_opened(self, terminal: Terminal, call: str | None, title: str | None) -> None:
+        self._journal.append(
+            TerminalOpened(
+                terminal=terminal.id,
+                call=call,
+                name=title or terminal.argv[0],
+                cwd=terminal.cwd,
+                pid=terminal.pid,
             )
+        )
+
+    async def catch_up(self, records: Records, terminals: Terminals) -> None:
+        """Bring the record up to date with what the keeper holds, before anything is decided by it."""
+        await self._note_unrecorded(records, terminals)
+        for record in await records.terminals(running_only=True, limit=10_000):
+            if terminals.get(record.id) is None:  # it ended with a keeper nobody heard from again
+                size = terminals.tail(record.id).end
+                self._journal.append(
+                    TerminalEnded(terminal=record.id, exit_code=None, signal=None, bytes=size, lost=True)
+                )
+
+    async def _note_unrecorded(self, records: Records, terminals: Terminals) -> None:
+        """Terminals whose daemon died before it could write down that they had been opened."""
+        calls = {terminal_of(detail.call.id): detail.call for detail in await records.open_calls()}
+        for terminal in terminals.known:
+            if await records.terminal(terminal.id) is None:
+                call = calls.get(terminal.id)
+                self._note_opened(terminal, call and call.id, call and call.title)
+                if terminal.exit is not None:
+                    self.ended(terminal)
+        await self._journal.committed(self._journal.head)
 
 
 def _remember(keeper: Keeper, sign_ins: bytes) -> None:

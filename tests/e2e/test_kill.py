@@ -85,6 +85,25 @@ async def test_a_terminal_that_outlived_a_daemon_is_ended_by_the_next_one(
     await until(lambda: not processes("62.1111"))
 
 
+async def test_a_command_that_kills_the_daemon_at_once_is_found_all_the_same(
+    home: Home, person: Person, workspace: Path
+) -> None:
+    command = f"kill -9 {home.pid}; echo still here; exec sleep 62.3333"
+    async with agent(home, workspace) as client:
+        asked = client.ask("execute_command", command=command)
+        call = await person.allow("62.3333")
+        told = await asked.told()
+        later = await client.use("get_call", call_id=call)
+        (terminal,) = await person.get("terminals", running=True)
+        await person.post(f"terminals/{terminal['id']}/close")
+
+    assert told.status == "interrupted"
+    assert later.data["call"]["status"] == "interrupted"
+    assert (terminal["call_id"], terminal["name"]) == (call, command)
+    assert later.data["call"]["result"]["output"] == "still here\n"
+    await until(lambda: not processes("62.3333"))
+
+
 async def test_a_call_that_was_handed_back_before_the_kill_says_what_became_of_it(
     home: Home, person: Person, workspace: Path
 ) -> None:

@@ -204,7 +204,7 @@ async def note_change(tab: Tab, call: str) -> None:
             window.changedAt = null;
             const look = () => {
                 const row = document.querySelector(`[data-call="${call}"]`);
-                if (row?.dataset.status !== "waiting") window.changedAt ??= Date.now();
+                if (row && row.dataset.status !== "waiting") window.changedAt ??= Date.now();
             };
             new MutationObserver(look).observe(document.body, { subtree: true, childList: true, attributes: true });
         }""",

@@ -67,6 +67,10 @@ class Terminals:
         keeper.listener = self
 
     @property
+    def known(self) -> Sequence[Terminal]:
+        return tuple(self._all.values())
+
+    @property
     def live(self) -> Mapping[str, Terminal]:
         return {name: terminal for name, terminal in self._all.items() if terminal.exit is None}
 

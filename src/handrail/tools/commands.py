@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated
 import anyio
 from pydantic import BaseModel, Field
 
-from handrail.gate.call import new_id
 from handrail.gate.tool import Plan, Refusal, Salvage, Tool
 from handrail.store.event import Caller, Claim, CommandPreview, Json, ProcessSeen, Result, SignalSent
 from handrail.terminal.keeper import KeeperError
@@ -149,7 +148,7 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan]):
         )
 
     async def run(self, plan: CommandPlan, call: "Call") -> Result:
-        call.terminal = new_id("t")
+        call.terminal = terminal_of(call.id)
         began = anyio.current_time()
         terminal = await self._open(plan, call.terminal)
         if plan.input.background:
@@ -220,6 +219,11 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan]):
             except KeeperError:
                 return  # the daemon is leaving, and the terminal stays with the keeper
             self._terminals.release(terminal.id)
+
+
+def terminal_of(call: str) -> str:
+    """The name of a command's terminal: by it a daemon that died before it could write it down is made up for."""
+    return f"t{call[1:]}"
 
 
 def child_environment(environ: Mapping[str, str], passed: Sequence[str]) -> dict[str, str]:

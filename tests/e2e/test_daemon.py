@@ -1,0 +1,123 @@
+"""The daemon's own life: ending on purpose, giving way to the next one, and one for each home."""
+
+import json
+import signal
+import socket
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.e2e.agent import agent
+from tests.e2e.home import BOUND, Home, living, processes, until, watching
+from tests.e2e.person import Person, reader
+
+from handrail.store.verify import verify
+
+PROMISED = 5.0
+"""Seconds from SIGTERM to the end of the daemon."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_daemon_that_is_told_to_end_leaves_nothing_running_and_a_whole_record(
+    home: Home, person: Person, workspace: Path, number: signal.Signals
+) -> None:
+    command = "echo begun; trap '' TERM HUP; (setsid sleep 64.1111 &); sleep 64.1111; sleep 64.1111"
+    async with agent(home, workspace) as client:
+        asked = client.ask("execute_command", command=command, wait_seconds=50)
+        call = await person.allow("64.1111")
+        await until(lambda: len(processes("sleep\x0064.1111")) == 2)
+        await person.has_printed(call)
+        keeper = (await person.get("health"))["keeper"]["pid"]
+        with watching(keeper) as keeper_is_gone:
+            took = home.signal(home.pid, number)
+            assert keeper_is_gone(PROMISED)
+        left = processes("64.1111")
+        told = await asked.told()
+
+    print(f"ended {took:.2f} s after {number.name}")
+    assert took < PROMISED
+    assert left == []
+    assert (told.status, told.call) == ("interrupted", call)
+    assert not home.places.daemon_json.exists()
+    assert unwritten(home) == 0, "everything is in the database itself"
+    assert verify(home.places.database, home.places.head).ok
+    home.up()
+    detail = await person_again(home, call)
+    assert detail["status"] == "interrupted"
+    assert detail["result"]["data"]["output"] == "begun\n"
+
+
+def unwritten(home: Home) -> int:
+    """Bytes that are only in the write-ahead log."""
+    log = Path(f"{home.places.database}-wal")
+    return log.stat().st_size if log.exists() else 0
+
+
+async def person_again(home: Home, call: str) -> dict[str, Any]:
+    """A call as anybody on this machine may read it; the keeper ended, and with it every sign-in."""
+    with reader(home) as bearer:
+        return await Person(home, bearer).call(call)
+
+
+async def test_a_restart_keeps_terminals_and_approvals(home: Home, person: Person, workspace: Path) -> None:
+    async with agent(home, workspace) as client:
+        completed = client.ask("execute_command", command="exec sleep 64.2222")
+        await person.complete(await person.allow("64.2222"))
+        await completed.told()
+        command = "while true; do echo tick; sleep 0.0642; done"
+        asked = client.ask("execute_command", command=command, wait_seconds=50)
+        call = await person.allow("0.0642")
+        await person.has_printed(call)
+        write = client.ask("write_file", path="kept.txt", content="kept\n")
+        question = await person.question("kept.txt")
+        before = home.pid
+        with watching(before) as gone:
+            await person.post("down", keep_terminals=True)
+            await until(lambda: gone(0))
+        told, write_told = await asked.told(), await write.told()
+        await client.use("list_calls")
+        started = (await person.get("state"))["started"]
+        printed = await person.has_printed(call)
+        grown = await person.has_printed(call, more_than=printed + 20)
+        await person.allow("kept.txt")
+        written = await person.settled(question["call_id"])
+        living = await person.get("terminals", running=True)
+        for terminal in living:
+            await person.post(f"terminals/{terminal['id']}/close")
+
+    assert home.pid != before
+    assert (told.status, told.call) == ("interrupted", call)
+    assert write_told.call == question["call_id"]
+    assert started["crashed"] is False
+    assert (started["approvals_kept"], started["terminals_adopted"]) == (1, 2)
+    assert grown > printed
+    assert len(living) == 2
+    assert written["status"] == "done"
+    assert (workspace / "kept.txt").read_text() == "kept\n"
+    await until(lambda: not processes("0.0642") and not processes("64.2222"))
+
+
+async def test_a_second_daemon_on_the_same_home_refuses_with_a_sentence(shared_home: Home) -> None:
+    first = shared_home.pid
+    second = shared_home.start()
+
+    assert second.wait(BOUND) == 1
+    assert f"Another Handrail daemon holds {shared_home.places.state}" in shared_home.said()
+    assert "Traceback" not in shared_home.said()
+    assert shared_home.pid == first
+
+
+def test_a_daemon_whose_port_is_taken_takes_a_free_one() -> None:
+    with living() as home:
+        wished, pid = home.port, home.pid
+        home.signal(pid, signal.SIGTERM)
+        with closing(socket.socket()) as squatter:
+            squatter.bind(("127.0.0.1", wished))
+            squatter.listen()
+            home.up()
+            url = home.url
+            named = json.loads(home.places.daemon_json.read_text())["url"]
+
+    assert not url.endswith(f":{wished}")
+    assert named == url
