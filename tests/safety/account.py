@@ -13,7 +13,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -134,6 +134,15 @@ class Account:
         done = self.handrail("up", "--no-open")
         assert done.returncode == 0, done.stderr
         until(lambda: self.about, "the daemon writes where it is")
+
+    @contextlib.contextmanager
+    def in_the_foreground(self) -> Generator[None]:
+        """The daemon with this account's whole environment, as a person starts it in a shell."""
+        with self.spawn(self.python, "-m", "handrail", "up", "--foreground", "--no-open") as daemon:
+            until(lambda: self.about.get("pid") == daemon.pid, "the daemon writes where it is")
+            yield
+            daemon.terminate()
+            daemon.communicate(timeout=BOUND)
 
     def link(self) -> str:
         """A fresh link for the page."""

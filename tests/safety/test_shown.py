@@ -89,3 +89,16 @@ def test_an_altered_call_never_runs_under_the_old_approval(hostile: Hostile) -> 
     told = approve(hostile)
     assert "no longer what would run" in told
     assert "harmless\\n" not in told
+
+
+def test_an_answer_that_stands_only_in_the_record_runs_nothing(hostile: Hostile) -> None:
+    path = hostile.account.home / "handrail.db"
+    with contextlib.closing(sqlite3.connect(path, timeout=30)) as database, database:
+        database.execute("update approvals set answer = 'allow', answered_by = 'a person', answered_at = 1")
+    for left in hostile.account.home.glob("handrail.db*"):
+        os.chown(left, hostile.account.uid, -1)
+    restart(hostile)
+    call = shown(hostile)["call"]
+    assert call["status"] == "interrupted"
+    assert call["allowed_by"] is None
+    assert call["terminal_id"] is None

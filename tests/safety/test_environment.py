@@ -1,0 +1,43 @@
+"""Secrets in the daemon's environment reach no child, unless a person has said that they should."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.safety.account import CONFIG, Account
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
+
+SECRETS = {
+    "FAKE_API_KEY": "sk-marked-secret",
+    "AWS_SECRET_ACCESS_KEY": "marked-too",
+    "LD_LIBRARY_PATH": "/marked",
+}
+
+
+@pytest.fixture
+def account(new_account: Callable[..., Account]) -> Account:
+    return new_account(environment=SECRETS)
+
+
+def environment(account: Account) -> str:
+    """What a command, its warden's other children and their /proc show."""
+    with account.in_the_foreground():
+        bearer = account.credential()
+        told = account.call(bearer, "execute_command", command="env; tr '\\0' '\\n' < /proc/self/environ")
+        return told["output"]
+
+
+def test_secrets_of_the_daemons_environment_reach_no_command(account: Account) -> None:
+    told = environment(account)
+    assert "HOME=" in told
+    for name, value in SECRETS.items():
+        assert name not in told
+        assert value not in told
+
+
+def test_a_variable_that_a_person_names_is_passed_on_and_no_other(account: Account) -> None:
+    """The control: the daemon does have them."""
+    account.write(account.home / "config.toml", CONFIG + 'env_pass = ["FAKE_API_KEY"]\n')
+    told = environment(account)
+    assert f"FAKE_API_KEY={SECRETS['FAKE_API_KEY']}" in told
+    assert "AWS_SECRET_ACCESS_KEY" not in told
