@@ -1,0 +1,133 @@
+"""Live sockets: a follower is a cursor. It resumes where it was, and one that stops reading costs nothing."""
+
+import json
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+import pytest
+from tests.e2e.agent import agent
+from tests.e2e.home import BOUND, Home, eventually, until
+from tests.e2e.person import Person
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+FLOOD = 200 * 1024 * 1024
+UNREAD_COSTS = 32 * 1024 * 1024
+"""Bytes of memory that a follower which does not read may cost."""
+
+
+@contextmanager
+def following(person: Person, path: str, **options: Any) -> Generator[ClientConnection]:
+    url = f"{person.home.url.replace('http', 'ws', 1)}/api/{path}"
+    protocols: Any = ["handrail", f"bearer.{person.bearer}"]
+    with connect(url, subprotocols=protocols, open_timeout=BOUND, max_size=None, **options) as follower:
+        assert follower.subprotocol == "handrail"
+        yield follower
+
+
+def entries(person: Person, after: int, last: int) -> list[dict[str, Any]]:
+    """What a follower from `after` on is sent, up to the entry `last`."""
+    found: list[dict[str, Any]] = []
+    with following(person, f"live?after={after}") as follower:
+        while not found or found[-1]["seq"] < last:
+            found += json.loads(follower.recv(timeout=BOUND))["entries"]
+    return found
+
+
+async def test_a_follower_resumes_where_it_was_without_gap_or_repetition(
+    shared_home: Home, shared_person: Person, workspace: Path
+) -> None:
+    async with agent(shared_home, workspace) as client:
+        for _ in range(20):
+            await client.use("list_files")
+    last = (await shared_person.get("state"))["seq"]
+    middle = last - 30
+
+    whole = await anyio.to_thread.run_sync(entries, shared_person, 0, last)
+    rest = await anyio.to_thread.run_sync(entries, shared_person, middle, last)
+    read = (await shared_person.get("events", after=middle))["entries"]
+
+    assert [entry["seq"] for entry in whole][:last] == list(range(1, last + 1))
+    assert rest[: last - middle] == whole[middle:last]
+    assert read[: last - middle] == rest[: last - middle]
+
+
+async def test_what_a_terminal_prints_is_attached_to_at_any_offset_and_ends_with_it(
+    shared_home: Home, shared_person: Person, workspace: Path
+) -> None:
+    async with agent(shared_home, workspace) as client:
+        asked = client.ask("execute_command", command="seq 1 2000; sleep 0.5; echo the end")
+        await shared_person.allow("the end")
+        await eventually(lambda: shared_person.get("terminals", running=True))
+        (terminal,) = await shared_person.get("terminals", running=True)
+        whole = await anyio.to_thread.run_sync(attached, shared_person, terminal["id"], 0)
+        rest = await anyio.to_thread.run_sync(attached, shared_person, terminal["id"], 5000)
+        told = await asked.told()
+
+    assert whole.startswith(b"1\r\n2\r\n")
+    assert whole.endswith(b"the end\r\n")
+    assert rest == whole[5000:]
+    assert told.data["output_bytes"] == len(whole)
+
+
+def attached(person: Person, terminal: str, after: int) -> bytes:
+    """All that a terminal prints from an offset on, until it ends."""
+    found = bytearray()
+    with following(person, f"terminals/{terminal}/attach?after={after}") as follower:
+        try:
+            while True:
+                frame = follower.recv(timeout=BOUND)
+                assert isinstance(frame, bytes)
+                assert int.from_bytes(frame[:8], "big") == after + len(found), "frames follow each other"
+                found += frame[8:]
+        except ConnectionClosed:
+            return bytes(found)
+
+
+async def test_a_follower_that_stops_reading_costs_nothing_and_hinders_nobody(
+    shared_home: Home, shared_person: Person, workspace: Path
+) -> None:
+    (workspace / "notes.txt").write_text("line one\n")
+    before = (await shared_person.get("health"))["daemon"]["rss_bytes"]
+    async with agent(shared_home, workspace) as client:
+        asked = client.ask(
+            "execute_command", command=f"head -c {FLOOD} /dev/zero | tr '\\0' x; sleep 30", wait_seconds=50
+        )
+        call = await shared_person.allow("/dev/zero")
+        (terminal,) = await eventually(lambda: shared_person.get("terminals", running=True))
+        with deaf(shared_person, f"terminals/{terminal['id']}/attach"), deaf(shared_person, "live"):
+            await shared_person.has_printed(call, more_than=FLOOD // 4)
+            told = await client.use("read_file", path="notes.txt")
+            cost = (await shared_person.get("health"))["daemon"]["rss_bytes"] - before
+            assert (await shared_person.cancel(call))["won"]
+            await asked.told()
+
+    assert told.status == "done"
+    assert cost < UNREAD_COSTS
+
+
+@contextmanager
+def deaf(person: Person, path: str) -> Generator[None]:
+    """A follower that is let in and then never reads."""
+    with socket.create_connection(("127.0.0.1", person.home.port), timeout=BOUND) as sock:
+        sock.sendall(
+            f"GET /api/{path}?after=0 HTTP/1.1\r\nHost: 127.0.0.1:{person.home.port}\r\nUpgrade: websocket\r\n"
+            "Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
+            f"Sec-WebSocket-Protocol: handrail, bearer.{person.bearer}\r\n\r\n".encode()
+        )
+        assert sock.recv(12) == b"HTTP/1.1 101"
+        yield
+
+
+async def test_a_place_that_cannot_be_is_refused(shared_home: Home, shared_person: Person) -> None:
+    def ask() -> None:
+        with following(shared_person, f"live?after={1 << 70}") as follower:
+            follower.recv(timeout=BOUND)
+
+    with pytest.raises((ConnectionClosed, InvalidStatus)):
+        await anyio.to_thread.run_sync(ask)
+    assert await until(shared_home.is_ready) is None
