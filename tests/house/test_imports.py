@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "upstream": {*ALMOST, "gate", "store", "terminal"},
     "agents": {*ALMOST, "gate", "store", "terminal"},
     "server": {*ALMOST, "agents", "gate", "store", "terminal"},
-    "cli": {*ALMOST, "door", "demo", "daemon", "doctor"},  # the last two only to be them, imported when asked for
+    "cli": {*ALMOST, "door", "demo", "daemon", "doctor"},  # daemon and doctor: to be them, when asked to
     "demo": {*EVERYONE, "door"},
     "doctor": {*ALMOST, "door", "keeper.protocol", "store"},
     "lock": EVERYONE,  # the daemon's own, as is the next
