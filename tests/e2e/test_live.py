@@ -21,10 +21,10 @@ UNREAD_COSTS = 32 * 1024 * 1024
 
 
 @contextmanager
-def following(person: Person, path: str, **options: Any) -> Generator[ClientConnection]:
+def following(person: Person, path: str) -> Generator[ClientConnection]:
     url = f"{person.home.url.replace('http', 'ws', 1)}/api/{path}"
     protocols: Any = ["handrail", f"bearer.{person.bearer}"]
-    with connect(url, subprotocols=protocols, open_timeout=BOUND, max_size=None, **options) as follower:
+    with connect(url, subprotocols=protocols, open_timeout=BOUND, max_size=None) as follower:
         assert follower.subprotocol == "handrail"
         yield follower
 

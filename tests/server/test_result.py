@@ -1,0 +1,109 @@
+"""A reply in the dialect of MCP: one shape for every ending, and the same facts in text and data."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any, get_args
+
+import mcp_types as types
+import pytest
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel
+
+from handrail.gate.call import Call, Outcome
+from handrail.gate.gate import Reply
+from handrail.gate.tool import Plan, Tool
+from handrail.server.result import output_schema, refused, to_result
+from handrail.store.event import Caller, Ending, Json, Result
+from handrail.store.journal import open_journal
+
+CALLER = Caller(door="stdio", client="test", key="test", workspace=None)
+
+
+class Nothing(BaseModel):
+    """A tool that is asked nothing."""
+
+
+class Fruit(BaseModel):
+    fruit: str | None = None
+
+
+class Tree(Tool[Nothing, Plan]):
+    name, title, description = "tree", "Tree", "Bears fruit."
+    input, output = Nothing, Fruit
+
+    def display(self, input: Nothing) -> str:
+        return "Tree"
+
+    async def plan(self, input: Nothing, caller: Caller) -> Plan:
+        return Plan(claims=(), bound={})
+
+    async def run(self, plan: Plan, call: Call) -> Result:
+        return Result(text="an apple", data={"fruit": "apple"})
+
+
+SCHEMA = Draft202012Validator(output_schema(Tree()))
+
+
+@pytest.fixture
+async def call(home: Path) -> AsyncGenerator[Call]:
+    async with open_journal(home / "handrail.db", home / "handrail.head") as journal:
+        yield Call.open(journal, "tree", "Tree", {}, CALLER)
+
+
+def facts(result: types.CallToolResult) -> dict[str, Any]:
+    data: Any = result.structured_content
+    SCHEMA.validate(data)  # pyright: ignore[reportUnknownMemberType]
+    return data
+
+
+def text(result: types.CallToolResult) -> str:
+    (block,) = result.content
+    assert isinstance(block, types.TextContent)
+    return block.text
+
+
+@pytest.mark.parametrize("ending", get_args(Ending))
+@pytest.mark.parametrize("data", [None, {"fruit": "apple"}])
+async def test_every_ending_fits_the_schema_with_or_without_a_result(
+    call: Call, ending: Ending, data: Json | None
+) -> None:
+    result = Result(text="an apple", data=data) if data else None
+    outcome = Outcome(ending=ending, by="a person", message="because", result=result)
+    call.settle(outcome)
+
+    told = to_result(Reply(call=call, outcome=outcome), {}, "")
+
+    assert facts(told)["status"] == ("force-completed" if ending == "completed" else ending)
+    assert facts(told)["call_id"] == call.id
+    assert facts(told)["receipt"]["ended_by"] == "a person"
+    assert told.is_error is (ending in ("failed", "denied", "cancelled", "interrupted"))
+    if ending != "done":
+        assert "because" in text(told)
+    if data and ending != "denied":
+        assert facts(told)["fruit"] == "apple"
+        assert "an apple" in text(told)
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+async def test_a_call_that_goes_on_names_itself_and_what_there_is(call: Call, repeated: bool) -> None:
+    told = to_result(Reply(call=call, outcome=None, repeated=repeated), {"fruit": "pear"}, "a pear")
+
+    assert (facts(told)["status"], told.is_error) == ("running", False)
+    assert facts(told)["fruit"] == "pear"
+    assert call.id in text(told)
+    assert "a pear" in text(told)
+    assert ("not started again" in text(told)) is repeated
+
+
+def test_a_call_that_could_not_be_recorded_says_so() -> None:
+    told = refused("tree", "The disk is full, so nothing was run.")
+
+    assert (facts(told)["status"], told.is_error) == ("failed", True)
+    assert text(told) == "The disk is full, so nothing was run."
+
+
+async def test_a_denial_without_a_reason_says_that_there_is_none(call: Call) -> None:
+    outcome = Outcome(ending="denied", by="a person")
+    call.settle(outcome)
+
+    assert "No reason was given" in text(to_result(Reply(call=call, outcome=outcome), {}, ""))
