@@ -1,7 +1,7 @@
 """The daemon's own socket: doors, and the command line.
 
 Owns the greeting and who is taken for a person. It does not know tools or routes; what follows the greeting of a
-door is lines.py's.
+door is talk.py's.
 """
 
 import json
@@ -12,15 +12,15 @@ from collections.abc import Mapping
 
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
-from anyio.streams.memory import MemoryObjectSendStream
 from pydantic import ValidationError
 
 from handrail import __version__
 from handrail.gate.call import Call
 from handrail.server.access import Access, Person
 from handrail.server.hello import VERSION, Hello, workspace_of
-from handrail.server.lines import Lines, serve_lines
+from handrail.server.lines import Lines
 from handrail.server.mcp import Context, Line, Mcp, client_name
+from handrail.server.talk import Talk
 from handrail.store.event import Caller, Json
 from handrail.terminal.lineage import STRANGER, Lineage, is_stranger
 
@@ -38,7 +38,7 @@ class Local:
         self._mcp = mcp
         self._access = access
         self._lineage = lineage
-        self._outboxes: set[MemoryObjectSendStream[bytes]] = set()
+        self._talks: set[Talk] = set()
         self._about: Json = {"handrail": VERSION, "version": __version__, "pid": os.getpid(), "url": url}
 
     async def handle(self, stream: SocketStream) -> None:
@@ -53,8 +53,8 @@ class Local:
 
     def say_bye(self) -> None:
         """We leave on purpose: doors need not look for us before their client asks again."""
-        for outbox in self._outboxes:
-            _note(outbox, {"bye": "stopping"})
+        for talk in self._talks:
+            talk.note({"bye": "stopping"})
 
     async def _greet(self, stream: SocketStream) -> None:
         lines = Lines(stream)
@@ -71,13 +71,13 @@ class Local:
         elif hello.want == "mcp":
             self._lineage.launched_door(raw)
             await self._welcome(stream, {})
-            await self._mcp_line(stream, lines, hello)
+            await self._mcp_line(lines, hello)
         else:
             await self._person(stream, lines, hello, raw)
 
-    async def _mcp_line(self, stream: SocketStream, lines: Lines, hello: Hello) -> None:
+    async def _mcp_line(self, lines: Lines, hello: Hello) -> None:
         workspace = workspace_of(hello)
-        outbox = anyio.create_memory_object_stream[bytes](64)
+        talk = Talk(lines)
 
         def caller(context: Context) -> Caller:
             return Caller(
@@ -85,13 +85,13 @@ class Local:
             )
 
         def opened(context: Context, call: Call) -> None:
-            _note(outbox[0], {"opened": {"request": context.request_id, "call": call.id}})
+            talk.opened(context.request_id, call.id, acts=self._mcp.acts(call))
 
-        self._outboxes.add(outbox[0])
+        self._talks.add(talk)
         try:
-            await serve_lines(self._mcp.server(Line(caller=caller, opened=opened)), stream, lines, outbox)
+            await talk.serve(self._mcp.server(Line(caller=caller, opened=opened)))
         finally:
-            self._outboxes.discard(outbox[0])
+            self._talks.discard(talk)
 
     async def _person(self, stream: SocketStream, lines: Lines, hello: Hello, raw: sockets.socket) -> None:
         """A bearer that lasts as long as the connection. Watching is for everybody, deciding for a person."""
@@ -120,14 +120,6 @@ def _heard(line: bytes | None) -> Hello | None:
         return Hello.model_validate_json(line or b"")
     except ValidationError:
         return None
-
-
-def _note(outbox: MemoryObjectSendStream[bytes], note: Json) -> None:
-    """A word to the door itself, which it does not pass on."""
-    try:
-        outbox.send_nowait(json.dumps({"handrail": note}, separators=(",", ":")).encode() + b"\n")
-    except (anyio.WouldBlock, anyio.BrokenResourceError):
-        log.warning("a door reads too slowly to be told %s", next(iter(note)))
 
 
 async def _say(stream: SocketStream, message: Mapping[str, object]) -> None:

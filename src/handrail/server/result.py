@@ -4,18 +4,18 @@ Owns the words and fields agents read (surfaces: `force-completed`, receipts, ha
 the result travels.
 """
 
-import json
-from dataclasses import asdict
 from typing import Any, Literal, assert_never
 
 import mcp_types as types
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, Field, TypeAdapter, create_model
 
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Reply
 from handrail.gate.tool import Tool
-from handrail.store.event import Json
+from handrail.store.event import Json, Receipt
 from handrail.store.records import Status
+
+_RECEIPT = TypeAdapter(Receipt)
 
 WireStatus = Literal[
     "done", "failed", "denied", "cancelled", "force-completed", "interrupted", "running", "waiting"
@@ -109,7 +109,7 @@ def _common(call: Call, status: WireStatus) -> Json:
 
 
 def _receipt(call: Call) -> Json:
-    return json.loads(json.dumps(asdict(call.receipt)))
+    return _RECEIPT.dump_python(call.receipt, mode="json")
 
 
 def _words(call: Call, outcome: Outcome) -> str:

@@ -1,0 +1,140 @@
+"""MCP with one door: messages out of lines and into lines, and notes to the door itself.
+
+Owns which requests still wait for an answer, what a line that is no message is answered, and when a door is told
+which call its request became. It does not know what the messages mean.
+"""
+
+import json
+import logging
+from contextlib import suppress
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.server.lowlevel.server import Server
+from mcp.shared.dispatcher import as_request_id
+from pydantic import ValidationError
+
+from handrail.server.lines import Lines
+from handrail.server.streams import Heard, Said
+from handrail.store.event import Json
+
+log = logging.getLogger(__name__)
+
+LISTENS_SECONDS = 5.0
+"""For the answers of one that closed its own side; as long as the door waits for them."""
+NOTE_SECONDS = 0.01
+"""After which a door is told of a call that only reads: most are answered by then, and a note costs as much."""
+_BAD = (
+    b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"This line is not a JSON-RPC message."}}\n'
+)
+_LONG = (
+    b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"This message is longer than 32 MiB."}}\n'
+)
+
+
+class Talk:
+    """One connection: the requests on it that are not answered yet, and the calls they became."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        self._unanswered: set[types.RequestId] = set()
+        self._none = anyio.Event()
+        self._calls: dict[types.RequestId, str] = {}
+        self._opened = anyio.Event()
+
+    async def serve(self, server: Server[Any]) -> None:
+        """Serve until the peer is gone; calls it still waits for are cancelled with it."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._flush, group.cancel_scope)
+            group.start_soon(self._tell_calls)
+            options = server.create_initialization_options()
+            await server.run(Heard(self._hear), Said(self._say), options)
+            group.cancel_scope.cancel()
+
+    def note(self, note: Json) -> None:
+        """A word to the door itself, which it does not pass on; one that is gone or does not read misses it."""
+        if self._lines.crowded:
+            log.warning("a door reads too slowly to be told %s", next(iter(note)))
+            return
+        with suppress(anyio.BrokenResourceError):
+            self._lines.put(json.dumps({"handrail": note}, separators=(",", ":")).encode() + b"\n")
+
+    def opened(self, request: types.RequestId | None, call: str, *, acts: bool) -> None:
+        """A request became a call. The door is told, to name it should we go away: before it acts, or if it lasts."""
+        if request is None:
+            return
+        if acts:
+            self._tell_call(request, call)
+        else:
+            self._calls[request] = call
+            self._opened.set()
+
+    async def _hear(self) -> types.JSONRPCMessage | None:
+        """The next message; None when the peer has no more to say and waits for nothing."""
+        try:
+            while True:
+                line = await self._lines.read()
+                message = _parsed(line) if line is not None else None
+                if message is not None:
+                    self._expect(message)
+                    return message
+                if line is None or line.strip():
+                    await self._lines.write(_LONG if line is None else _BAD)
+        except (anyio.EndOfStream, anyio.BrokenResourceError):
+            await self._let_answers_leave()
+            return None
+
+    async def _say(self, message: types.JSONRPCMessage) -> None:
+        await self._lines.write(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            self._close(message.id)
+
+    def _expect(self, message: types.JSONRPCMessage) -> None:
+        if isinstance(message, types.JSONRPCRequest):
+            self._unanswered.add(message.id)
+        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._close(as_request_id((message.params or {}).get("requestId")))  # nobody will answer it
+
+    def _close(self, request: types.RequestId | None) -> None:
+        if request is None:
+            return
+        self._unanswered.discard(request)
+        self._calls.pop(request, None)
+        if not self._unanswered:
+            self._none.set()
+
+    async def _let_answers_leave(self) -> None:
+        """It said all it had to say, as a pipe does, and still listens."""
+        if self._lines.hung_up:
+            return
+        with anyio.move_on_after(LISTENS_SECONDS):
+            while self._unanswered:
+                self._none = anyio.Event()
+                await self._none.wait()
+            await self._lines.sent()
+
+    async def _flush(self, scope: anyio.CancelScope) -> None:
+        try:
+            await self._lines.flush()
+        except anyio.BrokenResourceError:
+            scope.cancel()
+
+    async def _tell_calls(self) -> None:
+        while True:
+            await self._opened.wait()
+            self._opened = anyio.Event()
+            await anyio.sleep(NOTE_SECONDS)
+            for request, call in self._calls.items():
+                self._tell_call(request, call)
+            self._calls.clear()
+
+    def _tell_call(self, request: types.RequestId, call: str) -> None:
+        self.note({"opened": {"request": request, "call": call}})
+
+
+def _parsed(line: bytes) -> types.JSONRPCMessage | None:
+    try:
+        return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError:
+        return None
