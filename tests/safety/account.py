@@ -23,8 +23,8 @@ T = TypeVar("T")
 BOUND = 60.0
 """Seconds for anything a test waits for: far more than it takes, so that only a fault reaches it."""
 FIRST_UID = 61_500
-CONFIG = 'default_policy = "allow"\n[command]\nstop_grace = 0.2\n'
-"""Commands in the workspace run at once; outside of it they ask, so that there is something to approve."""
+CONFIG = 'default_policy = "allow"\n[command]\nstop_grace = 0.2\nwait_seconds = 1\n'
+"""Commands in the workspace run at once; outside of it they ask, and nobody is kept waiting for the answer."""
 
 
 def until(seen: Callable[[], T], what: str, within: float = BOUND) -> T:

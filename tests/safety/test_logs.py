@@ -29,7 +29,7 @@ def lived(new_account: Callable[..., Account]) -> Hostile:
     account.call(agent, "execute_command", command=f"true {INPUT}", cwd=f"/nowhere/{INPUT}")
     account.call(agent, "execute_command", command=INPUT, output_grep=f"(({INPUT}")
     account.call(agent, "write_file", path=f"{INPUT}.txt", content=CONTENT)
-    account.call(agent, "write_file", path=f"/nowhere/{INPUT}", content=CONTENT, wait_seconds=0)
+    account.call(agent, "write_file", path=f"/nowhere/{INPUT}", content=CONTENT)
     account.call(agent, "edit_file", path=f"{INPUT}.txt", old_string=CONTENT, new_string=INPUT)
     account.call(agent, "read_file", path=f"{INPUT}.missing")
     account.call(agent, INPUT, no_such=INPUT)

@@ -1,0 +1,171 @@
+"""What Handrail promises, and which tests prove each promise. A test that is renamed or gone fails here by itself."""
+
+import importlib
+import re
+from typing import Any
+
+import pytest
+from tests.house.source import ROOT
+
+PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "N1": (
+        "No effect without a named allow rule or a durable, single-use approval whose digest equals what is executed.",
+        (
+            "gate.test_gate.test_a_read_in_the_workspace_is_allowed_by_a_rule_that_is_named",
+            "gate.test_rule.test_reads_inside_the_workspace_are_allowed_and_everything_else_asks",
+            "gate.test_approval.test_an_approval_serves_one_call_only",
+            "gate.test_approval.test_what_changed_since_it_was_asked_is_not_done_although_it_was_allowed",
+            "gate.test_durability.test_an_answer_is_on_record_before_what_it_allows_starts",
+            "gate.test_durability.test_an_effect_is_on_record_before_it_starts_and_its_outcome_before_it_is_told",
+            "gate.test_digest.test_any_change_of_tool_input_binding_or_policy_changes_it",
+            "gate.test_restore.test_a_crash_after_the_answer_uses_up_the_approval_and_runs_nothing",
+            "safety.test_shown.test_an_altered_call_never_runs_under_the_old_approval",
+            "safety.test_shown.test_an_answer_that_stands_only_in_the_record_runs_nothing",
+        ),
+    ),
+    "N2": (
+        "Nothing that daemon or keeper starts gets the approve credential by our sockets, files, /proc or CLI.",
+        (
+            "safety.test_self_approval.test_a_command_is_refused_every_verb_of_a_person_and_sent_to_the_page",
+            "safety.test_self_approval.test_no_bearer_that_a_command_can_have_answers_an_approval",
+            "safety.test_self_approval.test_a_daemon_that_a_command_starts_prints_no_link",
+            "safety.test_self_approval.test_every_posture_is_what_it_says",
+            "safety.test_self_approval.test_from_outside_the_same_user_may_decide",
+            "safety.test_inside.test_the_keeper_takes_no_order_from_a_command",
+            "safety.test_inside.test_nothing_of_daemon_keeper_and_warden_can_be_read_or_traced",
+            "safety.test_inside.test_no_file_of_the_home_holds_a_bearer_or_a_code",
+            "safety.test_inside.test_no_file_makes_a_person_of_who_writes_to_it",
+            "safety.test_inside.test_a_command_finds_no_credential_and_no_secret_in_its_environment",
+            "safety.test_inside.test_the_call_bearer_opens_no_route_of_people",
+            "safety.test_port.test_a_command_that_kills_the_daemon_cannot_take_its_port_and_wait_for_the_page",
+            "safety.test_door.test_what_an_agent_with_a_door_starts_is_refused_a_persons_verbs",
+            "safety.test_sealed.test_no_link_is_given_to_the_command_line_or_to_a_page",
+            "safety.test_sign_in.test_a_code_used_twice_ends_the_sign_in_it_made_and_says_so",
+            "keeper.test_lineage.test_an_ordinary_user_cannot_take_the_mark_off",
+        ),
+    ),
+    "N3": (
+        "What is shown is rendered from the bytes that will run.",
+        (
+            "safety.test_shown.test_an_altered_record_changes_nothing_that_is_shown_of_an_open_question",
+            "safety.test_shown.test_an_altered_question_is_shown_as_what_would_run_after_a_restart_too",
+            "safety.test_page.test_an_agents_text_is_text_wherever_it_is_shown",
+            "gate.test_approval.test_an_answer_to_what_is_no_longer_asked_is_refused_and_the_question_stays_open",
+            "gate.test_verbs.test_complete_accepts_nothing_but_the_diff_that_was_shown",
+            "tools.test_diff.test_a_rendered_diff_applied_to_the_old_text_gives_the_new",
+        ),
+    ),
+    "N4": (
+        "What cannot be fully parsed asks.",
+        (
+            "safety.test_unasked.test_every_command_asks_whatever_it_looks_like",
+            "gate.test_rule.test_one_claim_that_asks_makes_the_whole_call_ask",
+            "gate.test_rule.test_claiming_more_never_lowers_a_decision",
+        ),
+    ),
+    "N5": (
+        "Project files never widen policy, start a process or set environment before the folder is trusted.",
+        (
+            "safety.test_unasked.test_a_project_cannot_allow_itself_anything",
+            "safety.test_unasked.test_looking_at_a_project_runs_nothing_of_it",
+            "safety.test_unasked.test_a_daemon_that_a_door_starts_from_inside_a_project_runs_nothing_of_it",
+        ),
+    ),
+    "N6": (
+        "No request with a foreign Host, Origin or Sec-Fetch-Site reaches a handler.",
+        (
+            "safety.test_header_matrix.test_every_route_has_an_entry_and_every_entry_a_route",
+            "safety.test_header_matrix.test_no_request_for_a_foreign_host_reaches_a_handler",
+            "safety.test_header_matrix.test_no_request_from_a_foreign_origin_reaches_a_handler",
+            "safety.test_header_matrix.test_no_request_from_another_site_reaches_a_handler",
+            "safety.test_header_matrix.test_what_the_page_and_programs_send_comes_through",
+            "safety.test_wire.test_a_foreign_request_is_not_answered",
+            "safety.test_wire.test_a_socket_opens_to_no_other_origin",
+        ),
+    ),
+    "N7": (
+        "After a call has stopped, no process it started is alive.",
+        (
+            "keeper.test_warden.test_a_stop_leaves_nothing_of_the_tree",
+            "keeper.test_warden.test_mixed_trees_one_after_another_leave_nothing_and_take_no_time",
+            "keeper.test_warden.test_what_a_leader_leaves_behind_is_swept_and_reported",
+            "keeper.test_warden.test_when_a_warden_is_killed_its_orphans_end_and_the_terminal_is_reported",
+            "e2e.test_page.test_cancel_returns_at_once_with_the_output_and_ends_the_whole_tree",
+        ),
+    ),
+    "N8": (
+        "An acknowledged record survives kill -9.",
+        (
+            "store.test_kill.test_no_acknowledged_record_is_missing_after_twenty_kills",
+            "e2e.test_load.test_fifty_random_kills_lose_no_acknowledged_fact_and_run_nothing_twice",
+        ),
+    ),
+    "N9": (
+        "At most once: an unknown outcome is said, never retried.",
+        (
+            "gate.test_restore.test_a_crash_leaves_running_calls_to_be_interrupted_and_waiting_ones_to_be_answered",
+            "gate.test_durability.test_an_effect_whose_outcome_cannot_be_recorded_is_told_as_unknown_not_as_undone",
+            "door.test_pump.test_what_was_sent_is_never_sent_again_and_what_was_not_is_sent_once",
+            "door.test_pump.test_under_random_deaths_every_request_is_answered_once_and_heard_at_most_once",
+        ),
+    ),
+    "N10": (
+        "Memory is bounded whatever a child, client or server sends.",
+        (
+            "safety.test_bounds.test_a_line_without_end_on_a_door_is_skipped_and_said_to_be_too_long",
+            "safety.test_bounds.test_a_line_without_end_on_the_keepers_socket_is_refused",
+            "safety.test_bounds.test_a_body_without_end_is_refused",
+            "door.test_pump.test_a_daemon_that_reads_nothing_does_not_make_the_door_grow",
+            "e2e.test_live.test_a_follower_that_stops_reading_costs_nothing_and_hinders_nobody",
+            "keeper.test_keeper.test_a_daemon_that_does_not_read_holds_up_nothing_and_is_told_the_latest_size",
+            "tools.test_output.test_a_huge_output_is_read_from_its_ends_alone",
+        ),
+    ),
+    "N11": (
+        "Secrets in the daemon's environment reach no child by default.",
+        (
+            "safety.test_environment.test_secrets_of_the_daemons_environment_reach_no_command",
+            "safety.test_environment.test_a_variable_that_a_person_names_is_passed_on_and_no_other",
+            "terminal.test_birth.test_a_clean_environment_holds_no_secret_and_leads_to_the_same_places",
+            "door.test_launch.test_only_what_says_where_we_are_is_inherited",
+        ),
+    ),
+    "N12": (
+        "An altered or removed journal row is detected, and so is a cut tail.",
+        (
+            "store.test_verify.test_an_altered_row_is_found_where_it_is",
+            "store.test_verify.test_a_payload_altered_together_with_its_hash_is_found_by_the_chain",
+            "store.test_verify.test_a_cut_tail_is_found_by_the_head_file",
+            "store.test_verify.test_an_erased_payload_is_no_fault",
+        ),
+    ),
+}
+PROOFS = [(name, proof) for name, (_, proofs) in PROMISES.items() for proof in proofs]
+
+
+def find(proof: str) -> Any:
+    """The test that a dotted name below `tests` stands for."""
+    module, _, name = proof.rpartition(".")
+    return getattr(importlib.import_module(f"tests.{module}"), name)
+
+
+def test_every_promise_stands_here() -> None:
+    assert list(PROMISES) == [f"N{number}" for number in range(1, 13)]
+
+
+@pytest.mark.parametrize(("promise", "proof"), PROOFS, ids=str)
+def test_each_proof_of_a_promise_is_a_test_that_runs(promise: str, proof: str) -> None:
+    test = find(proof)
+    assert callable(test), promise
+    marks: list[pytest.Mark] = getattr(test, "pytestmark", [])
+    assert not {"skip", "xfail"} & {mark.name for mark in marks}, promise
+
+
+def test_a_proof_that_is_missing_is_noticed() -> None:
+    with pytest.raises(AttributeError):
+        find("safety.test_promises.test_that_nobody_wrote")
+
+
+def test_the_documents_promise_nothing_that_is_not_here() -> None:
+    told = [path.read_text() for path in (ROOT / "docs").glob("*.md")]
+    assert {name for text in told for name in re.findall(r"\bN\d{1,2}\b", text)} <= PROMISES.keys()
