@@ -1,0 +1,121 @@
+"""MCP and the gate, with the SDK's own client in the same process: who calls, how long, and signs of life."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import mcp_types as types
+import pytest
+from mcp.client.client import Client
+from pydantic import BaseModel
+
+from handrail.gate import verbs
+from handrail.gate.call import Call
+from handrail.gate.gate import Gate
+from handrail.gate.rule import Policy
+from handrail.gate.tool import Plan, Tool
+from handrail.server import mcp as mcp_module
+from handrail.server.mcp import Context, Line, Mcp, client_name
+from handrail.store.event import Caller, Claim, Result
+from handrail.store.journal import open_journal
+
+BOUND = 20.0
+
+
+class Nothing(BaseModel):
+    """A tool that is asked nothing, and says nothing of its own."""
+
+
+class Slow(Tool[Nothing, Plan]):
+    """Runs until its call is ended."""
+
+    name, title, description = "slow", "Slow", "Takes its time."
+    input, output = Nothing, Nothing
+    reads_only = True
+
+    def display(self, input: Nothing) -> str:
+        return "Slow"
+
+    async def plan(self, input: Nothing, caller: Caller) -> Plan:
+        return Plan(claims=(Claim(action="recall", resource="time", inside=True),), bound={})
+
+    async def run(self, plan: Plan, call: Call) -> Result:
+        await anyio.sleep_forever()
+        raise AssertionError("unreachable")
+
+
+def caller(context: Context) -> Caller:
+    return Caller(door="stdio", client=client_name(context), key="test", workspace=None)
+
+
+@asynccontextmanager
+async def connected(home: Path, patience: float = BOUND) -> AsyncGenerator[tuple[Gate, Client]]:
+    info = types.Implementation(name="Zed" + "x" * 200, version="1")
+    async with (
+        open_journal(home / "handrail.db", home / "handrail.head") as journal,
+        anyio.create_task_group() as group,
+    ):
+        gate = Gate(journal, Policy(), {"slow": Slow()}, group)
+        server = Mcp(gate, patience).server(Line(caller=caller))
+        with anyio.fail_after(BOUND):
+            async with Client(server, mode="legacy", client_info=info) as client:
+                yield gate, client
+        group.cancel_scope.cancel()
+
+
+async def test_heartbeats_rise_for_a_client_that_asks_for_them(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_module, "HEARTBEAT_SECONDS", 0.02)
+    beats: list[float] = []
+    enough = anyio.Event()
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        beats.append(progress)
+        if len(beats) == 5:
+            enough.set()
+
+    async with connected(home) as (gate, client), anyio.create_task_group() as group:
+        group.start_soon(lambda: client.call_tool("slow", {}, progress_callback=note))
+        await enough.wait()
+        (call,) = gate.open.values()
+        verbs.cancel(gate, call, "a person")
+
+    assert beats[:5] == sorted(set(beats[:5]))
+
+
+async def test_a_call_is_handed_back_after_the_servers_patience(home: Path) -> None:
+    async with connected(home, patience=0.05) as (gate, client):
+        result = await client.call_tool("slow", {})
+        (call,) = gate.open.values()
+        verbs.cancel(gate, call, "a person")
+
+    assert isinstance(result, types.CallToolResult)
+    assert result.structured_content is not None
+    assert (result.structured_content["status"], result.structured_content["call_id"]) == ("running", call.id)
+    assert not result.is_error
+
+
+async def test_what_a_client_calls_itself_is_kept_short(home: Path) -> None:
+    async with connected(home, patience=0.05) as (gate, client):
+        await client.call_tool("slow", {})
+        (call,) = gate.open.values()
+        verbs.cancel(gate, call, "a person")
+
+    assert call.caller.client == "Zed" + "x" * 97
+
+
+async def test_a_client_that_gives_up_cancels_its_call(home: Path) -> None:
+    calls: list[Call] = []
+    async with connected(home) as (gate, client):
+        async with anyio.create_task_group() as group:
+            group.start_soon(lambda: client.call_tool("slow", {}))
+            await anyio.wait_all_tasks_blocked()
+            calls.extend(gate.open.values())
+            group.cancel_scope.cancel()
+        await calls[0].settled()
+
+    outcome = calls[0].outcome
+    assert outcome is not None
+    assert (outcome.ending, outcome.by) == ("cancelled", "client")
