@@ -49,7 +49,7 @@ class Place:
 
     @property
     def rest(self) -> str:
-        return os.path.relpath(self.path, self.root)
+        return below(self.root, self.path)
 
     @property
     def bound(self) -> Json:
@@ -94,6 +94,11 @@ class Place:
             os.close(descriptor)
             raise Refusal(replaced(self))
         return descriptor
+
+
+def below(root: str, path: str) -> str:
+    """The part of a real path after the folder it lies in."""
+    return path[len(root.rstrip("/")) + 1 :] or "."
 
 
 def missing(place: Place) -> str:

@@ -116,6 +116,7 @@ _GIT = frozenset({"hooks", "config", "config.worktree"})
 """What git runs, or reads to learn what to run; in sub-modules and work trees too."""
 
 
+@lru_cache(256)
 def is_protected(path: str, own: tuple[Path, ...]) -> bool:
     """Whether a real path lies in one of the places; `own` are Handrail's own files and folders."""
     whole = _parts(path)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from handrail.gate.tool import Refusal
 from handrail.store.event import Caller
-from handrail.tools.place import Place
+from handrail.tools.place import Place, below
 from handrail.tools.protected import is_protected
 
 _PATH_MAX, _NAME_MAX = 4096, 255
@@ -48,7 +48,7 @@ class Workspace:
         return Place(
             path=real,
             root=self.root if inside and self.root is not None else "/",
-            shown=os.path.relpath(real, self.root) if inside else real,
+            shown=below(self.root, real) if inside and self.root is not None else real,
             inside=inside,
             protected=self.protects(real),
             linked=real != os.path.normpath(asked),
@@ -65,7 +65,7 @@ class Workspace:
                 f"This client has no workspace, so {path} leads nowhere. Give an absolute path, or start "
                 "`handrail mcp` inside a project or with --workspace DIR."
             )
-        return str(Path(self.root or "/") / path)
+        return os.path.join(self.root or "/", path)  # noqa: PTH118 - resolved next, and on every call
 
 
 def _checked(path: str) -> str:
