@@ -5,6 +5,8 @@ Owns the connections and their buffers. Does not know what a hello or a request 
 
 from __future__ import annotations
 
+import errno
+import os
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from handrail.keeper.loop import Loop
 
 
+def _spare() -> int:
+    return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+
+
 class Host(Protocol):
     """Who acts on what is said."""
 
@@ -34,6 +40,7 @@ class Reception:
 
     def __init__(self, listener: socket.socket, loop: Loop, audience: Audience, host: Host) -> None:
         self._listener, self._loop, self._audience, self._host = listener, loop, audience, host
+        self._spare = _spare()
         loop.watch(listener.fileno(), READ, self._on_listener)
 
     def watch(self, connection: Connection) -> None:
@@ -49,9 +56,20 @@ class Reception:
         self._loop.watch(fd, reading | writing, partial(self._on_peer, connection))
 
     def _on_listener(self, _events: int) -> None:
-        with suppress(OSError):  # no descriptors left, or a peer that has gone again
+        try:
             sock, _ = self._listener.accept()
+        except OSError as error:  # a peer that has gone again, or no descriptors left
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                self._turn_away()
+        else:
             self.watch(Connection(sock))
+
+    def _turn_away(self) -> None:
+        """Without a descriptor for it, a peer would keep the listener ready, and the loop busy, for ever."""
+        os.close(self._spare)
+        with suppress(OSError):
+            self._listener.accept()[0].close()
+        self._spare = _spare()
 
     def _on_peer(self, connection: Connection, events: int) -> None:
         if events & WRITE:
