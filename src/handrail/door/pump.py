@@ -40,6 +40,8 @@ class Pump:
         self._reach_daemon = reach
         self._stdin = stdin
         self._stdout = stdout
+        self._client_takes = select.poll()
+        self._client_takes.register(stdout, select.POLLOUT)
         self._link: Link | None = None
         self._flights = Flights()
         self._retry = Retry()
@@ -110,6 +112,8 @@ class Pump:
             data = b""
         for piece in self._from_client.feed(data) if data else self._from_client.rest():
             self._take_from_client(piece)
+        if self._link and self._to_daemon:
+            self._write_daemon(self._link)  # at once: a turn more would be time the client waits
         if not data:
             self._input_ended = True
             self._extend()
@@ -151,6 +155,8 @@ class Pump:
     def _move_daemon(self, link: Link, events: int) -> None:
         if events & ~select.POLLOUT and not self._to_client.full:
             self._take_from_daemon(link)
+            if self._to_client and self._client_takes.poll(0):
+                self._write_client()  # at once, as above
         if self._link and self._to_daemon and events & select.POLLOUT:
             self._write_daemon(link)
 
