@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from tests.safety.account import Account
+from tests.safety.account import Account, until
 from tests.safety.attack import files, keeper, proc
 from tests.safety.hostile import Hostile, Loot
 from tests.safety.routes import Target, targets
@@ -106,3 +106,23 @@ def test_the_tests_attack_as_an_ordinary_user(hostile: Hostile) -> None:
     assert hostile.account.uid != 0
     status = Path(f"/proc/{hostile.account.keeper}/status").read_text()
     assert f"Uid:\t{hostile.account.uid}\t" in status
+
+
+def test_nobody_reads_the_memory_of_a_persons_command_line(hostile: Hostile) -> None:
+    account = hostile.account
+    with account.spawn(account.python, "-m", "handrail", "calls", "-f") as watching:
+        try:
+            until(lambda: account.run("cat", f"/proc/{watching.pid}/environ").returncode, "it hides itself")
+            for what in ("environ", "mem", "maps"):
+                assert "denied" in account.run("cat", f"/proc/{watching.pid}/{what}").stderr
+        finally:
+            watching.kill()
+
+
+def test_another_process_of_the_user_is_readable(hostile: Hostile) -> None:
+    """The control: what is denied above is denied by the process, and not by the machine."""
+    with hostile.account.spawn("sleep", "60") as plain:
+        try:
+            assert hostile.account.run("cat", f"/proc/{plain.pid}/environ").returncode == 0
+        finally:
+            plain.kill()

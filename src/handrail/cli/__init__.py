@@ -9,6 +9,9 @@ import sys
 
 def main() -> int:
     """Run the command that the arguments name; the exit status: 0 ok, 1 failed, 2 usage, 3 no daemon."""
+    from handrail.cli.hidden import hide_memory  # noqa: PLC0415
+
+    hide_memory()
     from handrail.cli.app import run  # noqa: PLC0415
 
     return run(sys.argv[1:])

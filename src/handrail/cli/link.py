@@ -4,12 +4,10 @@ Owns who we say we are (a reader or a person), the requests, and the sentences w
 route means. The bearer lives as long as the socket, and is written nowhere.
 """
 
-import ctypes
 import http.client
 import json
 import os
 import socket
-import sys
 from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -25,8 +23,6 @@ Want = Literal["read", "person"]
 
 REQUEST_SECONDS = 30.0
 """A daemon answers in milliseconds; bounds the wait for one that hangs."""
-
-PR_SET_DUMPABLE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +66,12 @@ def reach(
     want: Want, *, start: bool = False, argv: Sequence[str] | None = None, places: Places | None = None
 ) -> Generator[Link]:
     """A link to the daemon, which is started if asked to. Raises Failure, which says what helps."""
-    if want == "person":
-        hide_memory()
     try:
         sock = connect(places or Places.find(os.environ), start=start, argv=argv)
         with closing(sock):
             yield _greet(sock, want)
     except DaemonNotRunning as problem:
         raise Failure(str(problem), Code.NO_DAEMON) from None
-
-
-def hide_memory() -> None:
-    """A process that holds a person's bearer is not to be read by others of the same user."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _greet(sock: socket.socket, want: Want) -> Link:

@@ -1,0 +1,31 @@
+"""A command line hides its memory before it does anything else."""
+
+import subprocess
+import sys
+
+import pytest
+
+from handrail.cli import hidden
+
+PR_GET_DUMPABLE = 3
+PROGRAM = f"""
+import ctypes, sys
+from handrail.cli.hidden import hide_memory
+told = ctypes.CDLL(None).prctl
+before = told({PR_GET_DUMPABLE}, 0, 0, 0, 0)
+hide_memory()
+print(before, told({PR_GET_DUMPABLE}, 0, 0, 0, 0), "handrail.cli.app" in sys.modules, "typer" in sys.modules)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has it")
+def test_it_is_hidden_before_anything_large_is_imported() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.split() == ["1", "0", "False", "False"]
+
+
+def test_elsewhere_it_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hidden.sys, "platform", "darwin")
+    hidden.hide_memory()
