@@ -143,7 +143,7 @@ class Daemon:
                 await self._open(group, rooms, listener, local, streamable)
                 await self._told.wait()
                 gate.leave()
-                local.say_bye()
+                await local.leave()
                 await self._let_go(ground.keeper)
                 ground.journal.append(DaemonStopped(why="told to"))
                 self._places.daemon_json.unlink(missing_ok=True)

@@ -38,7 +38,7 @@ async def test_a_daemon_that_is_told_to_end_leaves_nothing_running_and_a_whole_r
     print(f"ended {took:.2f} s after {number.name}")
     assert took < PROMISED
     assert left == []
-    assert (told.status, told.call) == ("interrupted", call)
+    assert (told.status, told.call, told.data["output"]) == ("interrupted", call, "begun\n")
     assert not home.places.daemon_json.exists()
     assert unwritten(home) == 0, "everything is in the database itself"
     assert verify(home.places.database, home.places.head).ok
@@ -76,6 +76,7 @@ async def test_a_restart_keeps_terminals_and_approvals(home: Home, person: Perso
             await person.post("down", keep_terminals=True)
             await until(lambda: gone(0))
         told, write_told = await asked.told(), await write.told()
+        still_down = not home.is_ready()
         await client.use("list_calls")
         started = (await person.get("state"))["started"]
         printed = await person.has_printed(call)
@@ -86,9 +87,12 @@ async def test_a_restart_keeps_terminals_and_approvals(home: Home, person: Perso
         for terminal in living:
             await person.post(f"terminals/{terminal['id']}/close")
 
+    assert still_down, "a daemon that left on purpose comes back when somebody asks"
     assert home.pid != before
     assert (told.status, told.call) == ("interrupted", call)
-    assert write_told.call == question["call_id"]
+    assert "tick" in told.text, "what there was is told before it leaves"
+    assert told.data["terminal_id"] in {terminal["id"] for terminal in living}
+    assert (write_told.status, write_told.call) == ("waiting", question["call_id"])
     assert started["crashed"] is False
     assert (started["approvals_kept"], started["terminals_adopted"]) == (1, 2)
     assert grown > printed

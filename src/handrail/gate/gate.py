@@ -122,6 +122,8 @@ class Gate:
         """The daemon stops: what runs is interrupted, what waits for a person stays for the next daemon."""
         self._left = True
         for call in list(self.open.values()):
+            if call.status == "waiting":
+                self._hand_back_now(call)  # its client is told where to ask later
             self._part(call)
 
     @property
@@ -197,6 +199,12 @@ class Gate:
             await self._hand_back(call)
         outcome = call.outcome
         return Reply(call=call, outcome=outcome and await self._recorded(call, outcome))
+
+    def _hand_back_now(self, call: Call) -> None:
+        try:
+            call.hand_back()
+        except Unwritable as problem:
+            log.error("the hand-back of call %s could not be recorded: %s", call.id, problem)
 
     async def _hand_back(self, call: Call) -> None:
         try:

@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 HELLO_SECONDS = 5.0
 """A peer that connects and says nothing holds a descriptor no longer than this."""
 HELLO_BYTES = 64 * 1024
+ANSWERS_SECONDS = 1.0
+"""For the answers of a daemon that leaves: one commit and one write, unless a peer does not read."""
 
 
 class Local:
@@ -51,8 +53,11 @@ class Local:
         except Exception:
             log.exception("a connection on the daemon's socket failed")
 
-    def say_bye(self) -> None:
-        """We leave on purpose: doors need not look for us before their client asks again."""
+    async def leave(self) -> None:
+        """Let the last answers go out, and say that we leave on purpose: doors need not look for us at once."""
+        with anyio.move_on_after(ANSWERS_SECONDS):
+            for talk in list(self._talks):
+                await talk.answered()
         for talk in self._talks:
             talk.note({"bye": "stopping"})
 

@@ -86,6 +86,8 @@ class Talk:
             return None
 
     async def _say(self, message: types.JSONRPCMessage) -> None:
+        if isinstance(message, types.JSONRPCError) and message.error.code == types.CONNECTION_CLOSED:
+            return  # the SDK's last words when it is cut off; the door has better ones, and the call's name
         await self._lines.write(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             self._close(message.id)
@@ -103,16 +105,19 @@ class Talk:
         self._calls.pop(request, None)
         if not self._unanswered:
             self._none.set()
+            self._none = anyio.Event()
+
+    async def answered(self) -> None:
+        """Return when every request is answered and the answers are sent."""
+        while self._unanswered:
+            await self._none.wait()
+        await self._lines.sent()
 
     async def _let_answers_leave(self) -> None:
         """It said all it had to say, as a pipe does, and still listens."""
-        if self._lines.hung_up:
-            return
-        with anyio.move_on_after(LISTENS_SECONDS):
-            while self._unanswered:
-                self._none = anyio.Event()
-                await self._none.wait()
-            await self._lines.sent()
+        if not self._lines.hung_up:
+            with anyio.move_on_after(LISTENS_SECONDS):
+                await self.answered()
 
     async def _flush(self, scope: anyio.CancelScope) -> None:
         try:
