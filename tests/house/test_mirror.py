@@ -31,7 +31,7 @@ PART_OF: dict[str, str] = {
         for name in ("health", "http", "openapi", "rooms", "views", "wire")
     },
     **{
-        f"handrail.server.routes.{name}": "e2e/test_api.py"
+        f"handrail.server.routes.{name}": "e2e/test_routes.py"
         for name in ("approvals", "calls", "credentials", "operations", "person", "terminals", "watching")
     },
     **{f"handrail.store.{name}": "store/test_verify.py" for name in ("chain", "head")},
