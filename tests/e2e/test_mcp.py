@@ -11,6 +11,28 @@ from tests.e2e.agent import Generation, Transport, agent
 from tests.e2e.home import BOUND, Home, names, processes, until
 from tests.e2e.person import Person
 
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("no_such_tool", {}, "no tool"),
+    ("read_file", {}, "`path` is required"),
+    ("read_file", {"path": 7}, "`path`"),
+    ("read_file", {"path": "notes.txt", "colour": "red"}, "`colour` is not an input"),
+    ("read_file", {"path": "missing.txt"}, "missing.txt"),
+    ("read_file", {"path": "folder"}, "directory"),
+    ("read_file", {"path": "binary"}, "binary"),
+    ("read_file", {"path": "a\0b"}, "NUL"),
+    ("edit_file", {"path": "missing.txt", "old_string": "a", "new_string": "b"}, "write_file"),
+    ("edit_file", {"path": "notes.txt", "old_string": "absent", "new_string": "b"}, "not found"),
+    ("apply_diff", {"path": "notes.txt", "diff": "not a diff"}, "diff"),
+    ("search_content", {"pattern": "("}, "("),
+    ("execute_command", {"command": "x" * 200_000}, "100,000"),
+    ("execute_command", {"command": " "}, "empty"),
+    ("execute_command", {"command": "true", "cwd": "missing"}, "missing"),
+    ("execute_command", {"command": "true", "wait_seconds": -1}, "`wait_seconds`"),
+    ("get_call", {"call_id": "c0000000000"}, "no call c0000000000"),
+    ("wait_for_call", {"call_id": "../../etc/passwd"}, "no call"),
+]
+"""A tool, what it is wrongly given, and what its sentence must speak of."""
+
 transports = pytest.mark.parametrize("transport", ["stdio", "http"])
 generations = pytest.mark.parametrize("generation", ["legacy", "2026-07-28"])
 
@@ -164,52 +186,24 @@ async def test_a_heartbeat_comes_while_a_call_waits(
 
 
 @transports
-@pytest.mark.parametrize(
-    ("tool", "input", "says"),
-    [
-        ("no_such_tool", {}, "no tool"),
-        ("read_file", {}, "`path` is required"),
-        ("read_file", {"path": 7}, "`path`"),
-        ("read_file", {"path": "notes.txt", "colour": "red"}, "`colour` is not an input"),
-        ("read_file", {"path": "missing.txt"}, "missing.txt"),
-        ("read_file", {"path": "folder"}, "directory"),
-        ("read_file", {"path": "binary"}, "binary"),
-        ("read_file", {"path": "a\0b"}, "NUL"),
-        ("edit_file", {"path": "missing.txt", "old_string": "a", "new_string": "b"}, "write_file"),
-        ("edit_file", {"path": "notes.txt", "old_string": "absent", "new_string": "b"}, "not found"),
-        ("apply_diff", {"path": "notes.txt", "diff": "not a diff"}, "diff"),
-        ("search_content", {"pattern": "("}, "("),
-        ("execute_command", {"command": "x" * 200_000}, "100,000"),
-        ("execute_command", {"command": " "}, "empty"),
-        ("execute_command", {"command": "true", "cwd": "missing"}, "missing"),
-        ("execute_command", {"command": "true", "wait_seconds": -1}, "`wait_seconds`"),
-        ("get_call", {"call_id": "c0000000000"}, "no call c0000000000"),
-        ("wait_for_call", {"call_id": "../../etc/passwd"}, "no call"),
-    ],
-)
 async def test_bad_input_gets_a_sentence_and_a_record(
-    shared_home: Home,
-    shared_person: Person,
-    workspace: Path,
-    transport: Transport,
-    tool: str,
-    input: dict[str, Any],
-    says: str,
+    shared_home: Home, shared_person: Person, workspace: Path, transport: Transport
 ) -> None:
     (workspace / "notes.txt").write_text("line one\n")
     (workspace / "folder").mkdir()
     (workspace / "binary").write_bytes(bytes(range(256)) * 20)
 
     async with agent(shared_home, workspace, shared_person, transport=transport) as client:
-        told = await client.use(tool, **input)
-    recorded = await shared_person.call(told.call)
+        for tool, given, says in BAD:
+            told = await client.use(tool, **given)
+            recorded = await shared_person.call(told.call)
 
-    assert (told.status, told.is_error) == ("failed", True)
-    assert says in told.text
-    assert "Traceback" not in told.text
-    assert "fault in Handrail" not in told.text
-    assert told.data["reason"] == told.text
-    assert (recorded["status"], recorded["message"]) == ("failed", told.text)
+            assert (told.status, told.is_error) == ("failed", True), told
+            assert says in told.text
+            assert "Traceback" not in told.text
+            assert "fault in Handrail" not in told.text
+            assert told.data["reason"] == told.text
+            assert (recorded["status"], recorded["message"]) == ("failed", told.text)
 
 
 async def test_a_path_outside_the_workspace_asks(
