@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 from .ground import HOME, Got, Order, Try, about, above, keeper_pid, kill, lives, until
 from .standin import be_a_keeper
@@ -19,21 +20,20 @@ def directly() -> None:
 def after_a_double_fork() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    before = os.getpid()
     if os.fork():
-        signal.pause()  # the command has to live on, or its terminal would be swept
+        _live_on()
     os.setsid()
+    between = os.getpid()
     if os.fork():
         os._exit(0)
-    until(lambda: os.getppid() != before and lives(os.getppid()))
+    until(lambda: os.getppid() != between)
 
 
 def after_killing_its_warden() -> None:
     after_a_double_fork()
     os.kill(keeper_pid(), signal.SIGSTOP)  # which would otherwise end us at once
-    for pid in above(os.getpid()):
-        if pid == keeper_pid():
-            break
+    ancestors = list(above(os.getpid()))
+    for pid in ancestors[: ancestors.index(keeper_pid())]:
         kill(pid)
     until(lambda: os.getppid() == keeper_pid())
 
@@ -109,6 +109,14 @@ def uses_a_link_that_was_printed(_order: Order) -> Got:
 
 
 TRIES: dict[str, Try] = {"a printed link": uses_a_link_that_was_printed}
+
+
+def _live_on() -> NoReturn:
+    """The command itself has to stay, or its terminal would be swept, until all is told."""
+    try:
+        until(Path("got.json").exists)
+    finally:
+        os._exit(0)
 
 
 def _kill_both() -> None:

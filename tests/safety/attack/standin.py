@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import socket
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from .ground import HOME
@@ -17,10 +18,12 @@ def be_a_keeper() -> NoReturn:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(HOME / "keeper.sock"))
     listener.listen()
-    while True:
-        with listener.accept()[0] as peer, peer.makefile("rb") as lines:
+    listener.settimeout(1)
+    while HOME.exists():
+        with suppress(TimeoutError), listener.accept()[0] as peer, peer.makefile("rb") as lines:
             for line in lines:
                 _answer(peer, json.loads(line))
+    os._exit(0)
 
 
 def _answer(peer: socket.socket, message: dict[str, Any]) -> None:
