@@ -113,7 +113,9 @@ class Home:
         keeper = dial_path(str(self.places.keeper_socket))
         if keeper is not None:
             keeper.close()
-        if keeper is not None and not self.is_ready():
+        if self._ours is not None and self._ours.poll() is None:
+            self.signal(self._ours.pid, signal.SIGTERM)
+        elif keeper is not None and not self.is_ready():
             self.up()
         if self.is_ready():
             self.signal(self.pid, signal.SIGTERM)
@@ -135,8 +137,10 @@ def living(config: str = "") -> Generator[Home]:
         home.up()
         yield home
     finally:
-        home.end()
-        shutil.rmtree(path, ignore_errors=True)
+        try:
+            home.end()
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 @contextmanager
