@@ -7,6 +7,7 @@ const WORKSPACE = "/home/ada/api-server";
 export function call(status: Status, facts: Partial<TrackedCall> = {}): TrackedCall {
   return {
     id: `c-${status}-${facts.title ?? ""}`.replace(/\W+/g, "-").slice(0, 40),
+    seq: 1,
     tool: "execute_command",
     title: "pytest -x tests/",
     status,

@@ -7,24 +7,28 @@ import { type Api, Refused } from "../link/api.ts";
 import { parseFilter, query } from "../text/filter.ts";
 import type { CallView } from "../types.ts";
 
-export const PAGE = 200;
+/** Calls asked for at a time. */
+const PAGE = 200;
 /** The most one request may ask for. */
-export const MOST = 1000;
+const MOST = 1000;
 
 export class Found {
   calls = $state.raw<readonly CallView[] | null>(null);
   /** When the answer came, on the page's clock: elapsed times count from here. */
   received = $state(0);
   problem = $state("");
-  limit = $state(PAGE);
+  /** There may be older ones. */
+  more = $state(false);
   private readonly api: Api;
   private asking = false;
   private again: string | null = null;
+  private text = "";
 
   constructor(api: Api) {
     this.api = api;
   }
 
+  /** Ask for what these words find, or for news of what they found before. */
   async find(text: string): Promise<void> {
     this.again = text;
     if (this.asking) return;
@@ -32,19 +36,45 @@ export class Found {
     while (this.again !== null) {
       const words = this.again;
       this.again = null;
-      await this.ask(words);
+      await this.refresh(words);
     }
     this.asking = false;
   }
 
-  private async ask(text: string): Promise<void> {
-    const asked = [query(parseFilter(text)), `limit=${this.limit}`].filter(Boolean).join("&");
+  /** Ask for the ones before those shown. */
+  async older(): Promise<void> {
+    const last = this.calls?.at(-1);
+    if (last === undefined) return;
+    const found = await this.ask(this.text, PAGE, last.seq);
+    if (found === null) return;
+    this.calls = [...(this.calls ?? []), ...found];
+    this.more = found.length === PAGE;
+  }
+
+  /** The newest anew, as many as are shown; what is older than one answer can hold stays as it was. */
+  private async refresh(text: string): Promise<void> {
+    const known = text === this.text ? (this.calls ?? []) : [];
+    const limit = Math.min(MOST, Math.max(PAGE, known.length));
+    const found = await this.ask(text, limit);
+    if (found === null) return;
+    const end = found.at(-1)?.seq ?? 0;
+    const older = found.length === limit ? known.filter((call) => call.seq < end) : [];
+    if (text !== this.text || older.length === 0) this.more = found.length === limit;
+    this.text = text;
+    this.calls = [...found, ...older];
+    this.received = performance.now();
+  }
+
+  private async ask(text: string, limit: number, before?: number): Promise<readonly CallView[] | null> {
+    const from = before === undefined ? "" : `before=${before}`;
+    const asked = [query(parseFilter(text)), `limit=${limit}`, from].filter(Boolean).join("&");
     try {
-      this.calls = await this.api.calls(asked);
-      this.received = performance.now();
+      const found = await this.api.calls(asked);
       this.problem = "";
+      return found;
     } catch (error) {
       if (error instanceof Refused) this.problem = error.message;
+      return null; // a daemon that is away has its own banner
     }
   }
 }

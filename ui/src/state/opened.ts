@@ -5,6 +5,7 @@ import type { TrackedApproval, TrackedCall } from "./model.ts";
 export function opened(event: EventOf<"CallOpened">, seq: number, at: number, skew: number): TrackedCall {
   return {
     id: event.call,
+    seq,
     tool: event.tool,
     title: event.title,
     status: "running",
