@@ -138,8 +138,9 @@ def interrupted(key: str, flight: Flight, modern: bool) -> bytes:
         return _answer(key, error={"code": UNAVAILABLE, "message": sentence})
     if flight.call:
         sentence = (
-            f"{gone} It had become call {flight.call}, which was interrupted; nothing was run again. "
-            f'Before repeating it, read what it did: get_call with call_id "{flight.call}" has the record.'
+            f"{gone} It had become call {flight.call}. If it ran, it was interrupted and not run again; if it "
+            "waited for a person, it still does. Before repeating it, look: get_call with call_id "
+            f'"{flight.call}" has the record.'
         )
     else:
         sentence = (
