@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, TypeAdapter, create_model
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Reply
 from handrail.gate.tool import Tool
+from handrail.server.schema import short
 from handrail.store.event import Json, Receipt
 from handrail.store.records import Status
 
@@ -59,7 +60,7 @@ class CommonOutput(BaseModel):
 def output_schema(tool: Tool[Any, Any]) -> dict[str, Any]:
     """One schema that holds for every way a call of this tool can end."""
     model = create_model(f"{tool.name}_output", __base__=(tool.output, CommonOutput))
-    return model.model_json_schema(mode="serialization")
+    return short(model.model_json_schema(mode="serialization"))
 
 
 def to_result(reply: Reply, so_far: Json, so_far_text: str) -> types.CallToolResult:
