@@ -12,7 +12,7 @@ CREATE TABLE events (
 -- They point at events, never at each other: no event may be refused because of one that was never written.
 -- There is no status: it is derived (query.py).
 CREATE TABLE calls (
-    id             TEXT PRIMARY KEY,
+    id             TEXT NOT NULL UNIQUE,
     tool           TEXT NOT NULL,
     title          TEXT NOT NULL,
     door           TEXT NOT NULL,
@@ -34,15 +34,14 @@ CREATE TABLE calls (
     client_gone_at INTEGER,
     settled_at     INTEGER,
     stopped_at     INTEGER,
-    opened_seq     INTEGER NOT NULL REFERENCES events (seq),
+    opened_seq     INTEGER PRIMARY KEY REFERENCES events (seq),
     started_seq    INTEGER REFERENCES events (seq),
     settled_seq    INTEGER REFERENCES events (seq),
     stopped_seq    INTEGER REFERENCES events (seq)
 ) STRICT;
 
-CREATE UNIQUE INDEX calls_in_order ON calls (opened_seq);
 CREATE INDEX calls_open ON calls (opened_seq) WHERE ending IS NULL;
-CREATE INDEX calls_by_ending ON calls (ending, opened_seq);
+CREATE INDEX calls_by_ending ON calls (ending, opened_seq) WHERE ending IS NOT NULL;
 CREATE INDEX calls_by_tool ON calls (tool, opened_seq);
 CREATE INDEX calls_by_client ON calls (client, opened_seq);
 
