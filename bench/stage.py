@@ -40,9 +40,13 @@ class Stage:
     _line: socket.socket = field(repr=False)
     """The person's bearer lasts as long as this connection."""
 
+    @property
+    def door_argv(self) -> list[str]:
+        return [sys.executable, "-m", "handrail", "mcp"]
+
     def door(self) -> Client:
         """A door just launched, not spoken to yet."""
-        return Client([sys.executable, "-m", "handrail", "mcp"], self.env, self.workspace)
+        return Client(self.door_argv, self.env, self.workspace)
 
     @contextmanager
     def client(self) -> Generator[Client]:
