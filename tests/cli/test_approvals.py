@@ -74,9 +74,9 @@ def test_a_second_answer_is_told_who_was_first(handrail: Home, agent: Agent) -> 
 
 
 def test_an_approval_that_is_not_there_is_a_sentence(handrail: Home) -> None:
-    done = handrail.run("approve", "a99")
+    done = handrail.run("approve", "a-nobody")
     assert done.code == 1
-    assert done.err == "There is no approval a99. `handrail approvals` lists what there is.\n"
+    assert done.err == "There is no approval a-nobody. `handrail approvals` lists what there is.\n"
 
 
 def test_following_for_programs_tells_each_change_and_asks_nothing(handrail: Home, agent: Agent) -> None:

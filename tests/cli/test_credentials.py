@@ -62,6 +62,6 @@ def test_a_workspace_that_is_none_is_refused(handrail: Home, folder: str, tmp_pa
 
 
 def test_revoking_what_is_not_there_is_a_sentence(handrail: Home) -> None:
-    done = handrail.run("credentials", "revoke", "k9")
+    done = handrail.run("credentials", "revoke", "k-nobody")
     assert done.code == 1
-    assert "There is no credential k9." in done.err
+    assert "There is no credential k-nobody." in done.err

@@ -1,6 +1,7 @@
 """Keys on a real terminal: those typed before a question, and just after it appeared, answer nothing."""
 
 import os
+import select
 import termios
 import time
 from collections.abc import Iterator
@@ -9,6 +10,8 @@ import pytest
 
 from handrail.cli.ask import choice
 from handrail.cli.keyboard import GUARD_SECONDS, Keyboard
+
+BOUND = 10.0
 
 
 @pytest.fixture
@@ -48,6 +51,7 @@ def test_a_reason_is_a_whole_line_and_the_terminal_is_left_as_it_was(terminal: t
     before = termios.tcgetattr(program)
     with Keyboard(program) as keyboard:
         os.write(person, b"thrown away")
+        assert select.select([program], [], [], BOUND)[0], "the terminal passes keys on in its own time"
         assert keyboard.line(lambda: type_(person, b"use the \x7f\x7f mirror\n")) == "use th mirror"
     assert termios.tcgetattr(program) == before
 
