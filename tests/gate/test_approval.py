@@ -267,6 +267,31 @@ async def test_a_cancel_in_the_tick_in_which_the_answer_became_durable_runs_noth
         assert tool.runs == []
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # it wakes whoever waits in order; trio in any
+async def test_a_cancel_in_the_tick_in_which_the_start_became_durable_runs_nothing(tmp_path: Path) -> None:
+    """The wait for the start's commit is over, but the tool has not been run yet: a cancel still wins."""
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("write")
+        call = await client.call()
+        approval = await here.question(call)
+
+        async def cancel_when_durable(seq: int) -> None:
+            await here.journal.committed(seq)
+            won.append(verbs.cancel(here.gate, call, "bob"))
+
+        won: list[bool] = []
+        async with anyio.create_task_group() as group:
+            group.start_soon(cancel_when_durable, here.journal.head + 2)
+            await anyio.wait_all_tasks_blocked()
+            verbs.answer(approval, says("allow"), approval.digest)
+        await client.reply()
+        assert won == [True]
+        await here.fact(CallStopped, call)
+        assert "CallStarted" in await here.kinds(call)
+        assert tool.runs == []
+
+
 async def test_the_question_is_on_record_before_anybody_can_answer_it(tmp_path: Path) -> None:
     async with scene(tmp_path, Write()) as here:
         client = here.client("write")

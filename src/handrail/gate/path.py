@@ -113,6 +113,8 @@ class Path:
         if plan.acts:
             await self._journal.committed(started)
             await self._journal.committed(call.opened_seq)
+            if call.outcome is not None:  # ended in the tick of that commit: it must not act
+                return call.outcome
         call.plan = plan
         result = await parsed.tool.run(plan, call)
         return Outcome(ending="done", by=call.tool, result=result)
