@@ -71,7 +71,7 @@ async def test_every_ending_fits_the_schema_with_or_without_a_result(
     outcome = Outcome(ending=ending, by="a person", message="because", result=result)
     call.settle(outcome)
 
-    told = to_result(Reply(call=call, outcome=outcome), {}, "")
+    told = to_result(Reply(call=call, outcome=outcome))
 
     assert facts(told)["status"] == ("force-completed" if ending == "completed" else ending)
     assert facts(told)["call_id"] == call.id
@@ -86,7 +86,8 @@ async def test_every_ending_fits_the_schema_with_or_without_a_result(
 
 @pytest.mark.parametrize("repeated", [False, True])
 async def test_a_call_that_goes_on_names_itself_and_what_there_is(call: Call, repeated: bool) -> None:
-    told = to_result(Reply(call=call, outcome=None, repeated=repeated), {"fruit": "pear"}, "a pear")
+    so_far = Result(text="a pear", data={"fruit": "pear"})
+    told = to_result(Reply(call=call, outcome=None, repeated=repeated), so_far)
 
     assert (facts(told)["status"], told.is_error) == ("running", False)
     assert facts(told)["fruit"] == "pear"
@@ -106,4 +107,4 @@ async def test_a_denial_without_a_reason_says_that_there_is_none(call: Call) -> 
     outcome = Outcome(ending="denied", by="a person")
     call.settle(outcome)
 
-    assert "No reason was given" in text(to_result(Reply(call=call, outcome=outcome), {}, ""))
+    assert "No reason was given" in text(to_result(Reply(call=call, outcome=outcome)))

@@ -232,8 +232,7 @@ class Gate:
     def end(self, call: Call, outcome: Outcome) -> bool:
         """Settle with what there is so far, and end the work."""
         salvage = self.salvage(call)
-        result = None if salvage is None else salvage.result
-        won = self.settle(call, replace(outcome, result=outcome.result or result))
+        won = self.settle(call, replace(outcome, result=salvage and salvage.result))
         if won:
             call.scope.cancel()
         return won
@@ -282,7 +281,7 @@ class Gate:
         if call.status == "running":
             message = "Handrail stopped while this ran; its outcome is unknown and it was not run again."
             salvage = self.salvage(call)
-            result = None if salvage is None else salvage.result
+            result = salvage and salvage.result
             self.settle(call, Outcome(ending="interrupted", by="handrail", message=message, result=result))
         elif call.outcome is None:
             self._client_gone(call)

@@ -1,7 +1,7 @@
 """The MCP server: tools listed and called, in both generations of the protocol.
 
 Owns the translation between MCP and the gate: caller, patience, heartbeats, results. It does not know which
-transport carries the messages (local.py, http.py) or what any tool does.
+transport carries the messages (talk.py, streamable.py) or what any tool does.
 """
 
 from collections.abc import Callable
@@ -115,15 +115,8 @@ class Mcp:
         return None
 
     def _result(self, reply: Reply) -> types.CallToolResult:
-        call = reply.call
-        if reply.outcome is not None or call.plan is None:
-            return to_result(reply, {}, "")
-        salvage = self._gate.toolbox[call.tool].salvage(call)
-        return (
-            to_result(reply, salvage.result.data, salvage.result.text)
-            if salvage
-            else to_result(reply, {}, "")
-        )
+        salvage = self._gate.salvage(reply.call) if reply.outcome is None else None
+        return to_result(reply, salvage and salvage.result)
 
 
 async def _leave(gone: anyio.Event, scope: anyio.CancelScope) -> None:

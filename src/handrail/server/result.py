@@ -13,7 +13,7 @@ from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Reply
 from handrail.gate.tool import Tool
 from handrail.server.schema import short
-from handrail.store.event import Json, Receipt
+from handrail.store.event import Json, Receipt, Result
 from handrail.store.records import Status
 
 _RECEIPT = TypeAdapter(Receipt)
@@ -63,11 +63,11 @@ def output_schema(tool: Tool[Any, Any]) -> dict[str, Any]:
     return short(model.model_json_schema(mode="serialization"))
 
 
-def to_result(reply: Reply, so_far: Json, so_far_text: str) -> types.CallToolResult:
+def to_result(reply: Reply, so_far: Result | None = None) -> types.CallToolResult:
     """The reply as a tool result; `so_far` is what an open call already has to give."""
     call, outcome = reply.call, reply.outcome
     if outcome is None:
-        return _handed_back(call, reply.repeated, so_far, so_far_text)
+        return _handed_back(call, reply.repeated, so_far or Result(text="", data={}))
     data = {**(outcome.result.data if outcome.result else {}), **_common(call, wire_status(outcome.ending))}
     if outcome.message:
         data["message"] = outcome.message
@@ -88,7 +88,7 @@ def wire_status(status: Status) -> WireStatus:
     return "force-completed" if status == "completed" else status
 
 
-def _handed_back(call: Call, repeated: bool, so_far: Json, so_far_text: str) -> types.CallToolResult:
+def _handed_back(call: Call, repeated: bool, so_far: Result) -> types.CallToolResult:
     status = wire_status(call.status)
     again = "This very call is open already and was not started again. " if repeated else ""
     state = (
@@ -97,8 +97,8 @@ def _handed_back(call: Call, repeated: bool, so_far: Json, so_far_text: str) -> 
         else f"It is still running after {call.elapsed_ms / 1000:.0f} s."
     )
     message = f'{again}{state} Call wait_for_call with call_id "{call.id}" for its outcome.'
-    data = {**so_far, **_common(call, status), "message": message}
-    text = f"{message}\n\nSo far:\n{so_far_text}" if so_far_text else message
+    data = {**so_far.data, **_common(call, status), "message": message}
+    text = f"{message}\n\nSo far:\n{so_far.text}" if so_far.text else message
     return _result(text, data, is_error=False)
 
 
