@@ -41,6 +41,7 @@ class Config(Section):
     """Everything that can be set."""
 
     human_in_the_loop: bool = True
+    """False allows low risk without asking. So far that changes nothing: whatever is of low risk passes anyway."""
     default_policy: Literal["ask", "allow", "deny"] = "ask"
     server: ServerSection = ServerSection()
     terminal: TerminalSection = TerminalSection()

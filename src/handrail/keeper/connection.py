@@ -27,7 +27,6 @@ class Connection:
     def __init__(self, sock: socket.socket) -> None:
         sock.setblocking(False)
         self.sock = sock
-        self.greeted = False
         self.closing = False
         self._lines = Lines()
         self._out: deque[tuple[memoryview, tuple[int, ...]]] = deque()

@@ -20,7 +20,7 @@ from handrail.store.journal import Journal
 CODE_SECONDS = 60.0
 """A sign-in link on a screen or in a shell's history is worth nothing after this."""
 MOST_CODES = 100
-"""Unused codes kept: bounds what somebody who keeps asking can make us hold."""
+"""Codes known at once, and sign-ins kept: bounds what somebody who keeps asking can make us hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The guard: stands in front of every route and every socket, before any handler.
 
 Owns which requests get through: by Host, Origin, Sec-Fetch-Site and bearer. It does not know what the routes
-do; a route it has no entry for is refused to everybody.
+do; one under /api that it has no entry for is for people alone.
 """
 
 from collections.abc import Iterable, Mapping
@@ -125,7 +125,7 @@ class Guard:
 
 
 def area_of(path: str) -> Area:
-    """What kind of place a path is. Whatever is not named here belongs to people."""
+    """What kind of place a path is. In /api, whatever is not named here belongs to people."""
     if path == "/mcp":
         return "agent"
     if path in ("/api/health", "/api/sign-in"):

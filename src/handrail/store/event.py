@@ -1,7 +1,7 @@
 """The facts of Handrail: every event, in the past tense, and the values events are made of.
 
 Owns the vocabulary that is written to disk and sent to followers. It does not know how events are stored
-(database.py), in which order (journal.py), or who decides that they happen (gate/).
+(codec.py, writer.py), in which order (journal.py), or who decides that they happen (gate/).
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How file tools speak: results as text or JSON, and short lines for lists.
+"""How tools speak: results as text or JSON, and short lines for lists.
 
 Owns form, not content. It does not know any tool.
 """

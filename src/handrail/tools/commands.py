@@ -132,13 +132,13 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan]):
         os.close(place.open_folder())
         shell = _shell(self._environment)
         env = {**self._environment, **_PLAIN, **input.env}
-        inside = place.inside
+        claim = Claim(action="run", resource=input.command, inside=place.inside, protected=place.protected)
         preview = CommandPreview(
             command=input.command, cwd=place.path, program=shell, environment=tuple(sorted(input.env))
         )
         bound: Json = {**place.bound, "program": shell, "environment": _hash(env)}
         return CommandPlan(
-            claims=(Claim(action="run", resource=input.command, inside=inside, protected=place.protected),),
+            claims=(claim,),
             preview=preview,
             bound=bound,
             argv=(shell, "-c", input.command),
