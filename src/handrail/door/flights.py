@@ -76,6 +76,11 @@ class Flights:
         if self.initialize and any(each.method == "notifications/initialized" for each in piece.messages):
             self.initialized = piece
 
+    @property
+    def awaits_answers(self) -> bool:
+        """A daemon has asked the client something, this one or one that is gone."""
+        return bool(self._asked or self._stale)
+
     def is_stale(self, each: Message) -> bool:
         """An answer to a question of a daemon that is gone: the new one never asked, it must not hear it."""
         if not each.is_answer or each.key is None:
@@ -87,12 +92,13 @@ class Flights:
 
     # From the daemon
 
-    def heard(self, each: Message) -> None:
-        """A message of the daemon that goes on to the client."""
-        if each.is_answer:
-            self._take_off(each.key or "")
-        elif each.is_request and len(self._asked) < ASKED_MAX:
-            self._asked.add(each.key or "")
+    def heard(self, piece: Piece) -> None:
+        """A piece of what the daemon said that goes on to the client."""
+        for each in piece.messages if piece.ends else ():
+            if each.is_answer:
+                self._take_off(each.key or "")
+            elif each.is_request and len(self._asked) < ASKED_MAX:
+                self._asked.add(each.key or "")
 
     def opened(self, key: str, call: str) -> None:
         if key in self._open:

@@ -22,14 +22,23 @@ KEEP = 1 << 20
 class Piece:
     """A whole line, or a part of one that is too long to be held."""
 
-    __slots__ = ("data", "ends", "messages", "starts")
+    __slots__ = ("_messages", "data", "ends", "starts")
 
-    def __init__(self, data: bytes, messages: list[Message], starts: bool = True, ends: bool = True) -> None:
+    def __init__(
+        self, data: bytes, messages: list[Message] | None = None, starts: bool = True, ends: bool = True
+    ) -> None:
+        """`messages` may be left out for a whole line: it is read when somebody wants to know what it says."""
         self.data = data
-        self.messages = messages
-        """What the line says: all of it at its end; at the start of a long one, what its head tells."""
+        self._messages = messages
         self.starts = starts
         self.ends = ends
+
+    @property
+    def messages(self) -> list[Message]:
+        """What the line says: all of it at its end; at the start of a long one, what its head tells."""
+        if self._messages is None:
+            self._messages = message.read(self.data)
+        return self._messages
 
     @property
     def requests(self) -> list[Message]:
@@ -76,7 +85,7 @@ class Lines:
         self._held.clear()
         self._size = 0
         if ends and not self.inside_long:
-            return Piece(data, message.read(data))
+            return Piece(data)
         starts = not self.inside_long
         self._head = self._head or data[: message.WINDOW]
         self._tail = (self._tail + data[-message.WINDOW :])[-message.WINDOW :]

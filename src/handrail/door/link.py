@@ -115,8 +115,6 @@ class Link:
                 self._forwarding = not self._is_for_door(piece)
             if self._forwarding:
                 forwarded.append(piece)
-                for each in piece.messages if piece.ends else ():
-                    self._flights.heard(each)
         return forwarded
 
     def _is_for_door(self, piece: Piece) -> bool:

@@ -121,12 +121,16 @@ class Pump:
 
     def _take_from_client(self, piece: Piece) -> None:
         whole = piece.starts and piece.ends
-        if whole and piece.messages and all(self._flights.is_stale(each) for each in piece.messages):
+        if whole and self._flights.awaits_answers and self._is_stale(piece):
             return
-        if whole and piece.requests and self._flights.full:
+        if whole and self._flights.full and piece.requests:
             self._answer_unsent([piece], CROWDED)
         elif not self._to_daemon.put(piece):
             self._answer_unsent([piece], TORN)
+
+    def _is_stale(self, piece: Piece) -> bool:
+        stale = [self._flights.is_stale(each) for each in piece.messages]
+        return bool(stale) and all(stale)
 
     def _answer_unsent(self, pieces: Iterable[Piece], why: str) -> None:
         for piece in pieces:
@@ -155,19 +159,24 @@ class Pump:
     def _move_daemon(self, link: Link, events: int) -> None:
         if events & ~select.POLLOUT and not self._to_client.full:
             self._take_from_daemon(link)
-            if self._to_client and self._client_takes.poll(0):
-                self._write_client()  # at once, as above
         if self._link and self._to_daemon and events & select.POLLOUT:
             self._write_daemon(link)
 
     def _take_from_daemon(self, link: Link) -> bool:
         """False when there was nothing to take."""
         pieces = link.receive()
-        for piece in pieces or ():
-            self._to_client.put(piece)
+        self._pass_on(pieces or [])
         if pieces is None:
             self._lose(link)
         return bool(pieces)
+
+    def _pass_on(self, pieces: list[Piece]) -> None:
+        for piece in pieces:
+            self._to_client.put(piece)
+        if self._to_client and self._client_takes.poll(0):
+            self._write_client()  # before all else, as above
+        for piece in pieces:
+            self._flights.heard(piece)
 
     def _write_daemon(self, link: Link) -> None:
         if link.send(self._to_daemon):
@@ -219,8 +228,7 @@ class Pump:
             self._retry.failed(str(error))
             return str(error)
         pieces = link.begin()
-        for piece in pieces or ():
-            self._to_client.put(piece)
+        self._pass_on(pieces or [])
         if pieces is None:
             self._lose(link)
         return ""
