@@ -68,6 +68,7 @@ class Journal:
         self._ring = Ring(self.durable)
         self._reader = reader
         self._ordered = self.head
+        self._order_at = 0.0
         self._lingers = False
         self._later = later_here()
         soon = soon_here()
@@ -86,9 +87,8 @@ class Journal:
         self._pending += len(payload)
         self.head += 1
         self._writer.put(Row(self.head, time.time_ns() // 1_000_000, event, payload, self._era))
-        if not self._lingers:
-            self._lingers = True
-            self._later(LINGER_SECONDS, self._lingered)
+        if self._ordered == self.head - 1:
+            self._linger()
         return self.head
 
     async def committed(self, seq: int) -> None:
@@ -123,9 +123,20 @@ class Journal:
         self._reader.close()
         self._writer.close()
 
+    def _linger(self) -> None:
+        """Have the event just appended written soon, if nobody asks for it before."""
+        self._order_at = time.monotonic() + LINGER_SECONDS
+        if not self._lingers:
+            self._lingers = True
+            self._later(LINGER_SECONDS, self._lingered)
+
     def _lingered(self) -> None:
-        self._lingers = False
-        self._order()
+        left = self._order_at - time.monotonic()
+        if self._ordered < self.head and left > 0:  # what this was set for has been asked for meanwhile
+            self._later(left, self._lingered)
+        else:
+            self._lingers = False
+            self._order()
 
     def _order(self) -> None:
         """Have the writer write all there is, unless it was told already."""
