@@ -17,6 +17,7 @@ from handrail.gate.gate import Gate, Reply, Request
 from handrail.gate.rule import Policy
 from handrail.store.event import Caller, CallStopped, CommandPreview, Json
 from handrail.store.journal import open_journal
+from handrail.terminal.terminals import Terminals
 from handrail.tools.commands import COMPLETED, ExecuteCommand, ExecuteCommandInput, child_environment
 from handrail.tools.grep import check
 
@@ -30,6 +31,7 @@ class Shell:
     gate: Gate
     caller: Caller
     tool: ExecuteCommand
+    terminals: Terminals
 
     async def submit(self, patience: float = BOUND, **input: Any) -> Reply:
         request = Request(tool="execute_command", input=input, caller=self.caller, patience=patience)
@@ -63,7 +65,8 @@ async def shell(home: Path, caller: Caller, grace: float = 0.2) -> AsyncGenerato
         anyio.create_task_group() as group,
     ):
         tool = ExecuteCommand(scene.terminals, ENVIRONMENT, (home,), 1 << 20, grace)
-        yield Shell(Gate(journal, Policy(default="allow"), {tool.name: tool}, group), caller, tool)
+        gate = Gate(journal, Policy(default="allow"), {tool.name: tool}, group)
+        yield Shell(gate, caller, tool, scene.terminals)
         group.cancel_scope.cancel()
 
 
@@ -141,6 +144,24 @@ async def test_what_it_leaves_behind_is_ended_while_the_client_has_its_result(
     receipt = reply.call.receipt
     assert "bash" in [item.name for item in receipt.processes_stopped]
     assert "SIGKILL" in [item.signal for item in receipt.signals]
+
+
+async def test_a_cancel_after_its_exit_waits_for_the_end_of_what_it_left_behind(
+    home: Path, caller: Caller
+) -> None:
+    async with shell(home, caller) as sh:
+        stubborn = "(trap '' HUP TERM; touch ready; exec sleep 31) & until [ -e ready ]; do :; done"
+        call = (await sh.submit(command=stubborn, background=True)).call
+        terminal = sh.terminals.get(call.terminal or "")
+        assert terminal is not None
+        with anyio.fail_after(BOUND):
+            await terminal.wait()
+        assert verbs.cancel(sh.gate, call, "a person")
+        assert terminal.swept is None
+        await sh.stopped(call)
+        assert terminal.swept is not None
+        assert (bool(call.receipt.processes_stopped), call.receipt.processes_left) == (True, ())
+        assert sh.terminals.get(terminal.id) is None
 
 
 async def test_complete_returns_the_output_so_far_and_lets_it_run_on(home: Path, caller: Caller) -> None:

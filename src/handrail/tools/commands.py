@@ -39,8 +39,6 @@ NO_OUTPUT = "[No output captured]"
 COMPLETED = "Command force-completed by user. May still be running in terminal."
 _PLAIN = {"PAGER": "cat", "GIT_PAGER": "cat", "TERM": "xterm-256color"}
 """A pager would wait for a key that nobody presses."""
-
-
 _PASSED = ("HOME", "PATH", "SHELL", "USER", "LOGNAME", "LANG", "LC_*", "TERM", "TMPDIR")
 
 
@@ -153,15 +151,11 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan]):
         terminal = await self._open(plan, call.terminal)
         if plan.input.background:
             call.hand_back()
-        left = await self._wait(terminal, plan, call)
-        took = anyio.current_time() - began
-        with anyio.move_on_after(SWEEP_SECONDS) as waited:
-            await terminal.wait_swept()
-        call.unwinding = waited.cancelled_caught
-        _note(call, terminal, terminal.swept)
-        result = await _result(plan, terminal, left, took)
-        self._terminals.release(terminal.id)
-        return result
+        try:
+            return await self._attend(terminal, plan, call, began)
+        except anyio.get_cancelled_exc_class():
+            await self._stop(terminal, call)
+            raise
 
     async def unwind(self, call: "Call") -> None:
         terminal = self._terminals.get(call.terminal or "")
@@ -193,8 +187,20 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan]):
         except KeeperError as problem:
             raise Refusal(f"The command could not be started: {problem}") from None
 
+    async def _attend(self, terminal: Terminal, plan: CommandPlan, call: "Call", began: float) -> Result:
+        """What came of it; processes that outlast it are left to `unwind`."""
+        left = await self._wait(terminal, plan, call)
+        took = anyio.current_time() - began
+        with anyio.move_on_after(SWEEP_SECONDS) as waited:
+            await terminal.wait_swept()
+        call.unwinding = waited.cancelled_caught
+        _note(call, terminal, terminal.swept)
+        result = await _result(plan, terminal, left, took)
+        self._terminals.release(terminal.id)
+        return result
+
     async def _wait(self, terminal: Terminal, plan: CommandPlan, call: "Call") -> Exit:
-        """Its exit; a command that is cancelled or out of time is stopped, whole tree, before this returns."""
+        """Its exit; a command that is out of time is stopped, whole tree, before this returns."""
         limit = plan.input.timeout_seconds
         try:
             with anyio.fail_after(limit):
@@ -208,9 +214,6 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan]):
                 "Its output so far is kept.",
                 answer(str(data["output"]), data, plan.input.response_format),
             ) from None
-        except anyio.get_cancelled_exc_class():
-            await self._stop(terminal, call)
-            raise
 
     async def _stop(self, terminal: Terminal, call: "Call") -> None:
         with anyio.move_on_after(self._stop_grace + STOP_BOUND, shield=True):
