@@ -10,7 +10,7 @@ from handrail.lock import Held, hold
 
 
 def test_a_second_holder_is_refused_with_a_sentence(tmp_path: Path) -> None:
-    with hold(tmp_path / "lock"), pytest.raises(Held, match="handrail status"), hold(tmp_path / "lock"):
+    with hold(tmp_path / "lock"), pytest.raises(Held, match="handrail down"), hold(tmp_path / "lock"):
         pass
 
 

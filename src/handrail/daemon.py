@@ -12,7 +12,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -32,7 +31,7 @@ from handrail.lock import Held, hold
 from handrail.logs import start_logging
 from handrail.places import Places
 from handrail.server.access import Access, Client
-from handrail.server.announce import Announcer
+from handrail.server.announce import Announcer, line_for_an_agent, say_replaced
 from handrail.server.health import Pulse
 from handrail.server.local import Local
 from handrail.server.mcp import Mcp
@@ -62,7 +61,6 @@ SWITCH_SECONDS = 0.0005
 """Between threads: at the default 5 ms a busy loop would starve the journal's writer."""
 SHUTDOWN_SECONDS = 4.0
 """After which a stop goes on without the keeper's word: a person waits for it."""
-COMMAND_LINE = f"claude mcp add handrail -- {Path(sys.executable).parent / 'handrail'} mcp"
 SIGN_INS = "sign-ins"
 """Under which the keeper remembers who is signed in."""
 SEALED_INSIDE = (
@@ -142,6 +140,8 @@ class Daemon:
             async with streamable.run():
                 await self._open(group, rooms, listener, local, streamable)
                 await self._told.wait()
+                if self._announce and not self._ends_all:
+                    say_replaced()
                 gate.leave()
                 await local.leave()
                 await self._let_go(ground.keeper)
@@ -168,7 +168,7 @@ class Daemon:
             terminals=ground.terminals,
             access=access,
             url=f"http://{HOST}:{listener.getsockname()[1]}",
-            command_line=COMMAND_LINE,
+            command_line=line_for_an_agent(self._places.environment),
             auto_approve=self._config.default_policy == "allow",
             started=await self._restore(gate, ground),
             pulse=Pulse(ground.keeper),
@@ -186,7 +186,7 @@ class Daemon:
         group.start_soon((await self._doorway()).serve, local.handle)
         self._write_daemon_json(rooms.url)
         if self._announce:
-            group.start_soon(Announcer(rooms.access, rooms.url, COMMAND_LINE).run)
+            group.start_soon(Announcer(rooms.access, rooms.url, rooms.command_line).run)
 
     def _ports(self) -> tuple[int, ...]:
         """The one it had last, when it wished for the same one then: an open page finds it again."""

@@ -20,7 +20,8 @@ def hold(path: Path) -> Generator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Held(
-                f"Another Handrail daemon holds {path.parent}. `handrail status` says which."
+                f"Another Handrail daemon holds {path.parent}. "
+                "`handrail open` shows its page, `handrail down` ends it."
             ) from None
         yield
     finally:

@@ -51,6 +51,13 @@ def test_no_calls_yet_is_a_sentence_and_an_empty_list(alone: Home) -> None:
     assert alone.calls() == []
 
 
+def test_a_filter_that_nothing_passes_says_so_and_an_unknown_status_is_a_usage_error(handrail: Home) -> None:
+    assert handrail.ok("calls", "--tool", "no_such_tool").err.startswith("No call matches.")
+    wrong = handrail.run("calls", "--status", "bogus")
+    assert wrong.code == 2
+    assert "interrupted" in wrong.err
+
+
 def test_cancel_returns_what_was_printed_and_ends_the_command(handrail: Home, agent: Agent) -> None:
     request, call = running(handrail, agent)
 
@@ -104,6 +111,17 @@ def test_complete_on_a_waiting_write_shows_the_diff_and_accepts_it(handrail: Hom
     assert (handrail.workspace / "new.txt").read_text() == "one\ntwo\n"
 
 
+def test_complete_on_a_waiting_command_cancels_it_and_says_that(handrail: Home, agent: Agent) -> None:
+    request = agent.call("execute_command", command="touch ran", wait_seconds=600)
+    call = handrail.asked()[0]["call_id"]
+
+    done = handrail.ok("complete", call)
+
+    assert done.out.startswith(f"Cancelled. {call} ")
+    assert agent.answer(request)["structuredContent"]["status"] == "cancelled"
+    assert not (handrail.workspace / "ran").exists()
+
+
 @pytest.mark.parametrize("verb", ["cancel", "complete"])
 def test_a_call_that_is_not_there_is_a_sentence(handrail: Home, verb: str) -> None:
     for name in ("c00", "c0000000000"):
@@ -126,8 +144,10 @@ def test_what_an_agent_wrote_is_escaped_in_every_listing(handrail: Home, agent: 
 def test_following_calls_tells_each_change_and_survives_a_killed_daemon(
     alone: Home, lone_agent: Agent
 ) -> None:
+    _, before = running(alone, lone_agent, "echo before; exec sleep 600")
     with alone.start("calls", "-f", "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as follower:
         try:
+            assert read_until(follower, before, "running") == ["running"]  # from here on it follows
             _, call = running(alone, lone_agent)
             assert read_until(follower, call, "running") == ["waiting", "running"]
             os.kill(alone.ok("status", "--json").json["pid"], signal.SIGKILL)

@@ -34,7 +34,7 @@ def test_every_part_of_the_demo_ends_as_the_person_decides(alone: Home) -> None:
         "the edit is done",
         "the flood is done",
         "deleting outside its work was denied: Stay in your folder.",
-        "All of it has ended.",
+        "Every call has its outcome.",
     ):
         assert line in told
     assert "It printed 5," in told

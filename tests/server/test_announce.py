@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handrail.server.access import Access
-from handrail.server.announce import Announcer
+from handrail.server.announce import Announcer, line_for_an_agent
 from handrail.store.journal import open_journal
 
 URL = "http://127.0.0.1:7433"
@@ -42,3 +42,11 @@ async def test_a_sealed_daemon_gives_no_link_and_says_why(
 
     assert "Run `handrail restart`." in said
     assert "#code=" not in said
+
+
+def test_the_line_for_an_agent_names_a_home_of_its_own() -> None:
+    """Without it the client's door would start another daemon in the usual places."""
+    assert "HANDRAIL_HOME" not in line_for_an_agent({"HOME": "/home/me"})
+    line = line_for_an_agent({"HANDRAIL_HOME": "/srv/two words"})
+    assert line.startswith("claude mcp add handrail -- env 'HANDRAIL_HOME=/srv/two words' ")
+    assert line.endswith("/handrail mcp")

@@ -68,6 +68,12 @@ test("an answered approval is no question any more but still known", () => {
   assert.deepEqual(sections(model).needs, []);
 });
 
+test("a denied call never stands among those that run", () => {
+  const answer: Event = { kind: "ApprovalAnswered", approval: "a-c1", call: "c1", answer: "deny", reason: "no", by: "phone" };
+  const model = then(empty(), opened("c1"), asked("c1"), answer);
+  assert.deepEqual(sections(model), { needs: [], running: [], recent: ["c1"] });
+});
+
 test("a settled call goes to recent, and says so when its work really ends", () => {
   const model = then(empty(), opened("c1"), settled("c1", "cancelled"));
   assert.deepEqual(sections(model).recent, ["c1"]);

@@ -44,7 +44,7 @@ def approvals(
     if as_json_:
         as_json(found)
     elif found:
-        table(("ID", "STATUS", "RISK", "ASKED", "CALLER", "TOOL", "TITLE"), [_cells(row) for row in found])
+        table(("ID", "STATUS", "RISK", "WAITED", "CALLER", "TOOL", "TITLE"), [_cells(row) for row in found])
     else:
         note("Nothing waits for you.")
 

@@ -3,7 +3,7 @@
 Owns those commands. What cancelling and completing mean is the gate's.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -19,6 +19,7 @@ from handrail.cli.words import Row, caller, elapsed, state
 ID_LENGTH = 11
 """Letters of a whole id; fewer are a prefix."""
 
+Status = Literal["waiting", "running", "done", "failed", "denied", "cancelled", "completed", "interrupted"]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 CallId = Annotated[str, typer.Argument(metavar="CALL", help="A call's id, or its first letters.")]
 
@@ -46,7 +47,7 @@ def calls(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on as calls change; Ctrl-C ends it.")
     ] = False,
-    status: Annotated[str | None, typer.Option(help="Only with this status, for example running.")] = None,
+    status: Annotated[Status | None, typer.Option(help="Only with this status.")] = None,
     tool: Annotated[str | None, typer.Option(help="Only of this tool.")] = None,
     agent: Annotated[str | None, typer.Option(help="Only of this client.")] = None,
     q: Annotated[str | None, typer.Option("--query", "-q", help="Only with this text.")] = None,
@@ -65,6 +66,8 @@ def calls(
         as_json(found)
     elif found:
         table(("ID", "STATUS", "TIME", "CALLER", "TOOL", "TITLE"), [_cells(row) for row in found])
+    elif status or tool or agent or q:
+        note("No call matches. `handrail calls` lists all of them.")
     else:
         note("No calls. Connect an agent (`handrail mcp --help` says how), or try `handrail demo`.")
 

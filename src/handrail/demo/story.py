@@ -75,7 +75,7 @@ class _Story:
             group.start_soon(self._write, client)
             group.start_soon(self._flood, client)
             group.start_soon(self._stray, client, made)
-        self._say("\nAll of it has ended. “Recent” on the page and `handrail calls` keep the record.")
+        self._say("\nEvery call has its outcome. “Recent” on the page and `handrail calls` keep the record.")
 
     async def _read(self, client: Client) -> None:
         """What only reads in the workspace is not asked about."""
@@ -87,7 +87,9 @@ class _Story:
 
     async def _count(self, client: Client) -> None:
         limits = {"wait_seconds": self._patience(), "timeout_seconds": self._patience()}
-        await self._do(client, "the counter", "execute_command", command=COUNTER, **limits)
+        reply = await self._do(client, "the counter", "execute_command", command=COUNTER, **limits)
+        if "May still be running" in str(reply.data.get("message")):
+            self._say("    It runs on, as Complete says; “Stop it” on its page ends it.")
 
     async def _write(self, client: Client) -> None:
         await self._do(client, "the new file", "write_file", path="pears.py", content=PEARS)

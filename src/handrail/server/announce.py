@@ -1,7 +1,10 @@
 """What a person who starts Handrail in the foreground is told: where the page is, and a fresh link on Enter."""
 
 import os
+import shlex
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 
 import anyio
 
@@ -32,6 +35,19 @@ class Announcer:
             _say(self._access.sealed)
         else:
             _say(f"Sign in:  {self._url}/#code={self._access.issue_code()}")
+
+
+def line_for_an_agent(environment: Mapping[str, str]) -> str:
+    """What connects a client to this very daemon; a home of its own must be named, or the door would find another."""
+    home = environment.get("HANDRAIL_HOME")
+    words = ["env", f"HANDRAIL_HOME={home}"] if home else []
+    words += [str(Path(sys.executable).parent / "handrail"), "mcp"]
+    return f"claude mcp add handrail -- {shlex.join(words)}"
+
+
+def say_replaced() -> None:
+    """Why this terminal is free again although Handrail runs on."""
+    _say("Told to restart: a new daemon takes over in the background. `handrail down` ends it.")
 
 
 def _say(*lines: str) -> None:

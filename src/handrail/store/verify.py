@@ -43,7 +43,7 @@ class Verdict:
 
     def __str__(self) -> str:
         if self.ok:
-            return f"The journal is whole: {self.rows} events, the last is {self.last.seq}."
+            return f"The journal is whole: {self.rows} {'event' if self.rows == 1 else 'events'}, the last is {self.last.seq}."
         found = " ".join(f"At {fault.seq}: {fault.what}." for fault in self.faults)
         return f"The journal was changed after it was written. {found}"
 

@@ -116,7 +116,9 @@ class Draft {
         return this.ask(event, at);
       case "ApprovalAnswered": {
         const status = event.answer === "allow" ? "allowed" : "denied";
-        return this.answer(event, { status, reason: event.reason, by: event.by });
+        this.answer(event, { status, reason: event.reason, by: event.by });
+        if (status === "denied") this.refuse(event, at); // it will never run; that it is settled comes in a moment
+        return;
       }
       case "ApprovalWithdrawn":
         return this.answer(event, { status: "withdrawn", reason: event.why });
@@ -154,6 +156,11 @@ class Draft {
     if (approval) this.approvals.set(event.approval, { ...approval, ...facts });
     const call = this.calls.get(event.call);
     this.change(event.call, call?.status === "waiting" ? { status: "running" } : {});
+  }
+
+  private refuse(event: EventOf<"ApprovalAnswered">, at: number): void {
+    const call = this.calls.get(event.call);
+    if (call && isOpen(call)) this.change(event.call, { status: "denied", message: event.reason, elapsed_ms: Math.max(0, at - call.started_at) });
   }
 
   private settle(event: EventOf<"CallSettled">, at: number): void {

@@ -50,5 +50,13 @@ def _closed(record: kept.ApprovalRecord) -> str:
     if record.answered_at is None:
         return f"Already withdrawn: {record.withdrawn_why or 'its call has ended'}."
     word = "allowed" if record.answer == "allow" else "denied"
-    seconds = (views.now_ms() - record.answered_at) // 1000
-    return f"Already {word} by {record.answered_by}, {seconds} s ago."
+    return f"Already {word} by {record.answered_by}, {_ago(views.now_ms() - record.answered_at)} ago."
+
+
+def _ago(ms: int) -> str:
+    """12 s · 7 min · 3 h · 2 d."""
+    seconds = ms // 1000
+    for least, size, unit in ((172_800, 86_400, "d"), (7200, 3600, "h"), (120, 60, "min")):
+        if seconds >= least:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

@@ -58,9 +58,16 @@ async def _detail(rooms: Rooms, id: str) -> kept.CallDetail:
 
 
 async def _forced(rooms: Rooms, id: str, won: bool, done: str) -> Forced:
-    """The call after a verb; a verb that came too late changed nothing and says how it ended."""
+    """The call after a verb; a verb that came too late changed nothing and says how it ended.
+
+    Completing what waits for leave to run cancels it, and then that is what is said.
+    """
     if won:
         await rooms.journal.committed(rooms.journal.head)
     detail = await _detail(rooms, id)
     view = views.call_view(detail.call, rooms.gate.open.get(id))
-    return Forced(won=won, message=done if won else f"It had ended before: {view.status}.", call=view)
+    if not won:
+        done = f"It had ended before: {view.status}."
+    elif view.status == "cancelled":
+        done = "Cancelled."
+    return Forced(won=won, message=done, call=view)
