@@ -123,7 +123,11 @@ class Daemon:
                 keeper, self._places.spool, opened=watch.opened, ended=watch.ended, lost=self._keeper_lost
             )
             async with anyio.create_task_group() as hands:
-                await hands.start(keeper.run)
+                try:
+                    await hands.start(keeper.run)
+                except KeeperError as problem:
+                    sys.stderr.write(f"{problem}\n")
+                    return 1
                 await self._work(
                     Ground(journal=journal, records=records, keeper=keeper, terminals=terminals, watch=watch)
                 )

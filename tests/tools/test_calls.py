@@ -61,14 +61,19 @@ async def test_a_mailbox_shows_the_calls_of_its_workspace_alone(home: Path, call
         open_journal(home / "handrail.db", home / "handrail.head") as journal,
         open_records(home / "handrail.db") as records,
     ):
-        own, other = (Call.open(journal, "toy", "Toy", {}, who) for who in (caller, stranger))
+        own = Call.open(journal, "toy", "Toy", {}, caller)
         own.settle(DONE)
-        await journal.committed(own.settled_seq)
+        others = [Call.open(journal, "toy", "Toy", {}, stranger) for _ in range(1100)]
+        asking = Call.open(journal, "list_calls", "List calls", {}, caller)
+        await journal.committed(asking.opened_seq)
         listing, reading = ListCalls(records), GetCall(records)
-        listed = await listing.run(await listing.plan(ListCallsInput(), caller), own)
-        got = await reading.run(await reading.plan(GetCallInput(call_id=own.id), caller), own)
+        listed = await listing.run(await listing.plan(ListCallsInput(), caller), asking)
+        still = await listing.run(await listing.plan(ListCallsInput(open_only=True), caller), asking)
+        got = await reading.run(await reading.plan(GetCallInput(call_id=own.id), caller), asking)
 
-    assert other.id not in listed.text
+    assert len(listed.text.splitlines()) == 1, "neither the neighbour's many, nor the listing itself"
     assert own.id in listed.text
+    assert others[-1].id not in listed.text
+    assert still.text == "There are no calls."
     assert "done" in got.text
     assert "fruit" in got.text

@@ -15,6 +15,7 @@ from handrail.errors import Conflict, Unwritable
 from handrail.server.rooms import Rooms
 from handrail.server.routes import approvals, calls, credentials, operations, sign_in, terminals, watching
 from handrail.server.wire import Problem
+from handrail.terminal.keeper import KeeperError
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     code: {"model": Problem} for code in (400, 401, 403, 404, 409, 422, 503)
@@ -34,13 +35,14 @@ def application(rooms: Rooms) -> FastAPI:
     )
     for module in _ROUTES:
         app.include_router(module.routes(rooms), prefix="/api")
-    app.add_exception_handler(Unwritable, _unwritable)
+    app.add_exception_handler(Unwritable, _unavailable)
     app.add_exception_handler(Conflict, _conflict)
+    app.add_exception_handler(KeeperError, _unavailable)
     app.add_exception_handler(RequestValidationError, _invalid)
     return app
 
 
-async def _unwritable(_request: Request, problem: Exception) -> JSONResponse:
+async def _unavailable(_request: Request, problem: Exception) -> JSONResponse:
     return JSONResponse({"detail": str(problem)}, 503)
 
 

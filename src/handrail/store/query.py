@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from handrail.store.event import Caller
 from handrail.store.reader import Reader
 from handrail.store.records import (
     ApprovalRecord,
@@ -47,9 +48,18 @@ class Records:
         q: str | None = None,
         before: int | None = None,
         limit: int = 200,
+        of: Caller | None = None,
+        open_only: bool = False,
     ) -> list[CallRecord]:
-        """Calls that meet every condition given; `before` is the `opened_seq` of the last one seen."""
+        """Calls that meet every condition given.
+
+        `before` is the `opened_seq` of the last one seen; `of` means made by this client, or in its workspace.
+        """
         where = _Where()
+        if of is not None:
+            where.add("(calls.caller_key = ? OR calls.workspace = ?)", of.key, of.workspace)
+        if open_only:
+            where.plain("calls.ending IS NULL")
         where.add("calls.tool = ?", tool)
         where.add("calls.client = ?", client)
         where.add("calls.opened_seq < ?", before)
@@ -132,13 +142,13 @@ class _Where:
     """The conditions of a query; one that is not asked for is left out."""
 
     def __init__(self) -> None:
-        self.values: list[Value] = []
+        self.values: list[Value | None] = []
         self._conditions: list[str] = []
 
-    def add(self, condition: str, value: Value | None) -> None:
+    def add(self, condition: str, value: Value | None, *more: Value | None) -> None:
         if value is not None:
             self._conditions.append(condition)
-            self.values.append(value)
+            self.values += (value, *more)
 
     def plain(self, condition: str) -> None:
         self._conditions.append(condition)

@@ -70,10 +70,9 @@ class ListCalls(Tool[ListCallsInput, RecallPlan]):
 
     async def run(self, plan: RecallPlan, call: "Call") -> Result:
         asked: ListCallsInput = plan.input
-        found = [record for record in await self._records.calls(limit=1000) if _is_own(record, plan.caller)]
-        if asked.open_only:
-            found = [record for record in found if record.ending is None and record.id != call.id]
-        shown = found[: asked.limit]
+        limit = asked.limit + 1  # this very call may be among them
+        found = await self._records.calls(of=plan.caller, open_only=asked.open_only, limit=limit)
+        shown = [record for record in found if record.id != call.id][: asked.limit]
         lines = [f"{record.id}  {record.status:<11} {record.tool}  {record.title}" for record in shown]
         data: Json = {"calls": [_brief(record) for record in shown]}
         return answer("\n".join(lines) or "There are no calls.", data, asked.response_format)
