@@ -71,3 +71,13 @@ def test_a_port_that_another_program_holds_is_a_warning(alone: Home) -> None:
         assert found(alone)["port"].level == "warn"
         alone.up()
         assert f"Port {port} is taken by another program, so " in found(alone)["port"].says
+
+
+def test_a_port_that_was_taken_at_the_start_and_is_free_now_is_said(alone: Home) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        (alone.path / "config.toml").write_text(f"[server]\nport = {port}\n")
+        alone.up()
+    looked = found(alone)["port"]
+    assert looked.says.endswith(f"because {port} was taken at the start; it is free now.")
+    assert (looked.level, looked.fix) == ("warn", "handrail down, then handrail up")

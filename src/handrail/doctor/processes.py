@@ -81,15 +81,31 @@ def _port(places: Places, url: str | None) -> Iterator[Finding]:
     except BadConfig:
         return  # a finding of its own
     used = urlsplit(url).port if url else None
-    if used == wanted or _is_free(wanted):
-        says = (
-            f"{wanted}, as configured." if used in (wanted, None) else f"{used}, as asked for at the start."
-        )
-        yield Finding(name="port", level="ok", says=says)
+    if used in (wanted, None) and (used or _is_free(wanted)):
+        yield Finding(name="port", level="ok", says=f"{wanted}, as configured.")
+        return
+    if used and _is_free(wanted):
+        yield _moved(places, wanted, used)
         return
     says = f"Port {wanted} is taken by another program" + (f", so {used} is used." if used else ".")
     fix = f"Set another port under [server] in {places.config}."
     yield Finding(name="port", level="warn", says=says, fix=fix)
+
+
+def _moved(places: Places, wanted: int, used: int) -> Finding:
+    """The port is not the configured one, although that is free: another was asked for, or it was taken then."""
+    if _wished(places) != wanted:
+        return Finding(name="port", level="ok", says=f"{used}, as asked for at the start.")
+    says = f"{used}, because {wanted} was taken at the start; it is free now."
+    return Finding(name="port", level="warn", says=says, fix="handrail down, then handrail up")
+
+
+def _wished(places: Places) -> int | None:
+    """The port that the daemon was to have, as it noted itself."""
+    try:
+        return int(places.port.read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def _is_free(port: int) -> bool:
