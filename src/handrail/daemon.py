@@ -190,7 +190,8 @@ class Daemon:
         group.start_soon((await self._doorway()).serve, local.handle)
         self._write_daemon_json(rooms.url)
         if self._announce:
-            group.start_soon(Announcer(rooms.access, rooms.url, rooms.command_line).run)
+            wished = None if rooms.url.endswith(f":{self._port}") else self._port
+            group.start_soon(Announcer(rooms.access, rooms.url, rooms.command_line, wished).run)
 
     def _ports(self) -> tuple[int, ...]:
         """The one it had last, when it wished for the same one then: an open page finds it again."""

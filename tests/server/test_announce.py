@@ -33,6 +33,13 @@ async def test_a_link_that_signs_in_once_and_the_line_for_an_agent_are_said(
     assert access.redeem(link[1]) == "used"
 
 
+async def test_a_port_that_could_not_be_had_is_said(
+    access: Access, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await Announcer(access, URL, "claude mcp add handrail", 7433).run()
+    assert "Port 7433 is taken" in capsys.readouterr().out
+
+
 async def test_a_sealed_daemon_gives_no_link_and_says_why(
     access: Access, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -47,6 +47,14 @@ function then(model: Model | null, ...events: Event[]): Model {
   return after;
 }
 
+test("an agent asking after its own calls is no news, but is on record", () => {
+  const started: Event = { kind: "CallStarted", call: "c1", claims: [], allowed_by: "rule own record" };
+  const model = then(empty(), opened("c1"), started);
+  assert.deepEqual(sections(model), { needs: [], running: [], recent: [] });
+  assert.equal(model.calls.get("c1")?.status, "running");
+  assert.deepEqual(sections(then(model, settled("c1"))).recent, []);
+});
+
 test("a call that opens is running, and its timer counts from the daemon's clock", () => {
   const model = then(empty(), opened("c1"));
   assert.equal(model.calls.get("c1")?.status, "running");

@@ -14,7 +14,9 @@ from handrail.server.access import Access
 class Announcer:
     """Speaks on the terminal that started the daemon."""
 
-    def __init__(self, access: Access, url: str, command_line: str) -> None:
+    def __init__(self, access: Access, url: str, command_line: str, wished: int | None = None) -> None:
+        """`wished` is the port that was asked for, when it could not be had."""
+        self._wished = wished
         self._access = access
         self._url = url
         self._command_line = command_line
@@ -22,6 +24,8 @@ class Announcer:
     async def run(self) -> None:
         """Say it once, and the link again whenever Enter is pressed: a code lasts a minute."""
         _say("", f"Handrail is ready at {self._url}", "")
+        if self._wished is not None:
+            _say(f"Port {self._wished} is taken, so it has another.", "")
         self._link()
         _say("", "Give this to an agent that speaks MCP:", f"  {self._command_line}", "")
         if not _has_keyboard():
