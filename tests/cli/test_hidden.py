@@ -26,6 +26,10 @@ def test_it_is_hidden_before_anything_large_is_imported() -> None:
     assert done.stdout.split() == ["1", "0", "False", "False"]
 
 
-def test_elsewhere_it_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_elsewhere_nothing_is_asked_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hidden.sys, "platform", "darwin")
+    monkeypatch.setitem(sys.modules, "ctypes", None)  # whoever imports it now fails
     hidden.hide_memory()
+    monkeypatch.setattr(hidden.sys, "platform", "linux")
+    with pytest.raises(ImportError):
+        hidden.hide_memory()

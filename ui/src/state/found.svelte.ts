@@ -43,26 +43,32 @@ export class Found {
 
   /** Ask for the ones before those shown. */
   async older(): Promise<void> {
-    const last = this.calls?.at(-1);
-    if (last === undefined) return;
-    const found = await this.ask(this.text, PAGE, last.seq);
-    if (found === null) return;
-    this.calls = [...(this.calls ?? []), ...found];
+    const text = this.text;
+    const found = await this.ask(text, PAGE, this.end(this.calls ?? []));
+    if (found === null || text !== this.text) return;
+    const shown = this.calls ?? []; // as they are by now: news may have come meanwhile
+    const end = this.end(shown);
+    this.calls = [...shown, ...found.filter((call) => call.seq < end)];
     this.more = found.length === PAGE;
   }
 
   /** The newest anew, as many as are shown; what is older than one answer can hold stays as it was. */
   private async refresh(text: string): Promise<void> {
-    const known = text === this.text ? (this.calls ?? []) : [];
-    const limit = Math.min(MOST, Math.max(PAGE, known.length));
+    const known = text === this.text ? (this.calls?.length ?? 0) : 0;
+    const limit = Math.min(MOST, Math.max(PAGE, known));
     const found = await this.ask(text, limit);
     if (found === null) return;
-    const end = found.at(-1)?.seq ?? 0;
-    const older = found.length === limit ? known.filter((call) => call.seq < end) : [];
-    if (text !== this.text || older.length === 0) this.more = found.length === limit;
+    const full = found.length === limit;
+    const shown = text === this.text ? this.calls : null;
+    const end = this.end(found);
+    if (shown === null || !full) this.more = full; // else nothing falls off the end, so it stays as it was
     this.text = text;
-    this.calls = [...found, ...older];
+    this.calls = full && shown !== null ? [...found, ...shown.filter((call) => call.seq < end)] : found;
     this.received = performance.now();
+  }
+
+  private end(calls: readonly CallView[]): number {
+    return calls.at(-1)?.seq ?? Number.MAX_SAFE_INTEGER;
   }
 
   private async ask(text: string, limit: number, before?: number): Promise<readonly CallView[] | null> {
