@@ -40,7 +40,7 @@ from handrail.server.serve import HOST, Web, guarded
 from handrail.server.streamable import Streamable
 from handrail.server.views import now_ms
 from handrail.server.wire import Restart
-from handrail.store.event import DaemonStarted, DaemonStopped, Json, Result, TerminalEnded, TerminalOpened
+from handrail.store.event import DaemonStarted, DaemonStopped, Result, TerminalEnded, TerminalOpened
 from handrail.store.journal import Journal, open_journal
 from handrail.store.query import Records, open_records
 from handrail.terminal.keeper import Keeper, KeeperError
@@ -52,7 +52,7 @@ from handrail.tools.commands import ExecuteCommand, child_environment, terminal_
 from handrail.tools.edits import ApplyDiff, EditFile, WriteFile
 from handrail.tools.files import ReadFile
 from handrail.tools.listing import ListFiles, SearchFiles
-from handrail.tools.output import read_output
+from handrail.tools.output import as_result, read_output
 from handrail.tools.search import SearchContent
 
 log = logging.getLogger(__name__)
@@ -251,15 +251,8 @@ class Daemon:
     async def _restore(self, gate: Gate, ground: Ground) -> Restart:
         terminals = ground.terminals
 
-        def output_of(terminal: str) -> Result | None:
-            output = read_output(terminals.tail(terminal))
-            data: Json = {
-                "output": output.text,
-                "output_captured": output.captured,
-                "output_bytes": output.bytes,
-                "terminal_id": terminal,
-            }
-            return Result(text=output.text, data=data)
+        def output_of(terminal: str) -> Result:
+            return as_result(read_output(terminals.tail(terminal)), terminal)
 
         crashed = self._places.daemon_json.exists()
         await ground.watch.catch_up(ground.records, terminals)

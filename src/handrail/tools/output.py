@@ -5,6 +5,7 @@ Owns the cutting. The whole output stays in the terminal's tail; this module nev
 
 from dataclasses import dataclass
 
+from handrail.store.event import Json, Result
 from handrail.terminal.screen import plain
 from handrail.terminal.tail import Tail
 
@@ -45,6 +46,17 @@ def read_output(tail: Tail, head_lines: int = HEAD_LINES, tail_lines: int = TAIL
     shown = len(head.encode()) + len(last.encode())
     left = max(0, end - shown)
     return Output(text=f"{head}\n[… {left:,} bytes left out …]\n{last}", bytes=end, left_out=left)
+
+
+def as_result(output: Output, terminal: str) -> Result:
+    """An output alone, of a command whose end nobody saw."""
+    data: Json = {
+        "output": output.text,
+        "output_captured": output.captured,
+        "output_bytes": output.bytes,
+        "terminal_id": terminal,
+    }
+    return Result(text=output.text, data=data)
 
 
 def _read(tail: Tail, after: int, until: int) -> bytes:
