@@ -24,8 +24,16 @@ class ServerSection(Section):
 
 
 class TerminalSection(Section):
+    shell: Annotated[str | None, Field(min_length=1, max_length=4096)] = None
+    """Of new terminals; the person's own unless set."""
     max_bytes: Annotated[int, Field(ge=65_536, le=1 << 40)] = 64 * 1024 * 1024
     """Of one terminal's output kept on disk; the oldest is dropped first."""
+    max_lines: Annotated[int, Field(ge=1_000, le=1 << 40)] = 1_000_000
+    """Of the same; whichever limit is met first holds."""
+    keep_days: Annotated[float, Field(gt=0, le=36_500)] = 30.0
+    """How long the output of an ended terminal is kept."""
+    keep_bytes: Annotated[int, Field(ge=1 << 20, le=1 << 50)] = 4 * 1024 * 1024 * 1024
+    """Of all ended terminals together; the oldest go first."""
 
 
 class CommandSection(Section):

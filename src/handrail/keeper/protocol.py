@@ -15,18 +15,24 @@ from dataclasses import dataclass
 
 from handrail.keeper.frames import decode, name_of
 
-PROTOCOL = 1
+PROTOCOL = 2
 TERMINAL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """A terminal's id is also the name of its spool directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """`want` is one of daemon, start_daemon, shutdown."""
+    """`want` is one of daemon, start_daemon, shutdown, attach.
+
+    To attach is to be a person's own window on one `terminal`: type, resize, hear of its growth and its end. With
+    `ends`, the terminal ends when this connection does.
+    """
 
     protocol: int
     want: str
     grace: float = 2.0
+    terminal: str = ""
+    ends: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,28 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What a look at a running terminal shows.
+
+    `foreground` is the process its keys go to, `busy` whether that is another than the leader. `reading` is how the
+    foreground waits: `tty` for a read on this terminal, `poll` for a wait on several things, `other`, or `hidden` when
+    the system does not tell.
+    """
+
+    foreground: Process | None
+    busy: bool
+    cwd: str | None
+    echo: bool
+    canonical: bool
+    reading: str
+
+    @property
+    def secret(self) -> bool:
+        """It hides what is typed, line by line: a password. (A shell's own prompt has the echo off, too, but is raw.)"""
+        return self.canonical and not self.echo
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """How a tree was ended. `more` counts stopped processes beyond those listed."""
 
@@ -87,7 +115,10 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Without `pipes` the program gets a PTY of this size; `grace` is for what its leader leaves behind."""
+    """Without `pipes` the program gets a PTY of this size; `grace` is for what its leader leaves behind.
+
+    `note` is the daemon's own word on the terminal, kept and given back to the next daemon, unread.
+    """
 
     id: int
     terminal: str
@@ -98,14 +129,19 @@ class Start:
     rows: int = 24
     pipes: bool = False
     cap_bytes: int = 64 * 1024 * 1024
+    cap_lines: int = 1_000_000
     grace: float = 2.0
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
+    """Answered by `Typed`. Unless a `person` types, nothing is typed where the terminal hides it."""
+
     id: int
     terminal: str
     data: bytes
+    person: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +159,14 @@ class Signal:
     id: int
     terminal: str
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Answered by `Looked`."""
+
+    id: int
+    terminal: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +247,21 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
+class Typed:
+    """`secret`: the terminal hid it at that moment. `typed` is False when that kept an agent's input out."""
+
+    id: int
+    secret: bool
+    typed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    id: int
+    seen: Seen
+
+
+@dataclass(frozen=True, slots=True)
 class Stopped:
     id: int
     report: Report
@@ -252,6 +311,35 @@ class Kept:
     exit: Exit | None = None
     report: Report | None = None
     unrecorded: str | None = None
+    note: str = ""
+    attached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Overheard:
+    """Somebody attached has typed; `data` is empty when the terminal hid it. `size` is how far the output was then."""
+
+    terminal: str
+    data: bytes
+    secret: bool
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resized:
+    """Somebody attached has another window size now."""
+
+    terminal: str
+    cols: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """The first window on a terminal has come, or the last has gone."""
+
+    terminal: str
+    attached: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,9 +411,11 @@ class EndTree:
     grace: float
 
 
-Request = Start | Input | Resize | Signal | Stop | Forget | Remember | Recall | Listen | Health | Shutdown
-Reply = Done | Failed | Started | Stopped | Recalled | Listening | Healthy
-Notice = Kept | Grown | Unrecorded | Exited | Swept | Replaced
+Request = (
+    Start | Input | Resize | Signal | Look | Stop | Forget | Remember | Recall | Listen | Health | Shutdown
+)
+Reply = Done | Failed | Started | Typed | Looked | Stopped | Recalled | Listening | Healthy
+Notice = Kept | Overheard | Resized | Attached | Grown | Unrecorded | Exited | Swept | Replaced
 FromWarden = Launched | NotLaunched | LeaderLeft | TreeEnded
 ToWarden = SignalLeader | EndTree
 
@@ -335,11 +425,11 @@ def _named(*kinds: type) -> dict[str, type]:
 
 
 _TO_KEEPER = _named(
-    *(Hello, Start, Input, Resize, Signal, Stop, Forget, Remember, Recall, Listen, Health, Shutdown)
+    *(Hello, Start, Input, Resize, Signal, Look, Stop, Forget, Remember, Recall, Listen, Health, Shutdown)
 )
 _FROM_KEEPER = _named(
-    *(Welcome, Refused, Done, Failed, Started, Stopped, Recalled, Listening, Healthy),
-    *(Kept, Grown, Unrecorded, Exited, Swept, Replaced),
+    *(Welcome, Refused, Done, Failed, Started, Typed, Looked, Stopped, Recalled, Listening, Healthy),
+    *(Kept, Overheard, Resized, Attached, Grown, Unrecorded, Exited, Swept, Replaced),
 )
 _FROM_WARDEN = _named(Launched, NotLaunched, LeaderLeft, TreeEnded)
 _TO_WARDEN = _named(SignalLeader, EndTree)

@@ -11,11 +11,14 @@ from pydantic import Field, JsonValue, TypeAdapter
 
 Json = dict[str, JsonValue]
 
-Action = Literal["read", "write", "run", "recall"]
+Action = Literal["read", "write", "run", "type", "recall"]
 Risk = Literal["low", "medium", "high"]
 Ending = Literal["done", "failed", "denied", "cancelled", "completed", "interrupted"]
 Assurance = Literal["bound", "forwarded", "advisory"]
 AnswerKind = Literal["allow", "deny"]
+TerminalKind = Literal["command", "tracked", "shell"]
+"""Of one call; opened to stay, by an agent or on the page; or a person's own, by `handrail shell`."""
+Sure = Literal["certain", "likely"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +82,36 @@ class PathPreview:
     path: str
 
 
-Preview = Annotated[CommandPreview | DiffPreview | PathPreview, Field(discriminator="kind")]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputPreview:
+    """Input as it will be typed into a terminal."""
+
+    kind: Literal["input"] = "input"
+    terminal: str
+    name: str
+    """The terminal's, as people see it."""
+    text: str
+    """Everything that is typed, keys as the characters they send."""
+    keys: tuple[str, ...] = ()
+    """The named keys among it, after the text."""
+    cwd: str
+    foreground: str
+    """The program that will read it."""
+    owner: str
+    """Whose terminal it is."""
+
+
+Preview = Annotated[CommandPreview | DiffPreview | PathPreview | InputPreview, Field(discriminator="kind")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Whose a terminal is."""
+
+    person: bool
+    name: str
+    """A client's name, or how the person opened it."""
+    workspace: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,6 +284,77 @@ class TerminalOpened:
     name: str
     cwd: str
     pid: int
+    of: TerminalKind = "command"
+    owner: Owner | None = None
+    """None in the records of old, when every terminal was a call's."""
+    argv: tuple[str, ...] = ()
+    cols: int = 80
+    rows: int = 24
+    nonce: str = ""
+    """What its shell's own marks carry; empty when it makes none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalTyped:
+    """Somebody typed a line, or keys."""
+
+    kind: Literal["TerminalTyped"] = "TerminalTyped"
+    terminal: str
+    by: str
+    person: bool
+    text: str | None
+    """None when the terminal did not show it: what is hidden there is recorded nowhere."""
+    offset: int
+    """How far its output had come."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalTaken:
+    """A person took a terminal over: agents cannot type into it."""
+
+    kind: Literal["TerminalTaken"] = "TerminalTaken"
+    terminal: str
+    by: str
+    holds: bool
+    """Until it is released; otherwise only while the person types."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalReleased:
+    """Agents may type again."""
+
+    kind: Literal["TerminalReleased"] = "TerminalReleased"
+    terminal: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalAsked:
+    """What runs in a terminal waits for input."""
+
+    kind: Literal["TerminalAsked"] = "TerminalAsked"
+    terminal: str
+    prompt: str
+    sure: Sure
+    secret: bool
+    """It hides what is typed: only a person may answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalWentOn:
+    """It waits for input no longer."""
+
+    kind: Literal["TerminalWentOn"] = "TerminalWentOn"
+    terminal: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalForgotten:
+    """An ended terminal's output was deleted, to keep within what is kept."""
+
+    kind: Literal["TerminalForgotten"] = "TerminalForgotten"
+    terminal: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -349,6 +452,12 @@ Event = Annotated[
     | TerminalOpened
     | TerminalEnded
     | TerminalClosed
+    | TerminalTyped
+    | TerminalTaken
+    | TerminalReleased
+    | TerminalAsked
+    | TerminalWentOn
+    | TerminalForgotten
     | OperationOpened
     | OperationEnded
     | PersonSignedIn
