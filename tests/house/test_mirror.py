@@ -22,13 +22,14 @@ PART_OF: dict[str, str] = {
     "handrail.server.guard": "safety/test_header_matrix.py",
     "handrail.server.serve": "safety/test_wire.py",
     "handrail.server.live": "e2e/test_live.py",
+    **{f"handrail.server.terminal_{name}": "e2e/test_routes.py" for name in ("views", "wire")},
     "handrail.server.local": "e2e/test_socket.py",
     "handrail.server.streamable": "e2e/test_mcp.py",
     "handrail.server.streams": "server/test_talk.py",
     "handrail.server.routes.sign_in": "safety/test_sign_in.py",
     **{
         f"handrail.server.{name}": "e2e/test_api.py"
-        for name in ("health", "http", "openapi", "rooms", "views", "wire")
+        for name in ("health", "http", "openapi", "rooms", "shape", "views", "wire")
     },
     **{
         f"handrail.server.routes.{name}": "e2e/test_routes.py"

@@ -393,7 +393,7 @@ export interface components {
              */
             kind: "ApprovalOpened";
             /** Preview */
-            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"]) | null;
+            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"]) | null;
             /** Reasons */
             reasons: string[];
             /**
@@ -433,7 +433,7 @@ export interface components {
                 [key: string]: components["schemas"]["JsonValue"];
             };
             /** Preview */
-            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"]) | null;
+            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"]) | null;
             /** Reason */
             reason: string;
             /** Reasons */
@@ -471,6 +471,66 @@ export interface components {
             kind: "ApprovalWithdrawn";
             /** Why */
             why: string;
+        };
+        /**
+         * AsksView
+         * @description It waits for input.
+         */
+        AsksView: {
+            /** Prompt */
+            prompt: string;
+            /** Secret */
+            secret: boolean;
+            /** Since */
+            since: number;
+            /**
+             * Sure
+             * @enum {string}
+             */
+            sure: "certain" | "likely";
+        };
+        /**
+         * AttachRefused
+         * @description A text frame: something that was sent on the socket was not done, or not all of it.
+         */
+        AttachRefused: {
+            /** Refused */
+            refused: string;
+            /**
+             * What
+             * @enum {string}
+             */
+            what: "input" | "size" | "message";
+        };
+        /**
+         * AttachSize
+         * @description The only text frame that whoever is attached may send: columns and rows. Keys go in binary frames.
+         */
+        AttachSize: {
+            /** Size */
+            size: [
+                number,
+                number
+            ];
+        };
+        /**
+         * AttachState
+         * @description A text frame to whoever is attached: first of all, and whenever the terminal has changed.
+         *
+         *     The first one also says where the bytes that follow begin; the others leave that out.
+         */
+        AttachState: {
+            /**
+             * Alternate
+             * @default null
+             */
+            alternate: boolean | null;
+            /**
+             * Begin
+             * @default null
+             */
+            begin: number | null;
+            state: components["schemas"]["TerminalView"];
         };
         /**
          * CallClientGone
@@ -520,7 +580,7 @@ export interface components {
             /** Message */
             message: string;
             /** Preview */
-            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"]) | null;
+            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"]) | null;
             receipt: components["schemas"]["Receipt"] | null;
             result: components["schemas"]["Result"] | null;
             /** Seq */
@@ -712,7 +772,7 @@ export interface components {
              * Action
              * @enum {string}
              */
-            action: "read" | "write" | "run" | "recall";
+            action: "read" | "write" | "run" | "type" | "recall";
             /** Inside */
             inside: boolean;
             /**
@@ -722,6 +782,77 @@ export interface components {
             protected: boolean;
             /** Resource */
             resource: string;
+        };
+        /**
+         * Closed
+         * @description A terminal that was closed, and what that ended.
+         */
+        Closed: {
+            /** Argv */
+            argv: string[];
+            asks: components["schemas"]["AsksView"] | null;
+            /** Attached */
+            attached: boolean;
+            /** Busy */
+            busy: boolean;
+            /** Bytes */
+            bytes: number;
+            /** Call Id */
+            call_id: string | null;
+            /** Cwd */
+            cwd: string;
+            /** Ended At */
+            ended_at: number | null;
+            /** Exit Code */
+            exit_code: number | null;
+            /** First */
+            first: number;
+            /** Foreground */
+            foreground: string | null;
+            /** Forgotten */
+            forgotten: boolean;
+            /** Id */
+            id: string;
+            /** Last Output At */
+            last_output_at: number | null;
+            /** Left */
+            left: components["schemas"]["ProcessSeen"][];
+            /** Lines Dropped */
+            lines_dropped: number;
+            /** Lost */
+            lost: boolean;
+            /** Message */
+            message: string;
+            /** More */
+            more: number;
+            /** Name */
+            name: string;
+            /**
+             * Of
+             * @enum {string}
+             */
+            of: "command" | "tracked" | "shell";
+            owner: components["schemas"]["Owner"] | null;
+            /** Pid */
+            pid: number;
+            /** Running */
+            running: boolean;
+            /** Seq */
+            seq: number;
+            /** Shell */
+            shell: string;
+            /** Signal */
+            signal: string | null;
+            /** Size */
+            size: [
+                number,
+                number
+            ];
+            /** Started At */
+            started_at: number;
+            /** Stopped */
+            stopped: components["schemas"]["ProcessSeen"][];
+            taken: components["schemas"]["TakenView"] | null;
         };
         /**
          * CommandPreview
@@ -744,6 +875,28 @@ export interface components {
             kind: "command";
             /** Program */
             program: string;
+        };
+        /**
+         * CommandView
+         * @description One command line in a terminal, as the shell's own marks tell of it.
+         */
+        CommandView: {
+            /** Begin */
+            begin: number;
+            /** Cwd */
+            cwd: string | null;
+            /** Duration Ms */
+            duration_ms: number | null;
+            /** End */
+            end: number | null;
+            /** Exit Code */
+            exit_code: number | null;
+            /** Line */
+            line: string | null;
+            /** Output */
+            output: number;
+            /** Started At */
+            started_at: number | null;
         };
         /**
          * CompleteBody
@@ -924,7 +1077,7 @@ export interface components {
             /** At */
             at: number;
             /** Event */
-            event: components["schemas"]["DaemonStarted"] | components["schemas"]["DaemonStopped"] | components["schemas"]["CallOpened"] | components["schemas"]["ApprovalOpened"] | components["schemas"]["ApprovalAnswered"] | components["schemas"]["ApprovalWithdrawn"] | components["schemas"]["CallStarted"] | components["schemas"]["CallHandedBack"] | components["schemas"]["CallClientGone"] | components["schemas"]["CallSettled"] | components["schemas"]["CallStopped"] | components["schemas"]["TerminalOpened"] | components["schemas"]["TerminalEnded"] | components["schemas"]["TerminalClosed"] | components["schemas"]["OperationOpened"] | components["schemas"]["OperationEnded"] | components["schemas"]["PersonSignedIn"] | components["schemas"]["SignInRevoked"] | components["schemas"]["CredentialIssued"] | components["schemas"]["CredentialRevoked"];
+            event: components["schemas"]["DaemonStarted"] | components["schemas"]["DaemonStopped"] | components["schemas"]["CallOpened"] | components["schemas"]["ApprovalOpened"] | components["schemas"]["ApprovalAnswered"] | components["schemas"]["ApprovalWithdrawn"] | components["schemas"]["CallStarted"] | components["schemas"]["CallHandedBack"] | components["schemas"]["CallClientGone"] | components["schemas"]["CallSettled"] | components["schemas"]["CallStopped"] | components["schemas"]["TerminalOpened"] | components["schemas"]["TerminalEnded"] | components["schemas"]["TerminalClosed"] | components["schemas"]["TerminalTyped"] | components["schemas"]["TerminalTaken"] | components["schemas"]["TerminalReleased"] | components["schemas"]["TerminalAsked"] | components["schemas"]["TerminalWentOn"] | components["schemas"]["TerminalForgotten"] | components["schemas"]["OperationOpened"] | components["schemas"]["OperationEnded"] | components["schemas"]["PersonSignedIn"] | components["schemas"]["SignInRevoked"] | components["schemas"]["CredentialIssued"] | components["schemas"]["CredentialRevoked"];
             /** Seq */
             seq: number;
         };
@@ -940,6 +1093,16 @@ export interface components {
             won: boolean;
         };
         /**
+         * FoundView
+         * @description What a search found.
+         */
+        FoundView: {
+            /** Matches */
+            matches: components["schemas"]["MatchView"][];
+            /** More */
+            more: boolean;
+        };
+        /**
          * Health
          * @description Whether the daemon is well; a person also learns how it feels.
          */
@@ -951,6 +1114,55 @@ export interface components {
             /** Version */
             version: string;
         };
+        /**
+         * InputBody
+         * @description What to type: the text, then Enter, then the keys.
+         */
+        InputBody: {
+            /**
+             * Keys
+             * @default []
+             */
+            keys: string[];
+            /**
+             * Newline
+             * @default true
+             */
+            newline: boolean;
+            /**
+             * Text
+             * @default null
+             */
+            text: string | null;
+        };
+        /**
+         * InputPreview
+         * @description Input as it will be typed into a terminal.
+         */
+        InputPreview: {
+            /** Cwd */
+            cwd: string;
+            /** Foreground */
+            foreground: string;
+            /**
+             * Keys
+             * @default []
+             */
+            keys: string[];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "input";
+            /** Name */
+            name: string;
+            /** Owner */
+            owner: string;
+            /** Terminal */
+            terminal: string;
+            /** Text */
+            text: string;
+        };
         JsonValue: unknown;
         /**
          * LiveEntries
@@ -961,6 +1173,78 @@ export interface components {
             entries: components["schemas"]["Entry"][];
             /** Now */
             now: number;
+        };
+        /**
+         * MatchView
+         * @description A line that matches.
+         */
+        MatchView: {
+            /** After */
+            after: string[];
+            /** Before */
+            before: string[];
+            /** Line Number */
+            line_number: number;
+            /** Offset */
+            offset: number;
+            /** Text */
+            text: string;
+        };
+        /**
+         * OpenBody
+         * @description A terminal of the person's own.
+         */
+        OpenBody: {
+            /**
+             * Args
+             * @default []
+             */
+            args: string[];
+            /**
+             * Cols
+             * @default 120
+             */
+            cols: number;
+            /**
+             * Command
+             * @default []
+             */
+            command: string[];
+            /**
+             * Cwd
+             * @default null
+             */
+            cwd: string | null;
+            /** Env */
+            env?: {
+                [key: string]: string;
+            };
+            /**
+             * Keep
+             * @default false
+             */
+            keep: boolean;
+            /**
+             * Name
+             * @default
+             */
+            name: string;
+            /**
+             * Of
+             * @default tracked
+             * @enum {string}
+             */
+            of: "tracked" | "shell";
+            /**
+             * Rows
+             * @default 40
+             */
+            rows: number;
+            /**
+             * Shell
+             * @default null
+             */
+            shell: string | null;
         };
         /**
          * OperationEnded
@@ -1006,6 +1290,61 @@ export interface components {
             calls: string[];
             /** Id */
             id: string;
+        };
+        /**
+         * OutputView
+         * @description A part of what a terminal printed, or its screen.
+         */
+        OutputView: {
+            /**
+             * Alternate
+             * @default false
+             */
+            alternate: boolean;
+            /** Base64 */
+            base64: string;
+            /**
+             * Cursor
+             * @default null
+             */
+            cursor: [
+                number,
+                number
+            ] | null;
+            /** End */
+            end: number;
+            /** First */
+            first: number;
+            /** Left Out */
+            left_out: number;
+            /** Lines Dropped */
+            lines_dropped: number;
+            /** Next */
+            next: number;
+            /** Start */
+            start: number;
+            /** Text */
+            text: string;
+            /**
+             * Title
+             * @default
+             */
+            title: string;
+        };
+        /**
+         * Owner
+         * @description Whose a terminal is.
+         */
+        Owner: {
+            /** Name */
+            name: string;
+            /** Person */
+            person: boolean;
+            /**
+             * Workspace
+             * @default null
+             */
+            workspace: string | null;
         };
         /**
          * PathPreview
@@ -1176,6 +1515,16 @@ export interface components {
             bearer: string;
         };
         /**
+         * SizeBody
+         * @description A window's size.
+         */
+        SizeBody: {
+            /** Cols */
+            cols: number;
+            /** Rows */
+            rows: number;
+        };
+        /**
          * State
          * @description A snapshot; events after `seq` bring it up to date.
          */
@@ -1195,8 +1544,42 @@ export interface components {
             /** Seq */
             seq: number;
             started: components["schemas"]["Restart"];
+            /** Terminals */
+            terminals: components["schemas"]["TerminalView"][];
             /** Version */
             version: string;
+        };
+        /**
+         * TakenView
+         * @description A person has taken it over: agents cannot type into it.
+         */
+        TakenView: {
+            /** By */
+            by: string;
+            /** Holds */
+            holds: boolean;
+        };
+        /**
+         * TerminalAsked
+         * @description What runs in a terminal waits for input.
+         */
+        TerminalAsked: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "TerminalAsked";
+            /** Prompt */
+            prompt: string;
+            /** Secret */
+            secret: boolean;
+            /**
+             * Sure
+             * @enum {string}
+             */
+            sure: "certain" | "likely";
+            /** Terminal */
+            terminal: string;
         };
         /**
          * TerminalClosed
@@ -1212,6 +1595,77 @@ export interface components {
             kind: "TerminalClosed";
             /** Terminal */
             terminal: string;
+        };
+        /**
+         * TerminalDetail
+         * @description Everything about one terminal but its output.
+         */
+        TerminalDetail: {
+            /** Argv */
+            argv: string[];
+            asks: components["schemas"]["AsksView"] | null;
+            /** At Prompt */
+            at_prompt: boolean | null;
+            /** Attached */
+            attached: boolean;
+            /** Busy */
+            busy: boolean;
+            /** Bytes */
+            bytes: number;
+            /** Call Id */
+            call_id: string | null;
+            /** Commands */
+            commands: components["schemas"]["CommandView"][];
+            /** Cwd */
+            cwd: string;
+            /** Ended At */
+            ended_at: number | null;
+            /** Exit Code */
+            exit_code: number | null;
+            /** First */
+            first: number;
+            /** Foreground */
+            foreground: string | null;
+            /** Forgotten */
+            forgotten: boolean;
+            /** Id */
+            id: string;
+            /** Last Output At */
+            last_output_at: number | null;
+            /** Lines Dropped */
+            lines_dropped: number;
+            /** Lost */
+            lost: boolean;
+            /** Name */
+            name: string;
+            /** Nonce */
+            nonce: string;
+            /**
+             * Of
+             * @enum {string}
+             */
+            of: "command" | "tracked" | "shell";
+            owner: components["schemas"]["Owner"] | null;
+            /** Pid */
+            pid: number;
+            /** Running */
+            running: boolean;
+            /** Seq */
+            seq: number;
+            /** Shell */
+            shell: string;
+            /** Signal */
+            signal: string | null;
+            /** Size */
+            size: [
+                number,
+                number
+            ];
+            /** Started At */
+            started_at: number;
+            taken: components["schemas"]["TakenView"] | null;
+            /** Typed */
+            typed: components["schemas"]["TypedView"][];
         };
         /**
          * TerminalEnded
@@ -1238,12 +1692,37 @@ export interface components {
             terminal: string;
         };
         /**
+         * TerminalForgotten
+         * @description An ended terminal's output was deleted, to keep within what is kept.
+         */
+        TerminalForgotten: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "TerminalForgotten";
+            /** Terminal */
+            terminal: string;
+            /** Why */
+            why: string;
+        };
+        /**
          * TerminalOpened
          * @description A watched process started.
          */
         TerminalOpened: {
+            /**
+             * Argv
+             * @default []
+             */
+            argv: string[];
             /** Call */
             call: string | null;
+            /**
+             * Cols
+             * @default 80
+             */
+            cols: number;
             /** Cwd */
             cwd: string;
             /**
@@ -1253,36 +1732,172 @@ export interface components {
             kind: "TerminalOpened";
             /** Name */
             name: string;
+            /**
+             * Nonce
+             * @default
+             */
+            nonce: string;
+            /**
+             * Of
+             * @default command
+             * @enum {string}
+             */
+            of: "command" | "tracked" | "shell";
+            owner?: components["schemas"]["Owner"] | null;
             /** Pid */
             pid: number;
+            /**
+             * Rows
+             * @default 24
+             */
+            rows: number;
             /** Terminal */
             terminal: string;
+        };
+        /**
+         * TerminalReleased
+         * @description Agents may type again.
+         */
+        TerminalReleased: {
+            /** By */
+            by: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "TerminalReleased";
+            /** Terminal */
+            terminal: string;
+        };
+        /**
+         * TerminalTaken
+         * @description A person took a terminal over: agents cannot type into it.
+         */
+        TerminalTaken: {
+            /** By */
+            by: string;
+            /** Holds */
+            holds: boolean;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "TerminalTaken";
+            /** Terminal */
+            terminal: string;
+        };
+        /**
+         * TerminalTyped
+         * @description Somebody typed a line, or keys.
+         */
+        TerminalTyped: {
+            /** By */
+            by: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "TerminalTyped";
+            /** Offset */
+            offset: number;
+            /** Person */
+            person: boolean;
+            /** Terminal */
+            terminal: string;
+            /** Text */
+            text: string | null;
         };
         /**
          * TerminalView
          * @description A watched process.
          */
         TerminalView: {
+            /** Argv */
+            argv: string[];
+            asks: components["schemas"]["AsksView"] | null;
+            /** Attached */
+            attached: boolean;
+            /** Busy */
+            busy: boolean;
             /** Bytes */
             bytes: number;
             /** Call Id */
             call_id: string | null;
             /** Cwd */
             cwd: string;
+            /** Ended At */
+            ended_at: number | null;
             /** Exit Code */
             exit_code: number | null;
+            /** First */
+            first: number;
+            /** Foreground */
+            foreground: string | null;
+            /** Forgotten */
+            forgotten: boolean;
             /** Id */
             id: string;
+            /** Last Output At */
+            last_output_at: number | null;
+            /** Lines Dropped */
+            lines_dropped: number;
+            /** Lost */
+            lost: boolean;
             /** Name */
             name: string;
+            /**
+             * Of
+             * @enum {string}
+             */
+            of: "command" | "tracked" | "shell";
+            owner: components["schemas"]["Owner"] | null;
             /** Pid */
             pid: number;
             /** Running */
             running: boolean;
+            /** Seq */
+            seq: number;
+            /** Shell */
+            shell: string;
             /** Signal */
             signal: string | null;
+            /** Size */
+            size: [
+                number,
+                number
+            ];
             /** Started At */
             started_at: number;
+            taken: components["schemas"]["TakenView"] | null;
+        };
+        /**
+         * TerminalWentOn
+         * @description It waits for input no longer.
+         */
+        TerminalWentOn: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "TerminalWentOn";
+            /** Terminal */
+            terminal: string;
+        };
+        /**
+         * TypedView
+         * @description Something that somebody typed.
+         */
+        TypedView: {
+            /** At */
+            at: number;
+            /** By */
+            by: string;
+            /** Offset */
+            offset: number;
+            /** Person */
+            person: boolean;
+            /** Text */
+            text: string | null;
         };
     };
     responses: never;

@@ -4,16 +4,19 @@ Owns how exceptions become HTTP answers, in one place. It does not judge who com
 route does stands in routes/.
 """
 
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic.json_schema import models_json_schema
 
 from handrail import __version__
 from handrail.errors import Conflict, Unwritable
 from handrail.server.rooms import Rooms
 from handrail.server.routes import approvals, calls, credentials, operations, sign_in, terminals, watching
+from handrail.server.terminal_wire import SOCKET_SHAPES
 from handrail.server.wire import Problem
 from handrail.terminal.keeper import KeeperError
 
@@ -35,11 +38,22 @@ def application(rooms: Rooms) -> FastAPI:
     )
     for module in _ROUTES:
         app.include_router(module.routes(rooms), prefix="/api")
+    app.openapi = partial(_described, app)
     app.add_exception_handler(Unwritable, _unavailable)
     app.add_exception_handler(Conflict, _conflict)
     app.add_exception_handler(KeeperError, _unavailable)
     app.add_exception_handler(RequestValidationError, _invalid)
     return app
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    """The description, with what sockets say: FastAPI knows only routes."""
+    described = FastAPI.openapi(app)
+    _, said = models_json_schema(
+        [(shape, "serialization") for shape in SOCKET_SHAPES], ref_template="#/components/schemas/{model}"
+    )
+    described["components"]["schemas"] |= said["$defs"]
+    return described
 
 
 async def _unavailable(_request: Request, problem: Exception) -> JSONResponse:

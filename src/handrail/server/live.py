@@ -12,8 +12,9 @@ from starlette.websockets import WebSocketState
 
 from handrail.server.guard import SUBPROTOCOL
 from handrail.server.rooms import Rooms
+from handrail.server.shape import Position
 from handrail.server.views import now_ms
-from handrail.server.wire import LiveEntries, Position
+from handrail.server.wire import LiveEntries
 from handrail.store.event import Entry
 
 

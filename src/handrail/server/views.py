@@ -1,4 +1,4 @@
-"""Domain into wire: how calls, approvals and terminals look to people's programs.
+"""Domain into wire: how calls and approvals look to people's programs.
 
 Pure translations. Open calls come from the gate, which knows more than the disk; settled ones from the records.
 """
@@ -15,11 +15,9 @@ from handrail.server.wire import (
     CallView,
     Completion,
     CredentialView,
-    TerminalView,
 )
 from handrail.store import records
 from handrail.store.event import Json
-from handrail.terminal.terminal import Terminal
 from handrail.terminal.terminals import Terminals
 
 
@@ -95,21 +93,6 @@ def approval_view(record: records.ApprovalRecord, gate: Gate, input: Json | None
         preview=asked.preview,
         reason=record.reason or record.withdrawn_why or "",
         by=record.answered_by,
-    )
-
-
-def terminal_view(record: records.TerminalRecord, live: Terminal | None) -> TerminalView:
-    return TerminalView(
-        id=record.id,
-        name=record.name,
-        call_id=record.call,
-        running=live is not None and live.exit is None,
-        pid=record.pid,
-        exit_code=record.exit_code,
-        signal=record.signal,
-        cwd=record.cwd,
-        started_at=record.opened_at,
-        bytes=live.tail.end if live else record.bytes or 0,
     )
 
 

@@ -1,13 +1,15 @@
 """The wire to people's programs: what the page, the command line and scripts read and send.
 
-Owns the JSON shapes of `/api`; the page's TypeScript types are generated from them. It does not know
-routes, credentials, or the dialects of agents (mcp.py).
+Owns the JSON shapes of `/api` (those of terminals: terminal_wire.py); the page's TypeScript types are generated from
+them. It does not know routes, credentials, or the dialects of agents (mcp.py).
 """
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from handrail.server.shape import Wire
+from handrail.server.terminal_wire import TerminalView
 from handrail.store.event import (
     AnswerKind,
     Assurance,
@@ -23,14 +25,6 @@ from handrail.store.event import (
 from handrail.store.records import Status
 
 ApprovalStatus = Literal["open", "allowed", "denied", "withdrawn"]
-Position = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
-"""A place in the journal or in an output; the database and the file system count no further."""
-
-
-class Wire(BaseModel):
-    """A frozen message; unknown fields in what people send are refused, not ignored."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class CallView(Wire):
@@ -106,21 +100,6 @@ class ApprovalView(Wire):
     by: str | None
 
 
-class TerminalView(Wire):
-    """A watched process."""
-
-    id: str
-    name: str
-    call_id: str | None
-    running: bool
-    pid: int
-    exit_code: int | None
-    signal: str | None
-    cwd: str
-    started_at: int
-    bytes: int
-
-
 class OperationView(Wire):
     """Work for one prompt."""
 
@@ -156,6 +135,8 @@ class State(Wire):
     recent: list[CallView]
     """Settled calls, newest first."""
     approvals: list[ApprovalView]
+    terminals: list[TerminalView]
+    """Those that run, newest first."""
 
 
 class LiveEntries(Wire):

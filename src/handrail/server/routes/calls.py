@@ -8,7 +8,8 @@ from handrail.gate import verbs
 from handrail.server import views
 from handrail.server.rooms import Rooms
 from handrail.server.routes.person import by
-from handrail.server.wire import CallDetail, CallView, CompleteBody, Forced, Position
+from handrail.server.shape import Position
+from handrail.server.wire import CallDetail, CallView, CompleteBody, Forced
 from handrail.store import records as kept
 from handrail.store.records import Status
 

@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter, HTTPException, Request
 
-from handrail.server import views
 from handrail.server.rooms import Rooms
 from handrail.server.routes.person import by
-from handrail.server.wire import TerminalView
+from handrail.server.terminal_views import terminal_view
+from handrail.server.terminal_wire import TerminalView
 from handrail.store.event import TerminalClosed
 
 
@@ -15,7 +15,7 @@ def routes(rooms: Rooms) -> APIRouter:
     @router.get("/terminals")
     async def terminals(running: bool = False) -> list[TerminalView]:
         found = await rooms.records.terminals(running_only=running)
-        return [views.terminal_view(record, rooms.terminals.get(record.id)) for record in found]
+        return [terminal_view(record, rooms.terminals.get(record.id)) for record in found]
 
     @router.post("/terminals/{id}/close")
     async def close(id: str, request: Request) -> TerminalView:
@@ -26,6 +26,6 @@ def routes(rooms: Rooms) -> APIRouter:
         if live is not None and live.exit is None:
             await rooms.journal.committed(rooms.journal.append(TerminalClosed(terminal=id, by=by(request))))
             await live.stop()
-        return views.terminal_view(record, live)
+        return terminal_view(record, live)
 
     return router

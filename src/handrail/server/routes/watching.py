@@ -5,10 +5,14 @@ from fastapi import APIRouter, Request
 from handrail import __version__
 from handrail.server import views
 from handrail.server.rooms import Rooms
-from handrail.server.wire import CallView, Health, LiveEntries, Position, State
+from handrail.server.shape import Position
+from handrail.server.terminal_views import terminal_view
+from handrail.server.wire import CallView, Health, LiveEntries, State
 
 MOST_OPEN = 2000
 """Open calls in a snapshot; more than anybody can have let pile up."""
+MOST_TERMINALS = 200
+"""Running terminals in a snapshot; the page lists older ones by themselves."""
 RECENT = 50
 """Settled calls in a snapshot: what a person can take in at a glance."""
 
@@ -31,6 +35,10 @@ def routes(rooms: Rooms) -> APIRouter:
             command_line=rooms.command_line,
             calls=open_calls,
             recent=[views.call_view(call, None) for call in newest if call.id not in rooms.gate.open],
+            terminals=[
+                terminal_view(record, rooms.terminals.get(record.id))
+                for record in await rooms.records.terminals(running_only=True, limit=MOST_TERMINALS)
+            ],
             approvals=[views.approval_view(record, rooms.gate) for record in asked],
         )
 
