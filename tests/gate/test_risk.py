@@ -24,6 +24,16 @@ ORDER: tuple[Risk, ...] = ("low", "medium", "high")
         (claim("write", protected=True), "high", "writes a protected place"),
         (claim("read", protected=True), "high", "reads a protected place"),
         (claim("run", protected=True), "high", "runs a command in a protected place"),
+        (
+            claim("type"),
+            "medium",
+            "types into a terminal, where aliases and state may change its meaning",
+        ),
+        (claim("type", inside=False), "high", "types into a terminal of another workspace"),
+        (claim("type", protected=True), "high", "types into your own terminal"),
+        (claim("stop"), "low", "ends a terminal that agents of this workspace opened"),
+        (claim("stop", inside=False), "high", "ends a terminal of another workspace"),
+        (claim("stop", protected=True), "high", "ends your own terminal"),
     ],
 )
 def test_each_claim_has_a_level_and_a_reason_in_words(claimed: Claim, level: Risk, reason: str) -> None:

@@ -1,5 +1,7 @@
 """What is allowed, asked and refused: a pure decision about claims."""
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +10,7 @@ from tests.gate.scene import caller
 from handrail.gate.rule import Effect, Policy
 from handrail.store.event import Action, Claim
 
-ACTIONS: tuple[Action, ...] = ("read", "write", "run", "recall")
+ACTIONS: tuple[Action, ...] = get_args(Action)
 STRICTNESS: tuple[Effect, ...] = ("allow", "ask", "deny")
 
 claims = st.builds(
@@ -33,9 +35,14 @@ def claim(action: Action, *, inside: bool = True, protected: bool = False) -> Cl
         (claim("read", protected=True), "ask", "default policy"),
         (claim("write"), "ask", "default policy"),
         (claim("run"), "ask", "default policy"),
+        (claim("type"), "ask", "default policy"),
+        (claim("type", protected=True), "ask", "default policy"),
+        (claim("stop"), "allow", "own terminals"),
+        (claim("stop", inside=False), "ask", "default policy"),
+        (claim("stop", protected=True), "ask", "default policy"),
     ],
 )
-def test_reads_inside_the_workspace_are_allowed_and_everything_else_asks(
+def test_reads_in_the_workspace_and_ends_of_own_terminals_are_allowed_and_everything_else_asks(
     claimed: Claim, effect: Effect, rule: str
 ) -> None:
     decision = Policy().decide([claimed], caller())
@@ -61,7 +68,15 @@ def test_the_default_policy_decides_what_no_rule_matches(default: Effect) -> Non
 
 
 @pytest.mark.parametrize(
-    "claimed", [claim("write", inside=False), claim("read", protected=True), claim("run", inside=False)]
+    "claimed",
+    [
+        claim("write", inside=False),
+        claim("read", protected=True),
+        claim("run", inside=False),
+        claim("type", inside=False),
+        claim("type", protected=True),
+        claim("stop", protected=True),
+    ],
 )
 def test_high_risk_asks_even_when_everything_is_approved_by_itself(claimed: Claim) -> None:
     decision = Policy(default="allow").decide([claimed], caller())

@@ -772,7 +772,7 @@ export interface components {
              * Action
              * @enum {string}
              */
-            action: "read" | "write" | "run" | "type" | "recall";
+            action: "read" | "write" | "run" | "type" | "stop" | "recall";
             /** Inside */
             inside: boolean;
             /**

@@ -6,7 +6,7 @@ A pure reading of claims. It decides nothing (rule.py) and never looks at an age
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from handrail.store.event import Claim, Risk
+from handrail.store.event import Action, Claim, Risk
 
 _ORDER: tuple[Risk, ...] = ("low", "medium", "high")
 
@@ -28,18 +28,34 @@ def assess(claims: Sequence[Claim]) -> Assessment:
 
 def _one(claim: Claim) -> tuple[Risk, str]:
     if claim.protected:
-        return "high", f"{_VERB[claim.action]}{' in' if claim.action == 'run' else ''} a protected place"
+        return "high", _PROTECTED[claim.action]
     if not claim.inside:
-        return "high", f"{_VERB[claim.action]} outside the workspace"
-    match claim.action:
-        case "recall":
-            return "low", "reads Handrail's own record"
-        case "read":
-            return "low", "reads in the workspace"
-        case "write":
-            return "medium", "changes a file in the workspace"
-        case "run":
-            return "medium", "runs a command with your rights"
+        return "high", _OUTSIDE[claim.action]
+    return _INSIDE[claim.action]
 
 
-_VERB = {"read": "reads", "recall": "reads", "write": "writes", "run": "runs a command"}
+_INSIDE: dict[Action, tuple[Risk, str]] = {
+    "recall": ("low", "reads Handrail's own record"),
+    "read": ("low", "reads in the workspace"),
+    "stop": ("low", "ends a terminal that agents of this workspace opened"),
+    "write": ("medium", "changes a file in the workspace"),
+    "run": ("medium", "runs a command with your rights"),
+    "type": ("medium", "types into a terminal, where aliases and state may change its meaning"),
+}
+_OUTSIDE: dict[Action, str] = {
+    "recall": "reads outside the workspace",
+    "read": "reads outside the workspace",
+    "stop": "ends a terminal of another workspace",
+    "write": "writes outside the workspace",
+    "run": "runs a command outside the workspace",
+    "type": "types into a terminal of another workspace",
+}
+_PROTECTED: dict[Action, str] = {
+    "recall": "reads a protected place",
+    "read": "reads a protected place",
+    "stop": "ends your own terminal",
+    "write": "writes a protected place",
+    "run": "runs a command in a protected place",
+    "type": "types into your own terminal",
+}
+"""Of terminals, a person's own are what is protected."""

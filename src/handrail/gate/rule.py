@@ -48,6 +48,10 @@ class Policy:
             return Decision(
                 effect="allow", rule="reads in the workspace", why="It only reads inside the workspace."
             )
+        if all(claim.action == "stop" and claim.inside and not claim.protected for claim in claims):
+            return Decision(
+                effect="allow", rule="own terminals", why="It only ends what agents of this workspace opened."
+            )
         if self.default == "allow" and assess(claims).level == "high":
             return Decision(
                 effect="ask", rule="high risk", why="Auto-approve is on, but high risk always asks."

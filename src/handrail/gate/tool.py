@@ -29,7 +29,7 @@ class Plan:
     @property
     def acts(self) -> bool:
         """It would change something, so that its record must be safe before it starts."""
-        return any(claim.action in ("write", "run") for claim in self.claims)
+        return any(claim.action in ("write", "run", "type", "stop") for claim in self.claims)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

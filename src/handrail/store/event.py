@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue, TypeAdapter
 
 Json = dict[str, JsonValue]
 
-Action = Literal["read", "write", "run", "type", "recall"]
+Action = Literal["read", "write", "run", "type", "stop", "recall"]
 Risk = Literal["low", "medium", "high"]
 Ending = Literal["done", "failed", "denied", "cancelled", "completed", "interrupted"]
 Assurance = Literal["bound", "forwarded", "advisory"]
