@@ -5,6 +5,8 @@ commit it shares with others: the first fact about a noun wins, and one about an
 Does not know connections or transactions.
 """
 
+import json
+
 from handrail.store.event import (
     ApprovalAnswered,
     ApprovalOpened,
@@ -18,8 +20,14 @@ from handrail.store.event import (
     CredentialIssued,
     CredentialRevoked,
     Event,
+    TerminalAsked,
     TerminalEnded,
+    TerminalForgotten,
     TerminalOpened,
+    TerminalReleased,
+    TerminalTaken,
+    TerminalTyped,
+    TerminalWentOn,
 )
 
 Statement = tuple[str, tuple[str | int | None, ...]]
@@ -27,6 +35,8 @@ Statement = tuple[str, tuple[str | int | None, ...]]
 
 _OfCall = CallOpened | CallStarted | CallHandedBack | CallClientGone | CallSettled | CallStopped
 _OfApproval = ApprovalOpened | ApprovalAnswered | ApprovalWithdrawn
+_OfTerminal = TerminalOpened | TerminalEnded | TerminalForgotten
+_OfSharing = TerminalTyped | TerminalTaken | TerminalReleased | TerminalAsked | TerminalWentOn
 _OfCredential = CredentialIssued | CredentialRevoked
 
 
@@ -38,8 +48,10 @@ def project(seq: int, at: int, event: Event) -> list[Statement]:
             return [_call(seq, at, event)]
         case ApprovalOpened() | ApprovalAnswered() | ApprovalWithdrawn():
             return _approval(seq, at, event)
-        case TerminalOpened() | TerminalEnded():
+        case TerminalOpened() | TerminalEnded() | TerminalForgotten():
             return _terminal(seq, at, event)
+        case TerminalTyped() | TerminalTaken() | TerminalReleased() | TerminalAsked() | TerminalWentOn():
+            return [_sharing(seq, at, event)]
         case CredentialIssued() | CredentialRevoked():
             return [_credential(at, event)]
         case _:
@@ -81,13 +93,36 @@ def _approval(seq: int, at: int, event: _OfApproval) -> list[Statement]:
             return [(_APPROVAL_WITHDRAWN, (why, at, id))]
 
 
-def _terminal(seq: int, at: int, event: TerminalOpened | TerminalEnded) -> list[Statement]:
+def _terminal(seq: int, at: int, event: _OfTerminal) -> list[Statement]:
     match event:
         case TerminalOpened(terminal=id, call=call):
-            opened = (id, call, event.name, event.cwd, event.pid, at, seq)
-            return [(_TERMINAL_OPENED, opened), (_CALL_TERMINAL, (id, call))]
+            return [_terminal_opened(seq, at, event), (_CALL_TERMINAL, (id, call))]
         case TerminalEnded(terminal=id, exit_code=code, signal=signal, bytes=size, lost=lost):
             return [(_TERMINAL_ENDED, (code, signal, size, int(lost), at, id))]
+        case TerminalForgotten(terminal=id):
+            return [(_TERMINAL_FORGOTTEN, (at, id))]
+
+
+def _terminal_opened(seq: int, at: int, event: TerminalOpened) -> Statement:
+    who = event.owner
+    named = (event.terminal, event.call, event.name, event.cwd, event.pid, at, seq)
+    owner = (None, None, None) if who is None else (int(who.person), who.name, who.workspace)
+    made = (event.of, json.dumps(event.argv), event.cols, event.rows, event.nonce)
+    return (_TERMINAL_OPENED, (*named, *owner, *made))
+
+
+def _sharing(seq: int, at: int, event: _OfSharing) -> Statement:
+    match event:
+        case TerminalTyped(terminal=id, by=by, person=person, text=text, offset=offset):
+            return (_TERMINAL_TYPED, (seq, id, at, by, int(person), text, offset))
+        case TerminalTaken(terminal=id, by=by, holds=holds):
+            return (_TERMINAL_TAKEN, (by, int(holds), id))
+        case TerminalReleased(terminal=id):
+            return (_TERMINAL_TAKEN, (None, 0, id))
+        case TerminalAsked(terminal=id, prompt=prompt, sure=sure, secret=secret):
+            return (_TERMINAL_ASKED, (prompt, sure, int(secret), at, id))
+        case TerminalWentOn(terminal=id):
+            return (_TERMINAL_ASKED, (None, None, 0, None, id))
 
 
 def _credential(at: int, event: _OfCredential) -> Statement:
@@ -122,10 +157,20 @@ _APPROVAL_WITHDRAWN = """
 UPDATE approvals SET withdrawn_why = ?, withdrawn_at = ?
 WHERE id = ? AND answered_at IS NULL AND withdrawn_at IS NULL"""
 _TERMINAL_OPENED = """
-INSERT INTO terminals (id, call, name, cwd, pid, opened_at, opened_seq)
-VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"""
+INSERT INTO terminals (id, call, name, cwd, pid, opened_at, opened_seq,
+                       owner_person, owner_name, owner_workspace, "of", argv, cols, "rows", nonce)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"""
 _TERMINAL_ENDED = """
-UPDATE terminals SET exit_code = ?, signal = ?, bytes = ?, lost = ?, ended_at = ?
+UPDATE terminals SET exit_code = ?, signal = ?, bytes = ?, lost = ?, ended_at = ?, taken_by = NULL, taken_holds = 0,
+                     asked_prompt = NULL, asked_sure = NULL, asked_secret = 0, asked_at = NULL
+WHERE id = ? AND ended_at IS NULL"""
+_TERMINAL_FORGOTTEN = "UPDATE terminals SET forgotten_at = ? WHERE id = ? AND forgotten_at IS NULL"
+_TERMINAL_TYPED = """
+INSERT INTO typed (seq, terminal, at, "by", person, text, "offset")
+VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"""
+_TERMINAL_TAKEN = "UPDATE terminals SET taken_by = ?, taken_holds = ? WHERE id = ? AND ended_at IS NULL"
+_TERMINAL_ASKED = """
+UPDATE terminals SET asked_prompt = ?, asked_sure = ?, asked_secret = ?, asked_at = ?
 WHERE id = ? AND ended_at IS NULL"""
 _CREDENTIAL_ISSUED = """
 INSERT INTO credentials (id, name, workspace, sha256, issued_at)

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from handrail.store.event import Caller
+from handrail.store.event import Caller, TerminalKind
 from handrail.store.reader import Reader
 from handrail.store.records import (
     ApprovalRecord,
@@ -18,8 +18,9 @@ from handrail.store.records import (
     CredentialRecord,
     Status,
     TerminalRecord,
+    TypedRecord,
 )
-from handrail.store.rows import approval_of, call_of, credential_of, detail_of, terminal_of
+from handrail.store.rows import approval_of, call_of, credential_of, detail_of, terminal_of, typed_of
 
 Value = str | int
 
@@ -101,21 +102,34 @@ class Records:
         return found[0] if found else None
 
     async def terminals(
-        self, running_only: bool = False, before: int | None = None, limit: int = 200
+        self,
+        running_only: bool = False,
+        of: tuple[TerminalKind, ...] | None = None,
+        before: int | None = None,
+        limit: int = 200,
     ) -> list[TerminalRecord]:
+        """Those of these kinds; `before` is the `opened_seq` of the last one seen."""
         where = _Where()
         where.add("opened_seq < ?", before)
+        where.among('"of"', of)
         if running_only:
             where.plain("ended_at IS NULL")
-        sql = f"SELECT * FROM terminals{where} ORDER BY opened_seq DESC LIMIT ?"
-        return await self._reader.read(
-            lambda db: [terminal_of(row) for row in db.execute(sql, (*where.values, limit))]
-        )
+        return await self._terminals(f"{where} ORDER BY opened_seq DESC LIMIT ?", *where.values, limit)
+
+    async def terminals_with_output(self, after: str = "", limit: int = 1000) -> list[TerminalRecord]:
+        """Ended ones whose output is not forgotten, by their id."""
+        rest = " WHERE ended_at IS NOT NULL AND forgotten_at IS NULL AND id > ? ORDER BY id LIMIT ?"
+        return await self._terminals(rest, after, limit)
 
     async def terminal(self, id: str) -> TerminalRecord | None:
-        sql = "SELECT * FROM terminals WHERE id = ?"
-        found = await self._reader.read(lambda db: [terminal_of(row) for row in db.execute(sql, (id,))])
+        found = await self._terminals(" WHERE id = ?", id)
         return found[0] if found else None
+
+    async def typed(self, terminal: str, limit: int = 200) -> list[TypedRecord]:
+        """What was typed into a terminal last, in the order it was typed."""
+        sql = "SELECT * FROM typed WHERE terminal = ? ORDER BY seq DESC LIMIT ?"
+        rows = await self._reader.read(lambda db: db.execute(sql, (terminal, limit)).fetchall())
+        return [typed_of(row) for row in reversed(rows)]
 
     async def credentials(self) -> list[CredentialRecord]:
         """Every one ever issued, oldest first; the revoked ones say so."""
@@ -133,6 +147,10 @@ class Records:
 
         return await self._reader.read(read)
 
+    async def _terminals(self, rest: str, *values: Value | None) -> list[TerminalRecord]:
+        sql = f"SELECT * FROM terminals{rest}"
+        return await self._reader.read(lambda db: [terminal_of(row) for row in db.execute(sql, values)])
+
     async def _approvals(self, rest: str, *values: Value) -> list[ApprovalRecord]:
         sql = f"{_APPROVALS} {rest}"
         return await self._reader.read(lambda db: [approval_of(row) for row in db.execute(sql, values)])
@@ -149,6 +167,11 @@ class _Where:
         if value is not None:
             self._conditions.append(condition)
             self.values += (value, *more)
+
+    def among(self, column: str, wanted: tuple[Value, ...] | None) -> None:
+        if wanted is not None:
+            self._conditions.append(f"{column} IN ({', '.join('?' * len(wanted))})")
+            self.values += wanted
 
     def plain(self, condition: str) -> None:
         self._conditions.append(condition)

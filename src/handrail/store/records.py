@@ -13,10 +13,13 @@ from handrail.store.event import (
     Claim,
     Ending,
     Json,
+    Owner,
     Preview,
     Receipt,
     Result,
     Risk,
+    Sure,
+    TerminalKind,
 )
 
 Status = Literal["waiting", "running"] | Ending
@@ -113,6 +116,37 @@ class TerminalRecord:
     opened_at: int
     ended_at: int | None
     opened_seq: int
+    of: TerminalKind
+    owner: Owner | None
+    """None of those of old, which were all a call's."""
+    argv: tuple[str, ...]
+    cols: int
+    rows: int
+    """The size it was opened with."""
+    nonce: str
+    taken_by: str | None
+    taken_holds: bool
+    asked_prompt: str | None
+    asked_sure: Sure | None
+    asked_secret: bool
+    asked_at: int | None
+    """None while it waits for no input, and once it has ended."""
+    forgotten_at: int | None
+    """Since then its output is deleted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedRecord:
+    """A line, or keys, that somebody typed; without text where the terminal did not show it."""
+
+    seq: int
+    terminal: str
+    at: int
+    by: str
+    person: bool
+    text: str | None
+    offset: int
+    """How far the output had come."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

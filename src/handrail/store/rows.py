@@ -3,6 +3,7 @@
 Owns the way from columns and payloads to values. Does not know any query.
 """
 
+import json
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import fields
@@ -16,6 +17,7 @@ from handrail.store.event import (
     CallSettled,
     CallStarted,
     CallStopped,
+    Owner,
 )
 from handrail.store.records import (
     ApprovalRecord,
@@ -23,6 +25,7 @@ from handrail.store.records import (
     CallRecord,
     CredentialRecord,
     TerminalRecord,
+    TypedRecord,
 )
 
 
@@ -44,7 +47,16 @@ def approval_of(row: sqlite3.Row) -> ApprovalRecord:
 
 
 def terminal_of(row: sqlite3.Row) -> TerminalRecord:
-    return TerminalRecord(lost=bool(row["lost"]), **_columns(row, _TERMINAL_COLUMNS))
+    return TerminalRecord(
+        owner=_owner_of(row),
+        argv=tuple(json.loads(row["argv"])),
+        **{name: bool(row[name]) for name in _TERMINAL_YES_NO},
+        **_columns(row, _TERMINAL_COLUMNS),
+    )
+
+
+def typed_of(row: sqlite3.Row) -> TypedRecord:
+    return TypedRecord(person=bool(row["person"]), **_columns(row, _TYPED_COLUMNS))
 
 
 def credential_of(row: sqlite3.Row) -> CredentialRecord:
@@ -84,6 +96,12 @@ def _caller_of(row: sqlite3.Row) -> Caller:
     return Caller(key=row["caller_key"], **_columns(row, _CALLER_COLUMNS))
 
 
+def _owner_of(row: sqlite3.Row) -> Owner | None:
+    if row["owner_name"] is None:
+        return None
+    return Owner(person=bool(row["owner_person"]), name=row["owner_name"], workspace=row["owner_workspace"])
+
+
 def _columns(row: sqlite3.Row, names: Iterable[str]) -> dict[str, Any]:
     return {name: row[name] for name in names}
 
@@ -96,5 +114,7 @@ def _named(record: type, *apart: str) -> tuple[str, ...]:
 _CALLER_COLUMNS = _named(Caller, "key")
 _CALL_COLUMNS = _named(CallRecord, "caller")
 _APPROVAL_COLUMNS = _named(ApprovalRecord, "caller", "claims", "reasons", "why", "preview")
-_TERMINAL_COLUMNS = _named(TerminalRecord, "lost")
+_TERMINAL_YES_NO = ("lost", "taken_holds", "asked_secret")
+_TERMINAL_COLUMNS = _named(TerminalRecord, "owner", "argv", *_TERMINAL_YES_NO)
+_TYPED_COLUMNS = _named(TypedRecord, "person")
 _CREDENTIAL_COLUMNS = _named(CredentialRecord)

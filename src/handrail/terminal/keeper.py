@@ -18,6 +18,7 @@ import anyio
 from handrail.keeper.frames import FrameError, Lines, encode
 from handrail.keeper.protocol import (
     PROTOCOL,
+    Attached,
     Done,
     Exited,
     Failed,
@@ -28,6 +29,7 @@ from handrail.keeper.protocol import (
     Kept,
     Listen,
     Listening,
+    Overheard,
     Recall,
     Recalled,
     Refused,
@@ -35,8 +37,10 @@ from handrail.keeper.protocol import (
     Replaced,
     Reply,
     Request,
+    Resized,
     Shutdown,
     Started,
+    Stop,
     Swept,
     Unrecorded,
     Welcome,
@@ -58,6 +62,8 @@ BACK_OFF_MAX = 5.0
 """Seconds between attempts to reach a keeper when none can be had."""
 HELLO_SECONDS = 5.0
 """What a keeper gets to answer a hello: it never blocks, so one that takes longer is not well."""
+REPLY_SECONDS = 20.0
+"""Above a stop's grace: what a keeper gets for any answer. Only one that hangs, or a system that does, takes longer."""
 
 
 class KeeperError(Exception):
@@ -124,9 +130,15 @@ class Keeper:
         if not self._connected:
             waiting.answered.set()
         try:
-            await waiting.answered.wait()
+            with anyio.move_on_after(_patience(request)) as bound:
+                await waiting.answered.wait()
         finally:
             self._waiting.pop(request.id, None)
+        if bound.cancelled_caught and not waiting.answered.is_set():
+            raise KeeperError(
+                f"The keeper has not answered for {_patience(request):g} s, so nobody knows whether it did what it was "
+                "told. Run `handrail doctor`; `handrail down` ends it and all that it keeps."
+            )
         reply = waiting.reply
         if isinstance(reply, kind):
             return reply
@@ -202,9 +214,13 @@ class Keeper:
             raise KeeperError(
                 f"The keeper did not answer a hello: {error or type(error).__name__}."
             ) from error
-        self._connected = True
-        if self.listener is not None:
-            self.listener.adopt(self._kept)
+
+    def _adopt(self) -> None:
+        """As soon as the last `Kept` is heard: a notice about one of them may come in the same read."""
+        if len(self._kept) == self._expected:
+            self._connected = True
+            if self.listener is not None:
+                self.listener.adopt(self._kept)
 
     async def _serve(self, stream: UNIXSocketStream, task_status: TaskStatus[None]) -> None:
         async with stream:
@@ -255,7 +271,8 @@ class Keeper:
                 raise KeeperError(why)
             case Kept():
                 self._kept.append(message)
-            case Grown() | Unrecorded() | Exited() | Swept():
+                self._adopt()
+            case Grown() | Unrecorded() | Exited() | Swept() | Overheard() | Resized() | Attached():
                 if self.listener is not None:
                     self.listener.hear(message)
             case Replaced():
@@ -270,6 +287,7 @@ class Keeper:
         if welcome.pid != self.pid:
             self._lose("The keeper was replaced by another, so what ran under it has ended.")
         self.pid, self._expected = welcome.pid, welcome.kept
+        self._adopt()
 
     def _settle(self, reply: Reply) -> None:
         wanted = reply.descriptors if isinstance(reply, Started | Listening) else 0
@@ -297,6 +315,10 @@ class Keeper:
         if self.pid and self.listener is not None:
             self.listener.lost(why)
         self.pid = 0
+
+
+def _patience(request: Request) -> float:
+    return REPLY_SECONDS + (request.grace if isinstance(request, Stop | Shutdown) else 0.0)
 
 
 def close_all(descriptors: Iterable[int]) -> None:

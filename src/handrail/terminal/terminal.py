@@ -1,20 +1,85 @@
-"""A terminal: a process under the keeper, with its output, its exit and the end of its tree.
+"""A terminal: a process under the keeper, with its output, its exit and the end of its tree, and who shares it.
 
-Owns what the daemon knows of one terminal, and its verbs. Does not know why it was opened, nor who may type.
+Owns what the daemon knows of one terminal, and its verbs. Does not know what is journaled, how typing becomes a
+history (typing.py), or how a wait for input is noticed (knowing.py).
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
 
-from handrail.keeper.protocol import Done, Exit, Input, Report, Resize, Signal, Stop, Stopped
+from handrail.keeper.protocol import (
+    Done,
+    Exit,
+    Input,
+    Look,
+    Looked,
+    Report,
+    Resize,
+    Seen,
+    Signal,
+    Stop,
+    Stopped,
+    Typed,
+)
 from handrail.terminal.keeper import Keeper, KeeperError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from handrail.store.event import Sure
+    from handrail.terminal.note import Note
     from handrail.terminal.tail import Tail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Typist:
+    """Who types."""
+
+    person: bool
+    name: str
+    """As the history shows it: `claude-code`, `a person on the page`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asks:
+    """What runs in a terminal waits for input."""
+
+    prompt: str
+    sure: Sure
+    secret: bool
+    """It hides what is typed: only a person may answer."""
+    since: float
+    """Seconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A person has it: agents cannot type."""
+
+    by: str
+    holds: bool
+    """Until it is released; otherwise only while the person types."""
+
+
+class TypingRefused(Exception):
+    """Nothing was typed; the sentence says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """Who is told what happens in terminals, at once and in order. None of these may block or await."""
+
+    typed: Callable[[Terminal, Typist, bytes | None, int], None]
+    """None for the bytes where the terminal hid them; the number is how far its output had come."""
+    taken: Callable[[Terminal], None]
+    released: Callable[[Terminal, str], None]
+    asked: Callable[[Terminal], None]
+    went_on: Callable[[Terminal], None]
 
 
 @dataclass(slots=True, eq=False)
@@ -27,21 +92,113 @@ class Terminal:
     size: tuple[int, int]
     created_at: float
     tail: Tail
+    note: Note
     keeper: Keeper = field(repr=False)
+    told: Told = field(repr=False)
     pid: int = 0
+    pipes: bool = False
     exit: Exit | None = None
     swept: Report | None = None
     unrecorded: str | None = None
+    attached: bool = False
+    """A person's own window is on it."""
+    seen: Seen | None = None
+    """As it looked last."""
+    asks: Asks | None = None
+    taken: Taken | None = None
+    last_output_at: float | None = None
+    """Seconds since 1970."""
+    last_input_at: float | None = None
     _left: anyio.Event = field(default_factory=anyio.Event, repr=False)
     _gone: anyio.Event = field(default_factory=anyio.Event, repr=False)
+    _bell: anyio.Event = field(default_factory=anyio.Event, repr=False)
+
+    async def type(self, data: bytes, typist: Typist) -> None:
+        """Type. Raises TypingRefused when it has ended, is taken over, hides what an agent would type, or does not
+        read. An agent's terminal is a person's while they type into it."""
+        if not typist.person and self.taken is not None:
+            raise TypingRefused(_taken_sentence(self, self.taken))
+        offset = self.tail.end
+        if typist.person:
+            self.heed(typist)
+        try:
+            # Sent in this very tick: nobody can take the terminal over between the look above and the keeper.
+            reply = await self.keeper.request(
+                Input(self.keeper.number(), self.id, data, typist.person), Typed
+            )
+        except KeeperError as problem:
+            raise TypingRefused(str(problem)) from None
+        if not reply.typed:
+            raise TypingRefused(
+                f"Terminal {self.id} hides what is typed: it asks for a secret, which only a person may give. "
+                "Ask the person to type it, and wait."
+            )
+        self.hear_typing(typist, None if reply.secret else data, offset)
+
+    async def look(self) -> Seen:
+        """How it is right now. Raises KeeperError when it has ended."""
+        reply = await self.keeper.request(Look(self.keeper.number(), self.id), Looked)
+        before, self.seen = self.seen, reply.seen
+        if _told_apart(before) != _told_apart(reply.seen):
+            self.ring()
+        return reply.seen
+
+    def take(self, by: str, holds: bool) -> None:
+        """A person has it from now on. One who only types does not undo a hold."""
+        wanted = Taken(by=by, holds=holds)
+        if self.exit is None and self.taken != wanted and (holds or self.taken is None):
+            self.taken = wanted
+            self.told.taken(self)
+            self.ring()
+
+    def release(self, by: str) -> None:
+        """Agents may type again."""
+        if self.taken is not None:
+            self.taken = None
+            self.told.released(self, by)
+            self.ring()
+
+    def ask(self, asks: Asks | None) -> None:
+        """It waits for input, or no longer does. The same question over again is no news."""
+        before = self.asks
+        if _question(before) == _question(asks):
+            return
+        self.asks = asks
+        if asks is None:
+            self.told.went_on(self)
+        else:
+            self.told.asked(self)
+        self.ring()
+
+    async def changed(self) -> None:
+        """Wakes on any change of its exit, its size, who has it, whether it asks, and what runs in it where."""
+        await self._bell.wait()
+
+    def ring(self) -> None:
+        bell, self._bell = self._bell, anyio.Event()
+        bell.set()
+
+    def heed(self, typist: Typist) -> None:
+        """A person is about to type."""
+        if self.note.is_agents and self.taken is None:
+            self.take(typist.name, holds=False)
+
+    def hear_typing(self, typist: Typist, data: bytes | None, offset: int) -> None:
+        """Somebody has typed, here or in a window of their own."""
+        self.last_input_at = time.time()
+        self.told.typed(self, typist, data, offset)
 
     async def write(self, data: bytes) -> None:
-        """Type. Raises KeeperError when it has ended, or does not read and too much waits already."""
-        await self.keeper.request(Input(self.keeper.number(), self.id, data), Done)
+        """Type as nobody in particular. Raises KeeperError."""
+        await self.keeper.request(Input(self.keeper.number(), self.id, data, person=True), Typed)
 
     async def resize(self, cols: int, rows: int) -> None:
         await self.keeper.request(Resize(self.keeper.number(), self.id, cols, rows), Done)
+        self.resized(cols, rows)
+
+    def resized(self, cols: int, rows: int) -> None:
         self.size = (cols, rows)
+        self.ring()
 
     async def signal(self, number: int) -> None:
         """To the leader alone."""
@@ -76,5 +233,25 @@ class Terminal:
         self._gone.set()
 
     def leave(self, exit: Exit) -> None:
+        """Its leader has left; with that nobody has it, and it asks nothing."""
         self.exit = exit
+        self.asks = self.taken = None
         self._left.set()
+        self.ring()
+
+
+def _taken_sentence(terminal: Terminal, taken: Taken) -> str:
+    until = "they release it" if taken.holds else "a while after they stop typing"
+    return (
+        f"Terminal {terminal.id} is taken over by {taken.by}, so nothing was typed. It is theirs until {until}: wait "
+        "with wait_for_terminal, or ask them."
+    )
+
+
+def _told_apart(seen: Seen | None) -> tuple[object, ...] | None:
+    """What of a look is news."""
+    return seen and (seen.busy, seen.cwd, seen.foreground)
+
+
+def _question(asks: Asks | None) -> tuple[str, bool] | None:
+    return asks and (asks.prompt, asks.secret)

@@ -11,22 +11,27 @@ import time
 from typing import TYPE_CHECKING
 
 from handrail.keeper.protocol import (
+    Attached,
     Done,
     Exit,
     Exited,
     Forget,
     Grown,
     Kept,
+    Overheard,
+    Replaced,
     Report,
+    Resized,
     Start,
     Started,
     Stop,
     Swept,
     Unrecorded,
 )
+from handrail.terminal import note as notes
 from handrail.terminal.keeper import close_all
 from handrail.terminal.tail import Tail
-from handrail.terminal.terminal import Terminal
+from handrail.terminal.terminal import Terminal, Told, Typist
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,14 +39,18 @@ if TYPE_CHECKING:
 
     from handrail.keeper.protocol import Notice, Reply
     from handrail.terminal.keeper import Keeper
+    from handrail.terminal.note import Note
 
     Callback = Callable[[Terminal], None]
+    Typed = Callable[[Terminal, str, bool, str | None, int], None]
 
 MAX_BYTES = 64 * 1024 * 1024
+MAX_LINES = 1_000_000
 """Output kept of one terminal; what is older is dropped."""
+WINDOW = "a person in a window of their own"
 
 
-def _ignore(_: object) -> None:
+def _ignore(*_: object) -> None:
     """For whoever does not want to be called back."""
 
 
@@ -57,12 +66,22 @@ class Terminals:
         ended: Callback = _ignore,
         swept: Callback = _ignore,
         lost: Callable[[str], None] = _ignore,
+        typed: Typed = _ignore,
+        taken: Callback = _ignore,
+        released: Callable[[Terminal, str], None] = _ignore,
+        asked: Callback = _ignore,
+        went_on: Callback = _ignore,
     ) -> None:
         """`ended` is called when the leader has left, `swept` when its whole tree is gone (or lost), `lost` when the
-        keeper is, after the terminals it takes with it. What ended while no daemon ran is told on adoption."""
+        keeper is, after the terminals it takes with it. What ended while no daemon ran is told on adoption. `typed` gets who
+        typed, whether that is a person, what (None where the terminal did not show it), and how far its output was."""
         self._keeper = keeper
         self._spool = spool
         self._opened, self._ended, self._swept, self._lost = opened, ended, swept, lost
+        self._typed = typed
+        self._told = Told(
+            typed=self._hear_typing, taken=taken, released=released, asked=asked, went_on=went_on
+        )
         self._all: dict[str, Terminal] = {}
         keeper.listener = self
 
@@ -90,8 +109,10 @@ class Terminals:
         size: tuple[int, int] = (80, 24),
         cap_bytes: int = MAX_BYTES,
         *,
+        cap_lines: int = MAX_LINES,
         grace: float = 2.0,
         id: str | None = None,
+        note: Note | None = None,
     ) -> Terminal:
         """Start a program in a PTY of this size (columns, rows). Raises KeeperError with the reason it cannot run."""
         order = Start(
@@ -102,7 +123,9 @@ class Terminals:
             dict(env),
             *size,
             cap_bytes=cap_bytes,
+            cap_lines=cap_lines,
             grace=grace,
+            note=notes.to_text(note or notes.command(_name(argv))),
         )
         terminal, _ = await self._start(order)
         return terminal
@@ -143,17 +166,21 @@ class Terminals:
             if known is None:
                 known = self._all[state.terminal] = self._adopted(state)
             known.unrecorded = state.unrecorded
+            known.size = (state.cols, state.rows)
+            known.attached = state.attached
+            known.ring()
             known.tail.ring()
             self._leave(known, state.exit)
             self._sweep(known, state.report)
 
     def hear(self, notice: Notice) -> None:
-        if isinstance(notice, Grown | Unrecorded | Exited | Swept):
-            terminal = self._all.get(notice.terminal)
-            if terminal is not None:
-                self._hear(terminal, notice)
-            elif isinstance(notice, Swept):  # its opening was given up before it ran
-                self._keeper.post(Forget(self._keeper.number(), notice.terminal, delete=True))
+        if isinstance(notice, Kept | Replaced):
+            return
+        terminal = self._all.get(notice.terminal)
+        if terminal is not None:
+            self._hear(terminal, notice)
+        elif isinstance(notice, Swept):  # its opening was given up before it ran
+            self._keeper.post(Forget(self._keeper.number(), notice.terminal, delete=True))
 
     def lost(self, why: str) -> None:
         for terminal in list(self._all.values()):
@@ -161,17 +188,42 @@ class Terminals:
             self._sweep(terminal, Report("keeper gone"))
         self._lost(why)
 
-    def _hear(self, terminal: Terminal, notice: Grown | Unrecorded | Exited | Swept) -> None:
+    def _hear(
+        self,
+        terminal: Terminal,
+        notice: Grown | Unrecorded | Exited | Swept | Overheard | Resized | Attached,
+    ) -> None:
         match notice:
             case Grown():
-                terminal.tail.ring()
+                self._grown(terminal)
             case Unrecorded(_, _, why):
                 terminal.unrecorded = why
             case Exited(_, exit, _):
-                terminal.tail.ring()
+                self._grown(terminal)
                 self._leave(terminal, exit)
             case Swept(_, report, _):
                 self._sweep(terminal, report)
+            case Overheard(_, data, secret, size):
+                self._overheard(terminal, None if secret else data, size)
+            case Resized(_, cols, rows):
+                terminal.resized(cols, rows)
+            case Attached(_, attached):
+                terminal.attached = attached
+                terminal.ring()
+
+    def _grown(self, terminal: Terminal) -> None:
+        terminal.last_output_at = time.time()
+        terminal.tail.ring()
+
+    def _overheard(self, terminal: Terminal, data: bytes | None, size: int) -> None:
+        owner = terminal.note.owner
+        typist = Typist(person=True, name=owner.name if owner.person else WINDOW)
+        terminal.heed(typist)
+        terminal.hear_typing(typist, data, size)
+
+    def _hear_typing(self, terminal: Terminal, typist: Typist, data: bytes | None, offset: int) -> None:
+        shown = None if data is None or typist.person else data.decode(errors="replace")
+        self._typed(terminal, typist.name, typist.person, shown, offset)
 
     def _leave(self, terminal: Terminal, exit: Exit | None) -> None:
         if exit is not None and terminal.exit is None:
@@ -192,7 +244,10 @@ class Terminals:
             size=(order.cols, order.rows),
             created_at=time.time(),
             tail=Tail(self._spool / order.terminal),
+            note=notes.from_text(order.note, _name(order.argv)),
             keeper=self._keeper,
+            told=self._told,
+            pipes=order.pipes,
         )
         received: list[int] = []
 
@@ -225,9 +280,16 @@ class Terminals:
             size=(state.cols, state.rows),
             created_at=state.created_at,
             tail=Tail(self._spool / state.terminal),
+            note=notes.from_text(state.note, _name(state.argv)),
             keeper=self._keeper,
+            told=self._told,
             pid=state.pid,
+            pipes=state.pipes,
         )
+
+
+def _name(argv: Sequence[str]) -> str:
+    return argv[0].rpartition("/")[2] if argv else ""
 
 
 def _new_id() -> str:
