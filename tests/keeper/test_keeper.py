@@ -318,7 +318,7 @@ async def test_anyone_of_this_user_may_have_the_daemon_started(
     (package / "__main__.py").write_text(
         "import json, os, resource, socket, sys, time\n"
         "s = socket.socket(socket.AF_UNIX); s.connect(os.environ['HANDRAIL_HOME'] + '/keeper.sock')\n"
-        's.send(b\'{"is": "hello", "protocol": 1, "want": "daemon"}\\n\'); said = s.makefile().readline()\n'
+        f's.send(b\'{{"is": "hello", "protocol": {PROTOCOL}, "want": "daemon"}}\\n\'); said = s.makefile().readline()\n'
         "facts = dict(argv=sys.argv[1:], sid=os.getsid(0), pid=os.getpid(), cwd=os.getcwd(), said=said,\n"
         "             env=dict(os.environ), limit=resource.getrlimit(resource.RLIMIT_MSGQUEUE)[1])\n"
         f"open({str(facts)!r} + '~', 'w').write(json.dumps(facts)); os.rename({str(facts)!r} + '~', {str(facts)!r})\n"

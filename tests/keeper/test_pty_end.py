@@ -1,6 +1,7 @@
 """Our end of a PTY never blocks: not on output, not on input, not at the end."""
 
 import os
+import termios
 import tty
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,16 +39,30 @@ def test_a_pump_takes_no_more_than_its_budget_and_leaves_the_rest(pty: PtyEnd, t
     spool.close()
 
 
+def test_an_agents_input_that_waits_is_dropped_where_it_has_come_to_be_hidden(pty: PtyEnd) -> None:
+    while not pty.wants_to_write:
+        assert pty.type(b"x" * 4096, person=False)
+    assert pty.type(b"a person's", person=True)
+    modes = termios.tcgetattr(pty.slave)
+    modes[3] = (modes[3] | termios.ICANON) & ~termios.ECHO
+    termios.tcsetattr(pty.slave, termios.TCSAFLUSH, modes)
+    assert pty.is_secret
+    pty.write_input()
+    assert not pty.wants_to_write
+    assert pty.type(b"\n", person=True)
+    assert os.read(pty.slave, 65536) == b"a person's\n"
+
+
 def test_input_waits_in_a_bounded_queue_and_goes_out_in_order(pty: PtyEnd) -> None:
     typed = os.urandom(INPUT_MAX)
-    assert pty.type(typed)
+    assert pty.type(typed, person=True)
     assert pty.wants_to_write
-    assert not pty.type(b"y" * INPUT_MAX)
-    assert pty.type(b"last words")
+    assert not pty.type(b"y" * INPUT_MAX, person=True)
+    assert pty.type(b"last words", person=True)
     read = b""
     while len(read) < INPUT_MAX + 10:
         read += os.read(pty.slave, 65536)
         pty.write_input()
     assert read == typed + b"last words"
     assert not pty.wants_to_write
-    assert pty.type(b"again")
+    assert pty.type(b"again", person=True)

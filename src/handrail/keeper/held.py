@@ -67,7 +67,7 @@ class Held:
         self.report: Report | None = None
         self.failed = False
         self.stuck_at: float | None = None
-        self._pid = 0
+        self.pid = 0
         self._created_at = time.time()
         self._pipes = launched.pipes
         self._link = launched.link
@@ -84,7 +84,7 @@ class Held:
             terminal=self.order.terminal,
             argv=self.order.argv,
             cwd=self.order.cwd,
-            pid=self._pid,
+            pid=self.pid,
             created_at=self._created_at,
             cols=self.size[0],
             rows=self.size[1],
@@ -93,6 +93,7 @@ class Held:
             exit=self.exit,
             report=self.report,
             unrecorded=self.spool.unrecorded,
+            note=self.order.note,
         )
 
     def end(self, grace: float, request: int | None = None) -> None:
@@ -117,7 +118,7 @@ class Held:
 
     def lose(self, report: Report) -> None:
         """The warden was killed and its orphans have been ended."""
-        if self._pid == 0:
+        if self.pid == 0:
             self._never_ran("Its warden was killed before it had started.")
         elif self.exit is None:
             self._on_leader_left(_LOST)
@@ -171,7 +172,7 @@ class Held:
                 self._on_tree_ended(report)
 
     def _on_launched(self, pid: int) -> None:
-        self._pid = pid
+        self.pid = pid
         if self._start_id is None:
             close_all(self._pipes)
         else:
@@ -186,7 +187,7 @@ class Held:
         self._pipes, self._start_id = (), None
 
     def _on_leader_left(self, exit: Exit) -> None:
-        if self._pid == 0:
+        if self.pid == 0:
             self._never_ran("It was stopped before it had started.")
         self._drain()
         self.exit = exit

@@ -31,6 +31,8 @@ from handrail.keeper.protocol import (
     Input,
     Listen,
     Listening,
+    Look,
+    Looked,
     Recall,
     Recalled,
     Refused,
@@ -43,6 +45,7 @@ from handrail.keeper.protocol import (
     SignalLeader,
     Start,
     Stop,
+    Typed,
     Welcome,
     skew,
 )
@@ -126,10 +129,15 @@ class Keeper:
             held.forget_requests()
 
     def _do(self, request: Request) -> None:
-        """Start, stop, recall, listen, health and shutdown answer by themselves; the rest is done on return."""
+        """Done is what the last few say; the others have an answer of their own."""
         match request:
             case Start():
                 self._start(request)
+            case Input(id, terminal, data, person):
+                secret, typed = self._shelf.type(terminal, data, person)
+                self._audience.tell(Typed(id, secret, typed))
+            case Look(id, terminal):
+                self._audience.tell(Looked(id, self._shelf.look(terminal)))
             case Stop(id, terminal, grace):
                 self._shelf.stop(id, terminal, grace)
             case Recall(id, key):
@@ -144,10 +152,8 @@ class Keeper:
                 self._do_at_once(request)
                 self._audience.tell(Done(request.id))
 
-    def _do_at_once(self, request: Input | Resize | Signal | Forget | Remember) -> None:
+    def _do_at_once(self, request: Resize | Signal | Forget | Remember) -> None:
         match request:
-            case Input(_, terminal, data):
-                self._shelf.type(terminal, data)
             case Resize(_, terminal, cols, rows):
                 self._shelf.resize(terminal, cols, rows)
             case Signal(_, terminal, number):

@@ -40,7 +40,7 @@ class PtyEnd:
             modes[0] |= _IUTF8  # erase whole characters, not bytes
             termios.tcsetattr(self.slave, termios.TCSANOW, modes)
         self.resize(cols, rows)
-        self._input: deque[memoryview] = deque()
+        self._input: deque[tuple[memoryview, bool]] = deque()
         self._typed_ahead = 0
 
     def pump(self, spool: Spool, budget: int = len(_BUFFER)) -> bool:
@@ -66,23 +66,35 @@ class PtyEnd:
         """Take what the PTY holds now; a grandchild that goes on writing cannot keep us here."""
         self.pump(spool, PTY_HOLDS)
 
-    def type(self, data: bytes) -> bool:
+    @property
+    def modes(self) -> tuple[bool, bool]:
+        """Whether it shows what is typed, and whether it is read line by line."""
+        local = termios.tcgetattr(self.slave)[3]
+        return bool(local & termios.ECHO), bool(local & termios.ICANON)
+
+    @property
+    def is_secret(self) -> bool:
+        """It hides what is typed, line by line. (A shell's own prompt does not show the keys either, but is raw.)"""
+        return self.modes == (False, True)
+
+    def type(self, data: bytes, person: bool) -> bool:
         """Queue input; False, and nothing is typed, when too much already waits."""
         if self._typed_ahead + len(data) > INPUT_MAX:
             return False
         if data:
-            self._input.append(memoryview(data))
+            self._input.append((memoryview(data), person))
             self._typed_ahead += len(data)
             self.write_input()
         return True
 
     def write_input(self) -> None:
+        """Type what waits. What is not a person's is dropped where the terminal has come to hide it meanwhile."""
         try:
             while self._input:
-                data = self._input[0]
-                written = os.write(self.fd, data)
+                data, person = self._input[0]
+                written = os.write(self.fd, data) if person or not self.is_secret else len(data)
                 self._typed_ahead -= written
-                self._input[0] = data[written:]
+                self._input[0] = (data[written:], person)
                 if written == len(data):
                     self._input.popleft()
         except BlockingIOError:

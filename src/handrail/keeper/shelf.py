@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 from handrail.keeper.growth import Growth
 from handrail.keeper.held import Held
 from handrail.keeper.launch import launch
+from handrail.keeper.look import look
 from handrail.keeper.orphans import Orphans
-from handrail.keeper.protocol import TERMINAL_ID, Grown, Report, Start, Stopped
+from handrail.keeper.protocol import TERMINAL_ID, Grown, Report, Seen, Start, Stopped
 from handrail.keeper.spool import Spool
 
 if TYPE_CHECKING:
     from handrail.keeper.audience import Audience
     from handrail.keeper.loop import Loop
+    from handrail.keeper.pty_end import PtyEnd
 
 ENDED_MAX = 1000
 """Ended terminals held for a daemon that never acknowledges them."""
@@ -80,13 +82,20 @@ class Shelf:
             raise RefusalError(f"Terminal {terminal} has ended.")
         return held
 
-    def type(self, terminal: str, data: bytes) -> None:
-        held = self.find_running(terminal)
-        if held.pty is None:
-            raise RefusalError(f"Terminal {terminal} has pipes: write to its stdin instead.")
-        if not held.pty.type(data):
+    def type(self, terminal: str, data: bytes, person: bool) -> tuple[bool, bool]:
+        """Whether the terminal hid what is typed, and whether it was typed: an agent's input is not, where it is hidden."""
+        held, pty = self._find_pty(terminal)
+        secret = pty.is_secret
+        if secret and not person:
+            return True, False
+        if not pty.type(data, person):
             raise RefusalError(f"Terminal {terminal} is not reading; what was typed before still waits.")
         held.watch_pty()
+        return secret, True
+
+    def look(self, terminal: str) -> Seen:
+        held, pty = self._find_pty(terminal)
+        return look(pty, held.pid, held.warden_pid)
 
     def resize(self, terminal: str, cols: int, rows: int) -> None:
         held = self.find_running(terminal)
@@ -141,6 +150,12 @@ class Shelf:
         growth = self._growth.wait_at_most() if self._audience.has_room else None
         waits += [wait for wait in (growth, self._orphans.wait_at_most()) if wait is not None]
         return max(0.0, min(waits)) if waits else None
+
+    def _find_pty(self, terminal: str) -> tuple[Held, PtyEnd]:
+        held = self.find_running(terminal)
+        if held.pty is None:
+            raise RefusalError(f"Terminal {terminal} has pipes: nobody types there.")
+        return held, held.pty
 
     def _new_directory(self, order: Start) -> str:
         if not TERMINAL_ID.fullmatch(order.terminal) or not order.argv:
