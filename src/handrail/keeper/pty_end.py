@@ -41,7 +41,7 @@ class PtyEnd:
             termios.tcsetattr(self.slave, termios.TCSANOW, modes)
         self.resize(cols, rows)
         self._input: deque[tuple[memoryview, bool]] = deque()
-        self._typed_ahead = 0
+        self.typed_ahead = 0
 
     def pump(self, spool: Spool, budget: int = len(_BUFFER)) -> bool:
         """Move at most `budget` bytes of output to the spool; False once the kernel has hung the PTY up."""
@@ -79,11 +79,11 @@ class PtyEnd:
 
     def type(self, data: bytes, person: bool) -> bool:
         """Queue input; False, and nothing is typed, when too much already waits."""
-        if self._typed_ahead + len(data) > INPUT_MAX:
+        if self.typed_ahead + len(data) > INPUT_MAX:
             return False
         if data:
             self._input.append((memoryview(data), person))
-            self._typed_ahead += len(data)
+            self.typed_ahead += len(data)
             self.write_input()
         return True
 
@@ -93,7 +93,7 @@ class PtyEnd:
             while self._input:
                 data, person = self._input[0]
                 written = os.write(self.fd, data) if person or not self.is_secret else len(data)
-                self._typed_ahead -= written
+                self.typed_ahead -= written
                 self._input[0] = (data[written:], person)
                 if written == len(data):
                     self._input.popleft()
@@ -101,7 +101,7 @@ class PtyEnd:
             pass
         except OSError:
             self._input.clear()
-            self._typed_ahead = 0
+            self.typed_ahead = 0
 
     @property
     def wants_to_write(self) -> bool:

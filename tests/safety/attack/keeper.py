@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from handrail.keeper.protocol import PROTOCOL
+
 from .ground import Got, Order, Try
 from .sockets import converse
 
@@ -11,6 +13,7 @@ ORDERS: dict[str, dict[str, Any]] = {
     "input": {"terminal": "tx", "data": "Cg=="},
     "resize": {"terminal": "tx", "cols": 10, "rows": 10},
     "signal": {"terminal": "tx", "number": 9},
+    "look": {"terminal": "tx"},
     "stop": {"terminal": "tx"},
     "forget": {"terminal": "tx", "delete": True},
     "recall": {"key": "sign-ins"},
@@ -23,15 +26,18 @@ ORDERS: dict[str, dict[str, Any]] = {
 
 def orders(kind: str, *greetings: str) -> Try:
     def attempt(_order: Order) -> Got:
-        hellos = [{"is": "hello", "protocol": 1, "want": want} for want in greetings]
+        hellos = [{"is": "hello", "protocol": PROTOCOL, "want": want, "terminal": "tx"} for want in greetings]
         said = converse("keeper.sock", *hellos, {"is": kind, "id": 1, **ORDERS[kind]})
-        return Got(1 if said.get("is") == "refused" else 0, json.dumps(said))
+        refused = said.get("is") == "refused"
+        for_this = not greetings or "does not take orders" in said.get("why", "")
+        return Got(1 if refused and for_this else 0, json.dumps(said))
 
     return attempt
 
 
 TRIES: dict[str, Try] = {
     **{f"{kind} as a daemon": orders(kind, "daemon") for kind in ORDERS},
+    **{f"{kind} through a window": orders(kind, "attach") for kind in ORDERS},
     **{f"{kind} without a greeting": orders(kind) for kind in ORDERS},
     "a greeting that ends it": orders("health", "shutdown"),
 }
