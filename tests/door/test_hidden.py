@@ -1,16 +1,16 @@
-"""A command line hides its memory before it does anything else."""
+"""A program for people hides its memory before it does anything else."""
 
 import subprocess
 import sys
 
 import pytest
 
-from handrail.cli import hidden
+from handrail.door import hidden
 
 PR_GET_DUMPABLE = 3
 PROGRAM = f"""
 import ctypes, sys
-from handrail.cli.hidden import hide_memory
+from handrail.door.hidden import hide_memory
 told = ctypes.CDLL(None).prctl
 before = told({PR_GET_DUMPABLE}, 0, 0, 0, 0)
 hide_memory()
