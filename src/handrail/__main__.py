@@ -1,4 +1,4 @@
-"""The program `handrail`: to the door at once when a client launches one, else to the commands for people.
+"""The program `handrail`: to a door at once when one is launched, else to the commands for people.
 
 Owns that choice alone. Imports nothing before it is made, because a door must be up in a moment.
 """
@@ -13,6 +13,12 @@ def main() -> int:
         from handrail.door import stdio  # noqa: PLC0415
 
         return stdio.main(arguments[1:])
+    if arguments[:1] == ["shell"]:
+        from handrail.door import shell  # noqa: PLC0415
+
+        status = shell.main(arguments[1:])
+        if status is not None:
+            return status
     from handrail import cli  # noqa: PLC0415
 
     return cli.main()

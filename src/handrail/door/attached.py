@@ -1,0 +1,188 @@
+"""One window's connection to the keeper, for one terminal.
+
+Owns the messages both ways, in the keeper's own words, and that no more is typed ahead than the keeper has taken.
+Does not know where keys come from, nor how output is shown.
+
+The messages are written and read here as plain objects: the classes of `keeper.protocol` take longer to load than a
+shell may take to open. Their shape is held to that protocol by the tests.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+import time
+
+from handrail.door.find import dial_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from handrail.places import Places
+
+PROTOCOL = 2
+"""The keeper's; a pair that differs is told what to do."""
+
+ANSWER_SECONDS = 10.0
+"""A keeper answers at once; bounds the wait for one that hangs."""
+
+LINE_MAX = 4 << 20
+"""Bytes of one message; bounds what a wrong peer can make us hold."""
+
+AGAIN_SECONDS = 0.05
+"""Until what was typed is offered again to a program that does not read."""
+
+
+class NotAttached(Exception):
+    """The keeper does not let us in, or is not there; its sentence says why."""
+
+
+class Attached:
+    """A terminal that shows itself in our window."""
+
+    def __init__(self, sock: socket.socket, terminal: str) -> None:
+        self.terminal = terminal
+        self.size = 0
+        """How far the output has come, as far as we were told."""
+        self.exit: dict[str, Any] | None = None
+        self.trouble = ""
+        """Why output is no longer kept, once that is so."""
+        self.is_lost = False
+        """The keeper is gone."""
+        self._sock = sock
+        self._in = b""
+        self._out = bytearray()
+        self._number = 0
+        self._typing: tuple[int, bytes] | None = None
+        self._again_at: float | None = None
+
+    @classmethod
+    def attach(cls, places: Places, terminal: str, *, ends: bool) -> Attached:
+        """Be a window on a terminal, which with `ends` lives no longer than this connection."""
+        sock = dial_path(str(places.keeper_socket))
+        if sock is None:
+            raise NotAttached("Handrail's keeper does not answer.")
+        made = cls(sock, terminal)
+        try:
+            made._greet(ends)
+        except BaseException:
+            sock.close()
+            raise
+        return made
+
+    def fileno(self) -> int:
+        return self._sock.fileno()
+
+    def close(self) -> None:
+        self._sock.close()
+
+    @property
+    def wants_to_send(self) -> bool:
+        return bool(self._out)
+
+    @property
+    def takes_keys(self) -> bool:
+        """Whether what was typed before has been taken."""
+        return self._typing is None
+
+    def type(self, data: bytes) -> None:
+        """Only when it takes keys."""
+        self._typing = (self._send("input", data=base64.b64encode(data).decode(), person=True), data)
+        self._again_at = None
+
+    def resize(self, cols: int, rows: int) -> None:
+        self._send("resize", cols=cols, rows=rows)
+
+    def wait_at_most(self) -> float | None:
+        """Seconds until `go_on` has something to do."""
+        return None if self._again_at is None else max(0.0, self._again_at - time.monotonic())
+
+    def go_on(self) -> None:
+        """What is due by time alone."""
+        if self._typing and self._again_at is not None and time.monotonic() >= self._again_at:
+            self.type(self._typing[1])
+
+    def send(self) -> None:
+        """Hand over what fits."""
+        try:
+            sent = self._sock.send(self._out)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.is_lost = True
+            sent = len(self._out)
+        del self._out[:sent]
+
+    def receive(self) -> None:
+        """Take in what the keeper has told."""
+        try:
+            data = self._sock.recv(1 << 16)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        for line in self._lines(data):
+            self._hear(json.loads(line))
+        self.is_lost = self.is_lost or not data or len(self._in) > LINE_MAX
+
+    def _greet(self, ends: bool) -> None:
+        hello = {
+            "is": "hello",
+            "protocol": PROTOCOL,
+            "want": "attach",
+            "terminal": self.terminal,
+            "ends": ends,
+        }
+        self._sock.settimeout(ANSWER_SECONDS)
+        try:
+            self._sock.sendall(json.dumps(hello).encode() + b"\n")
+            first, *others = self._first_lines()
+            answer: dict[str, Any] = json.loads(first)
+        except (OSError, ValueError) as error:
+            raise NotAttached(f"Handrail's keeper does not answer ({error}).") from None
+        if answer.get("is") != "welcome":
+            raise NotAttached(str(answer.get("why") or "Handrail's keeper gave no reason."))
+        self._sock.setblocking(False)
+        for line in others:
+            self._hear(json.loads(line))
+
+    def _first_lines(self) -> list[bytes]:
+        lines: list[bytes] = []
+        while not lines:
+            data = self._sock.recv(1 << 16)
+            if not data or len(self._in) > LINE_MAX:
+                raise ConnectionError("it hung up without a word")
+            lines = self._lines(data)
+        return lines
+
+    def _lines(self, data: bytes) -> list[bytes]:
+        *lines, self._in = (self._in + data).split(b"\n")
+        return lines
+
+    def _send(self, kind: str, **fields: object) -> int:
+        self._number += 1
+        message = {"is": kind, "id": self._number, "terminal": self.terminal, **fields}
+        self._out += json.dumps(message).encode() + b"\n"
+        self.send()
+        return self._number
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        match message.get("is"):
+            case "typed" | "failed" | "done":
+                self._answered(message)
+            case "kept" | "grown" | "exited" | "swept" | "unrecorded":
+                self.size = max(self.size, message["size"])
+                self.exit = self.exit or message.get("exit")
+                self.trouble = self.trouble or message.get("why") or message.get("unrecorded") or ""
+            case _:
+                return  # a newer keeper may tell more
+
+    def _answered(self, message: dict[str, Any]) -> None:
+        if self._typing is None or message.get("id") != self._typing[0]:
+            return
+        if message["is"] == "failed" and self.exit is None:
+            self._again_at = time.monotonic() + AGAIN_SECONDS  # it does not read yet: nothing typed is lost
+        else:
+            self._typing = None
