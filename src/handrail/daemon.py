@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -20,12 +19,11 @@ from anyio.abc import SocketListener, TaskGroup
 from handrail import __version__
 from handrail.config import Config
 from handrail.errors import NewerSchema, Unwritable
-from handrail.gate.call import Call
 from handrail.gate.gate import Gate
 from handrail.gate.restore import restore
 from handrail.gate.rule import Policy
 from handrail.gate.tool import Tool, Toolbox
-from handrail.keeper.protocol import Exit, Remember
+from handrail.keeper.protocol import Remember
 from handrail.keeper.system import hide_memory
 from handrail.lock import Held, hold
 from handrail.logs import start_logging
@@ -40,20 +38,20 @@ from handrail.server.serve import HOST, Web, guarded
 from handrail.server.streamable import Streamable
 from handrail.server.views import now_ms
 from handrail.server.wire import Restart
-from handrail.store.event import DaemonStarted, DaemonStopped, Result, TerminalEnded, TerminalOpened
+from handrail.store.event import DaemonStarted, DaemonStopped, Result
 from handrail.store.journal import Journal, open_journal
 from handrail.store.query import Records, open_records
 from handrail.terminal.keeper import Keeper, KeeperError
 from handrail.terminal.lineage import Lineage, started_inside
-from handrail.terminal.terminal import Terminal
 from handrail.terminal.terminals import Terminals
 from handrail.tools.calls import GetCall, ListCalls, WaitForCall
-from handrail.tools.commands import ExecuteCommand, child_environment, terminal_of
+from handrail.tools.commands import ExecuteCommand, child_environment
 from handrail.tools.edits import ApplyDiff, EditFile, WriteFile
 from handrail.tools.files import ReadFile
 from handrail.tools.listing import ListFiles, SearchFiles
 from handrail.tools.output import as_result, read_output
 from handrail.tools.search import SearchContent
+from handrail.watch import Watch
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +93,7 @@ class Ground:
     records: Records
     keeper: Keeper
     terminals: Terminals
-    watch: "Watch"
+    watch: Watch
 
 
 class Daemon:
@@ -120,7 +118,16 @@ class Daemon:
         async with open_journal(database, head) as journal, open_records(database) as records:
             keeper, watch = Keeper(self._places), Watch(journal)
             terminals = Terminals(
-                keeper, self._places.spool, opened=watch.opened, ended=watch.ended, lost=self._keeper_lost
+                keeper,
+                self._places.spool,
+                opened=watch.opened,
+                ended=watch.ended,
+                lost=self._keeper_lost,
+                typed=watch.typed,
+                taken=watch.taken,
+                released=watch.released,
+                asked=watch.asked,
+                went_on=watch.went_on,
             )
             async with anyio.create_task_group() as hands:
                 try:
@@ -185,6 +192,7 @@ class Daemon:
         """From here on anybody may come in."""
         web = Web(guarded(rooms, streamable, listener.getsockname()[1]))
         group.start_soon(rooms.pulse.run)
+        group.start_soon(rooms.terminals.run)
         group.start_soon(self._heed_signals)
         group.start_soon(web.serve, [listener])
         group.start_soon((await self._doorway()).serve, local.handle)
@@ -304,62 +312,6 @@ class Daemon:
                 await keeper.shutdown(self._config.command.stop_grace)
         except KeeperError as problem:
             log.warning("the keeper did not end what it had started: %s", problem)
-
-
-class Watch:
-    """Journals what becomes of terminals; a terminal belongs to the call that named it."""
-
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
-        self.calls: Mapping[str, Call] = {}
-
-    def opened(self, terminal: Terminal) -> None:
-        call = next((call for call in self.calls.values() if call.terminal == terminal.id), None)
-        self._note_opened(terminal, call and call.id, call and call.title)
-
-    def ended(self, terminal: Terminal) -> None:
-        left = terminal.exit or Exit()
-        self._journal.append(
-            TerminalEnded(
-                terminal=terminal.id,
-                exit_code=left.code,
-                signal=left.signal,
-                bytes=terminal.tail.end,
-                lost=left.lost is not None,
-            )
-        )
-
-    def _note_opened(self, terminal: Terminal, call: str | None, title: str | None) -> None:
-        self._journal.append(
-            TerminalOpened(
-                terminal=terminal.id,
-                call=call,
-                name=title or terminal.argv[0],
-                cwd=terminal.cwd,
-                pid=terminal.pid,
-            )
-        )
-
-    async def catch_up(self, records: Records, terminals: Terminals) -> None:
-        """Bring the record up to date with what the keeper holds, before anything is decided by it."""
-        await self._note_unrecorded(records, terminals)
-        for record in await records.terminals(running_only=True, limit=10_000):
-            if terminals.get(record.id) is None:  # it ended with a keeper nobody heard from again
-                size = terminals.tail(record.id).end
-                self._journal.append(
-                    TerminalEnded(terminal=record.id, exit_code=None, signal=None, bytes=size, lost=True)
-                )
-
-    async def _note_unrecorded(self, records: Records, terminals: Terminals) -> None:
-        """Terminals whose daemon died before it could write down that they had been opened."""
-        calls = {terminal_of(detail.call.id): detail.call for detail in await records.open_calls()}
-        for terminal in terminals.known:
-            if await records.terminal(terminal.id) is None:
-                call = calls.get(terminal.id)
-                self._note_opened(terminal, call and call.id, call and call.title)
-                if terminal.exit is not None:
-                    self.ended(terminal)
-        await self._journal.committed(self._journal.head)
 
 
 def _remember(keeper: Keeper, sign_ins: bytes) -> None:

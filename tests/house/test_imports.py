@@ -29,8 +29,9 @@ MAY_IMPORT = {
     "cli": {*ALMOST, "door", "demo", "daemon", "doctor"},  # daemon and doctor: to be them, when asked to
     "demo": {*EVERYONE, "door"},
     "doctor": {*ALMOST, "door", "keeper.protocol", "store"},
-    "lock": EVERYONE,  # the daemon's own, as is the next
+    "lock": EVERYONE,  # the daemon's own, as are the next two
     "logs": ALMOST,
+    "watch": {*ALMOST, "gate", "keeper.protocol", "store", "terminal"},
     "__main__": {*EVERYONE, "cli", "door"},
 }
 MAY_IMPORT["daemon"] = {*MAY_IMPORT} - {"__main__", "cli", "demo", "doctor"}

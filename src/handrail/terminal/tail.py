@@ -1,15 +1,18 @@
 """A terminal's output as bytes with absolute offsets, read from its spool.
 
-Owns the reading of segments and the bell that wakes followers. Does not know the keeper: an ended terminal's tail is
+Owns the reading of segments (index.py: of what stands beside them) and the bell that wakes followers. Does not know the keeper: an ended terminal's tail is
 read from disk alone. Whoever is told of growth calls `ring`, and `close` when no more can come.
 """
 
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 import anyio
+
+from handrail.terminal.index import lines_before, piece_at, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -44,6 +47,41 @@ class Tail:
                 continue  # dropped since we listed
         return self.first
 
+    @property
+    def lines_dropped(self) -> int:
+        """Lines that stood before `first`; zero where nobody counted."""
+        for start in self._segments():
+            lines = lines_before(self._path(start))
+            if lines is not None:
+                return lines
+        return 0
+
+    def chunks(self, last: int) -> int:
+        """Where the last so many pieces begin, as they were written; a segment without an index counts as one."""
+        segments = self._segments()
+        for start in reversed(segments):
+            found = pieces(self._path(start)) or [(start, 0)]
+            if last <= len(found):
+                return found[-last][0] if last > 0 else self.end
+            last -= len(found)
+        return next(iter(segments), 0)
+
+    def time_of(self, offset: int) -> int | None:
+        """When what stands there was written, in milliseconds since 1970; None where it is not known."""
+        start = _holding(self._segments(), offset)
+        piece = None if start is None else piece_at(pieces(self._path(start)), offset)
+        return piece and piece[1]
+
+    @property
+    def last_at(self) -> float | None:
+        """When something was written last, in seconds since 1970."""
+        for start in reversed(self._segments()):
+            try:
+                return self._path(start).stat().st_mtime
+            except FileNotFoundError:
+                continue
+        return None
+
     def read(self, after: int, limit: int = 65536) -> tuple[bytes, int]:
         """At most `limit` bytes from `after` on, and the offset to read from next.
 
@@ -51,9 +89,10 @@ class Tail:
         """
         for _ in range(_TRIES):
             segments = self._segments()
-            start = max((at for at in segments if at <= after), default=next(iter(segments), None))
-            if start is None:
+            if not segments:
                 return b"", after
+            start = _holding(segments, after)
+            start = segments[0] if start is None else start
             try:
                 return self._read_from(segments, start, max(after, start), limit)
             except FileNotFoundError:
@@ -89,17 +128,23 @@ class Tail:
             data = os.pread(fd, limit, after - start)
         finally:
             os.close(fd)
-        later = [at for at in segments if at > start]
+        later = segments[bisect_right(segments, start) :][:1]
         if not data and later and after <= later[0]:
             return self._read_from(segments, later[0], later[0], limit)
         return data, after + len(data)
 
     def _segments(self) -> list[int]:
         try:
-            names = [path.name for path in self._directory.iterdir()]
+            names = os.listdir(self._directory)  # noqa: PTH208 - on the way of every read
         except FileNotFoundError:
             return []
         return sorted(int(name[:20]) for name in names if name.endswith(".seg") and name[:20].isdigit())
 
     def _path(self, start: int) -> Path:
         return self._directory / f"{start:020d}.seg"
+
+
+def _holding(segments: list[int], offset: int) -> int | None:
+    """The segment that holds this offset, or would."""
+    at = bisect_right(segments, offset)
+    return segments[at - 1] if at else None

@@ -32,6 +32,7 @@ from handrail.terminal import note as notes
 from handrail.terminal.keeper import close_all
 from handrail.terminal.tail import Tail
 from handrail.terminal.terminal import Terminal, Told, Typist
+from handrail.terminal.typing import Typing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -78,12 +79,16 @@ class Terminals:
         self._keeper = keeper
         self._spool = spool
         self._opened, self._ended, self._swept, self._lost = opened, ended, swept, lost
-        self._typed = typed
+        self._typing = Typing(typed)
         self._told = Told(
-            typed=self._hear_typing, taken=taken, released=released, asked=asked, went_on=went_on
+            typed=self._typing.hear, taken=taken, released=released, asked=asked, went_on=went_on
         )
         self._all: dict[str, Terminal] = {}
         keeper.listener = self
+
+    async def run(self) -> None:
+        """Make a history of what is typed, and give agents their terminals back in time; until cancelled."""
+        await self._typing.run()
 
     @property
     def known(self) -> Sequence[Terminal]:
@@ -221,13 +226,10 @@ class Terminals:
         terminal.heed(typist)
         terminal.hear_typing(typist, data, size)
 
-    def _hear_typing(self, terminal: Terminal, typist: Typist, data: bytes | None, offset: int) -> None:
-        shown = None if data is None or typist.person else data.decode(errors="replace")
-        self._typed(terminal, typist.name, typist.person, shown, offset)
-
     def _leave(self, terminal: Terminal, exit: Exit | None) -> None:
         if exit is not None and terminal.exit is None:
             terminal.leave(exit)
+            self._typing.ring()
             self._ended(terminal)
 
     def _sweep(self, terminal: Terminal, report: Report | None) -> None:
@@ -273,13 +275,15 @@ class Terminals:
             self._keeper.post(Stop(self._keeper.number(), terminal.id, 0.0))
 
     def _adopted(self, state: Kept) -> Terminal:
+        tail = Tail(self._spool / state.terminal)
         return Terminal(
             id=state.terminal,
             argv=state.argv,
             cwd=state.cwd,
             size=(state.cols, state.rows),
             created_at=state.created_at,
-            tail=Tail(self._spool / state.terminal),
+            tail=tail,
+            last_output_at=tail.last_at,
             note=notes.from_text(state.note, _name(state.argv)),
             keeper=self._keeper,
             told=self._told,
