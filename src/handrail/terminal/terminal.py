@@ -109,6 +109,8 @@ class Terminal:
     last_output_at: float | None = None
     """Seconds since 1970."""
     last_input_at: float | None = None
+    last_input: int | None = None
+    """How far its output had come when somebody typed last; None when nobody has since this daemon knows it."""
     _left: anyio.Event = field(default_factory=anyio.Event, repr=False)
     _gone: anyio.Event = field(default_factory=anyio.Event, repr=False)
     _bell: anyio.Event = field(default_factory=anyio.Event, repr=False)
@@ -185,7 +187,7 @@ class Terminal:
 
     def hear_typing(self, typist: Typist, data: bytes | None, offset: int) -> None:
         """Somebody has typed, here or in a window of their own."""
-        self.last_input_at = time.time()
+        self.last_input_at, self.last_input = time.time(), offset
         self.told.typed(self, typist, data, offset)
 
     async def write(self, data: bytes) -> None:
