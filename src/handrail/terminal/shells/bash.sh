@@ -1,0 +1,181 @@
+# Tells the terminal where prompts, command lines and outputs begin and end, in bash 4.4 and later.
+#
+# Bash reads this in place of its own start-up files, and it reads those: none of them is changed or left out. It uses
+# PROMPT_COMMAND, PS0 and an invisible end of PS1, never the DEBUG trap, which is the user's. Everything here is named
+# __handrail_…, nothing is exported, and the nonce that makes our marks ours leaves the environment on the first line.
+
+export -n __handrail_nonce="${HANDRAIL_NONCE-}" __handrail_files="${HANDRAIL_FILES-}" __handrail_env="${HANDRAIL_ENV-}"
+unset -v HANDRAIL_NONCE HANDRAIL_FILES
+
+if [[ -o posix ]]; then # how a login shell was made to read us; from here on it is the shell that was asked for
+  set +o posix
+  shopt -u inherit_errexit 2>/dev/null || :
+  if [[ -n ${HANDRAIL_ENV+given} ]]; then ENV=$__handrail_env; else unset -v ENV; fi
+  if [[ ${HISTFILE-} == ~/.sh_history ]]; then HISTFILE=~/.bash_history; fi
+fi
+unset -v HANDRAIL_ENV __handrail_env
+
+export -n __handrail_empty='' __handrail_count=0 __handrail_told=0 __handrail_number=0 __handrail_due=1
+# \001 and \002 tell the line editor that what stands between them takes no room.
+export -n __handrail_b=$'\001\e]133;B;nonce='"$__handrail_nonce"$'\a\002'
+# Counting happens in the shell itself, saying in a subshell: PS0 is all that runs between Enter and the command.
+export -n __handrail_ps0='${__handrail_empty:$((__handrail_count+=1,0)):0}$(__handrail_begins "\!")'
+export -n __handrail_ps0_plain=$'\e]133;C;nonce='"$__handrail_nonce"$'\a'
+# Descriptor 3 is where prompts go; what `set -x` would say of us goes nowhere.
+export -n __handrail_before='{ __handrail_ended "$?" "$(trap -p DEBUG)"; } 3>&2 2>/dev/null'
+export -n __handrail_after='{ __handrail_prompts "$?"; } 3>&2 2>/dev/null'
+
+# Sets __handrail_now to the seconds since 1970.
+__handrail_clock() {
+  __handrail_now=${EPOCHREALTIME-}
+  __handrail_now=${__handrail_now/[!0-9]/.} # some languages write a comma
+  [[ -n $__handrail_now ]] || builtin printf -v __handrail_now '%(%s)T' -1
+}
+
+# Sets __handrail_text to $1 as a mark can hold it: no backslash, semicolon or control character of its own.
+__handrail_escape() {
+  builtin local LC_ALL=C code char
+  __handrail_text=$1
+  if ((${#__handrail_text} > 16384)); then
+    __handrail_text=${__handrail_text:0:16384}$'\u2026'
+  fi
+  __handrail_text=${__handrail_text//'\'/'\\'}
+  __handrail_text=${__handrail_text//';'/'\x3b'}
+  [[ $__handrail_text == *[[:cntrl:]]* ]] || return 0
+  for code in 0{1..9} 0{a..f} 1{0..9} 1{a..f} 7f; do
+    builtin printf -v char "\\x$code"
+    __handrail_text=${__handrail_text//"$char"/"\\x$code"}
+  done
+}
+
+# What PS0 says before a command runs; $1 is the number that the history gives to the next line.
+__handrail_begins() {
+  set +aeux
+  builtin local entry=
+  if (($1 == __handrail_number + 1)); then # remembered: else it may be secret, or the same again
+    entry=$(HISTTIMEFORMAT= builtin history 1)
+    [[ $entry =~ ^[[:space:]]*[0-9]+[*[:space:]][[:space:]] ]] && entry=${entry:${#BASH_REMATCH[0]}}
+  fi
+  if [[ -n $entry ]]; then
+    __handrail_escape "$entry"
+    builtin printf '\e]633;E;%s;%s\a' "$__handrail_text" "$__handrail_nonce"
+  fi
+  __handrail_clock
+  builtin printf '\e]133;C;nonce=%s;id=%s;at=%s\a' "$__handrail_nonce" "$__handrail_count" "$__handrail_now"
+} 2>/dev/null
+
+# The first of all prompt commands: $1 is how the last command ended, $2 the user's DEBUG trap.
+__handrail_ended() {
+  builtin local -
+  set +aeux
+  __handrail_tell_end "$1"
+  __handrail_due=1
+  if [[ -n $2 ]]; then # nothing of ours may run after the user's last: such a trap takes it for the next command
+    __handrail_prompts "$1"
+  fi
+  __handrail_arrange "$2"
+  [[ -n ${__handrail_one-} && $- != *e* ]] && return "$1"
+  return 0
+}
+
+# The last of all prompt commands, when the user's have made their prompt.
+__handrail_prompts() {
+  builtin local -
+  set +aeux
+  [[ -n $__handrail_due ]] || return 0
+  __handrail_tell_end "$1"
+  __handrail_due=
+  __handrail_escape "$PWD"
+  builtin printf '\e]633;P;Cwd=%s;%s\a\e]133;A;nonce=%s\a' "$__handrail_text" "$__handrail_nonce" "$__handrail_nonce" >&3
+  __handrail_number='\!'
+  __handrail_number=${__handrail_number@P}
+  __handrail_dress
+  [[ ${PROMPT_COMMAND-} == "$__handrail_before"* ]] || __handrail_first
+}
+
+__handrail_tell_end() {
+  if [[ -n ${__handrail_plain-} ]]; then
+    builtin printf '\e]133;D;%s;nonce=%s\a' "$1" "$__handrail_nonce" >&3
+  elif ((__handrail_count > __handrail_told)); then
+    __handrail_told=$__handrail_count
+    __handrail_clock
+    builtin printf '\e]133;D;%s;nonce=%s;id=%s;at=%s\a' "$1" "$__handrail_nonce" "$__handrail_count" "$__handrail_now" >&3
+  fi
+}
+
+# Our parts of PS0 and PS1, at their ends, once; `shopt -u promptvars` leaves only what needs no expanding.
+__handrail_dress() {
+  builtin local ps0="${PS0-}" ps1="${PS1-}" mine='${__handrail_b-}'
+  ps0=${ps0//"$__handrail_ps0"/} ps1=${ps1//"$mine"/}
+  ps0=${ps0//"$__handrail_ps0_plain"/}
+  if builtin shopt -q promptvars; then
+    __handrail_plain=
+    PS0=$ps0$__handrail_ps0
+    PS1=$ps1$mine
+  else
+    __handrail_plain=1
+    PS0=$ps0$__handrail_ps0_plain
+    PS1=$ps1
+  fi
+}
+
+# Keeps ours first and last among the prompt commands, element by element: bash is walking along the list meanwhile.
+__handrail_arrange() {
+  if [[ -n ${__handrail_one-} ]]; then
+    builtin local rest="${PROMPT_COMMAND-}"
+    rest=${rest//$'\n'"$__handrail_after"/}
+    [[ -n $1 ]] || rest+=$'\n'$__handrail_after
+    PROMPT_COMMAND=$rest
+    return 0
+  fi
+  builtin local at last
+  for at in "${!PROMPT_COMMAND[@]}"; do last=$at; done
+  for at in "${!PROMPT_COMMAND[@]}"; do
+    if [[ ${PROMPT_COMMAND[at]} == "$__handrail_after" && (-n $1 || $at != "$last") ]]; then
+      builtin unset -v "PROMPT_COMMAND[$at]"
+    fi
+  done
+  [[ -n $1 || ${PROMPT_COMMAND[last]-} == "$__handrail_after" ]] || PROMPT_COMMAND+=("$__handrail_after")
+}
+
+# Puts ours before all others, where the user's files or the user have set PROMPT_COMMAND anew.
+__handrail_first() {
+  if [[ -n ${__handrail_one-} ]]; then
+    PROMPT_COMMAND=$__handrail_before$'\n'${PROMPT_COMMAND-}
+    return 0
+  fi
+  builtin local at downwards= IFS=' '
+  for at in "${!PROMPT_COMMAND[@]}"; do downwards="$at $downwards"; done
+  for at in $downwards; do PROMPT_COMMAND[at + 1]=${PROMPT_COMMAND[at]}; done
+  PROMPT_COMMAND[0]=$__handrail_before
+}
+
+# After the user's files: bash walks along no list yet. $1 is the user's DEBUG trap.
+__handrail_install() {
+  builtin local -
+  set +aeux
+  ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501)) || __handrail_one=1 # a list of prompt commands is of 5.1
+  __handrail_first
+  __handrail_arrange "$1"
+}
+
+# The user's files, as bash would read them. A failing last line of theirs must not end a shell that has `set -e`.
+: # as for any start-up file, $? is 0
+case $__handrail_files in
+  login)
+    if [[ -r /etc/profile ]]; then . /etc/profile || :; fi
+    if [[ -r ~/.bash_profile ]]; then
+      . ~/.bash_profile || :
+    elif [[ -r ~/.bash_login ]]; then
+      . ~/.bash_login || :
+    elif [[ -r ~/.profile ]]; then
+      . ~/.profile || :
+    fi
+    ;;
+  rc:*) if [[ -r ${__handrail_files#rc:} ]]; then . "${__handrail_files#rc:}" || :; fi ;;
+  rc) if [[ -r ~/.bashrc ]]; then . ~/.bashrc || :; fi ;;
+esac
+unset -v __handrail_files
+if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)) && [[ -n $__handrail_nonce ]]; then
+  __handrail_install "$(trap -p DEBUG)" 2>/dev/null
+fi
