@@ -43,6 +43,8 @@ from handrail.store.journal import Journal, open_journal
 from handrail.store.query import Records, open_records
 from handrail.terminal.keeper import Keeper, KeeperError
 from handrail.terminal.lineage import Lineage, started_inside
+from handrail.terminal.marked import Marked
+from handrail.terminal.opening import Means
 from handrail.terminal.terminals import Terminals
 from handrail.tools.calls import GetCall, ListCalls, WaitForCall
 from handrail.tools.commands import ExecuteCommand, child_environment
@@ -177,6 +179,8 @@ class Daemon:
             records=ground.records,
             gate=gate,
             terminals=ground.terminals,
+            means=self._means(),
+            marked=Marked(),
             access=access,
             url=f"http://{HOST}:{listener.getsockname()[1]}",
             command_line=line_for_an_agent(self._places.environment),
@@ -235,6 +239,16 @@ class Daemon:
             WaitForCall(records, gate.open, gate.journal),
         ]
         return {tool.name: tool for tool in tools}
+
+    def _means(self) -> Means:
+        terminal, command = self._config.terminal, self._config.command
+        return Means(
+            environment=child_environment(os.environ, command.env_pass),
+            shell=terminal.shell,
+            max_bytes=terminal.max_bytes,
+            max_lines=terminal.max_lines,
+            grace=command.stop_grace,
+        )
 
     async def _make_access(self, ground: Ground) -> Access:
         clients = [

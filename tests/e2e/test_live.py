@@ -1,4 +1,4 @@
-"""Live sockets: a follower is a cursor. It resumes where it was, and one that stops reading costs nothing."""
+"""The live socket: a follower is a cursor. It resumes where it was, and one that stops reading costs nothing."""
 
 import json
 import socket
@@ -10,23 +10,14 @@ from typing import Any
 import anyio.to_thread
 import pytest
 from tests.e2e.agent import agent
+from tests.e2e.attached import following
 from tests.e2e.home import BOUND, Home, eventually, until
 from tests.e2e.person import Person
 from websockets.exceptions import ConnectionClosed, InvalidStatus
-from websockets.sync.client import ClientConnection, connect
 
 FLOOD = 200 * 1024 * 1024
 UNREAD_COSTS = 32 * 1024 * 1024
 """Bytes of memory that a follower which does not read may cost."""
-
-
-@contextmanager
-def following(person: Person, path: str) -> Generator[ClientConnection]:
-    url = f"{person.home.url.replace('http', 'ws', 1)}/api/{path}"
-    protocols: Any = ["handrail", f"bearer.{person.bearer}"]
-    with connect(url, subprotocols=protocols, open_timeout=BOUND, max_size=None) as follower:
-        assert follower.subprotocol == "handrail"
-        yield follower
 
 
 def entries(person: Person, after: int, last: int) -> list[dict[str, Any]]:
@@ -54,38 +45,6 @@ async def test_a_follower_resumes_where_it_was_without_gap_or_repetition(
     assert [entry["seq"] for entry in whole][:last] == list(range(1, last + 1))
     assert rest[: last - middle] == whole[middle:last]
     assert read[: last - middle] == rest[: last - middle]
-
-
-async def test_what_a_terminal_prints_is_attached_to_at_any_offset_and_ends_with_it(
-    shared_home: Home, shared_person: Person, workspace: Path
-) -> None:
-    async with agent(shared_home, workspace) as client:
-        asked = client.ask("execute_command", command="seq 1 2000; sleep 0.5; echo the end")
-        await shared_person.allow("the end")
-        await eventually(lambda: shared_person.get("terminals", running=True))
-        (terminal,) = await shared_person.get("terminals", running=True)
-        whole = await anyio.to_thread.run_sync(attached, shared_person, terminal["id"], 0)
-        rest = await anyio.to_thread.run_sync(attached, shared_person, terminal["id"], 5000)
-        told = await asked.told()
-
-    assert whole.startswith(b"1\r\n2\r\n")
-    assert whole.endswith(b"the end\r\n")
-    assert rest == whole[5000:]
-    assert told.data["output_bytes"] == len(whole)
-
-
-def attached(person: Person, terminal: str, after: int) -> bytes:
-    """All that a terminal prints from an offset on, until it ends."""
-    found = bytearray()
-    with following(person, f"terminals/{terminal}/attach?after={after}") as follower:
-        try:
-            while True:
-                frame = follower.recv(timeout=BOUND)
-                assert isinstance(frame, bytes)
-                assert int.from_bytes(frame[:8], "big") == after + len(found), "frames follow each other"
-                found += frame[8:]
-        except ConnectionClosed:
-            return bytes(found)
 
 
 async def test_a_follower_that_stops_reading_costs_nothing_and_hinders_nobody(

@@ -22,7 +22,12 @@ PART_OF: dict[str, str] = {
     "handrail.server.guard": "safety/test_header_matrix.py",
     "handrail.server.serve": "safety/test_wire.py",
     "handrail.server.live": "e2e/test_live.py",
-    **{f"handrail.server.terminal_{name}": "e2e/test_routes.py" for name in ("views", "wire")},
+    "handrail.server.attach": "e2e/test_attach.py",
+    **{f"handrail.server.terminal_{name}": "e2e/test_terminals.py" for name in ("views", "wire")},
+    **{
+        f"handrail.server.routes.{name}": "e2e/test_terminals.py"
+        for name in ("named", "output", "sharing", "terminals")
+    },
     "handrail.server.local": "e2e/test_socket.py",
     "handrail.server.streamable": "e2e/test_mcp.py",
     "handrail.server.streams": "server/test_talk.py",
@@ -33,7 +38,7 @@ PART_OF: dict[str, str] = {
     },
     **{
         f"handrail.server.routes.{name}": "e2e/test_routes.py"
-        for name in ("approvals", "calls", "credentials", "operations", "person", "terminals", "watching")
+        for name in ("approvals", "calls", "credentials", "operations", "person", "watching")
     },
     **{f"handrail.store.{name}": "store/test_verify.py" for name in ("chain", "head")},
     **{f"handrail.store.{name}": "store/test_journal.py" for name in ("loop", "writer")},

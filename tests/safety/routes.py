@@ -16,7 +16,7 @@ from handrail.server.rooms import Rooms
 from handrail.server.serve import unguarded
 from handrail.server.streamable import Streamable
 
-Area = Literal["page", "open", "person", "agent"]
+Area = Literal["page", "open", "person", "terminal", "agent"]
 EVERY_METHOD = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 WHOSE: dict[str, Area] = {
@@ -42,13 +42,21 @@ WHOSE: dict[str, Area] = {
     "GET /api/approvals/{id}": "person",
     "POST /api/approvals/{id}/answer": "person",
     "GET /api/terminals": "person",
-    "POST /api/terminals/{id}/close": "person",
+    "POST /api/terminals": "person",
+    "GET /api/terminals/{id}": "terminal",
+    "GET /api/terminals/{id}/output": "terminal",
+    "GET /api/terminals/{id}/search": "terminal",
+    "POST /api/terminals/{id}/input": "terminal",
+    "POST /api/terminals/{id}/size": "terminal",
+    "POST /api/terminals/{id}/take": "terminal",
+    "POST /api/terminals/{id}/release": "terminal",
+    "POST /api/terminals/{id}/close": "terminal",
     "POST /api/code": "person",
     "GET /api/credentials": "person",
     "POST /api/credentials": "person",
     "DELETE /api/credentials/{id}": "person",
     "WEBSOCKET /api/live": "person",
-    "WEBSOCKET /api/terminals/{id}/attach": "person",
+    "WEBSOCKET /api/terminals/{id}/attach": "terminal",
     **{f"{method} /mcp": "agent" for method in EVERY_METHOD},
 }
 

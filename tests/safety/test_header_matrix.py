@@ -85,6 +85,7 @@ FOREIGN_SITES: dict[str, list[str]] = {
     "ours, then another": ["same-origin", "cross-site"],
     "another, then ours": ["cross-site", "none"],
 }
+GUARDED = ("person", "terminal", "agent")
 BEARERS = ("none", "wrong", "call", "read", "person")
 
 
@@ -177,6 +178,8 @@ def may(area: Area, target: Target, bearer: str) -> bool:
         case "person":
             looks = target.is_socket or target.method == "GET"
             return bearer == "person" or (bearer == "read" and looks)
+        case "terminal":
+            return bearer == "person"
 
 
 def test_every_route_has_an_entry_and_every_entry_a_route() -> None:
@@ -283,14 +286,14 @@ async def test_our_other_name_is_as_good_with_its_own_origin(bench: Bench) -> No
 )
 async def test_a_bearer_in_another_spelling_is_none(bench: Bench, spelling: str) -> None:
     for target in ALL:
-        if target.area in ("person", "agent"):
+        if target.area in GUARDED:
             headers = [("host", HOST), ("authorization", spelling.format(bench.right(target)))]
             assert not await bench.reaches(target, headers), target
 
 
 async def test_two_bearers_are_none(bench: Bench) -> None:
     for target in ALL:
-        if target.area in ("person", "agent"):
+        if target.area in GUARDED:
             twice = [*usual(bench.right(target)), ("authorization", f"Bearer {bench.right(target)}")]
             assert not await bench.reaches(target, twice), target
 
@@ -300,7 +303,7 @@ async def test_two_bearers_are_none(bench: Bench) -> None:
 )
 async def test_a_bearer_in_another_header_is_none(bench: Bench, name: str) -> None:
     for target in ALL:
-        if target.area in ("person", "agent") and not (target.is_socket and name.startswith("sec-")):
+        if target.area in GUARDED and not (target.is_socket and name.startswith("sec-")):
             for value in (f"Bearer {bench.right(target)}", f"bearer.{bench.right(target)}"):
                 assert not await bench.reaches(target, [("host", HOST), (name, value)]), target
 
@@ -311,7 +314,7 @@ async def test_a_socket_takes_its_bearer_as_a_subprotocol_too(bench: Bench, bear
         if target.is_socket:
             offered = f"handrail, bearer.{bench.bearers[bearer]}"
             came = await bench.reaches(target, [("host", HOST), ("sec-websocket-protocol", offered)])
-            assert came is may("person", target, bearer), target
+            assert came is may(target.area, target, bearer), target
 
 
 async def test_a_socket_that_is_offered_two_bearers_takes_neither(bench: Bench) -> None:
@@ -351,7 +354,7 @@ async def test_every_answer_carries_the_headers_that_bind_the_browser(bench: Ben
             said, _ = await bench.ask(target, headers)
             told = {name.decode(): value.decode() for name, value in said[0]["headers"]}
             assert {name: told.get(name) for name in wanted} == wanted, target
-            if target.area in ("person", "open"):
+            if target.area in ("person", "terminal", "open"):
                 assert told["cache-control"] == "no-store"
 
 

@@ -31,7 +31,7 @@ ENDING = "/api/down"
 """What a person may still do where nobody is taken for one."""
 _BEARER = "bearer."
 
-Area = Literal["page", "open", "person", "agent"]
+Area = Literal["page", "open", "person", "terminal", "agent"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +103,13 @@ class Guard:
         if area == "agent":
             return self._agent(scope, bearer)
         person = scope["handrail.person"] = self._access.person(bearer) if bearer else None
-        return None if area == "open" else self._person(scope, person)
+        return None if area == "open" else self._person(scope, person, area)
 
-    def _person(self, scope: Scope, person: Person | None) -> Refusal | None:
+    def _person(self, scope: Scope, person: Person | None, area: Area) -> Refusal | None:
         if person is None:
             return Refusal(401, "Sign in first: run `handrail open` in a terminal.")
-        if person.approves or scope["type"] == "websocket" or scope["method"] in ("GET", "HEAD"):
+        looks = scope["type"] == "websocket" or scope["method"] in ("GET", "HEAD")
+        if person.approves or (looks and area != "terminal"):
             return None
         if person.ends and scope["path"] == ENDING:
             return None
@@ -125,11 +126,17 @@ class Guard:
 
 
 def area_of(path: str) -> Area:
-    """What kind of place a path is. In /api, whatever is not named here belongs to people."""
+    """What kind of place a path is. In /api, whatever is not named here belongs to people.
+
+    They all may look, but not at what a terminal shows: for that one must be taken for a person, since agents have to
+    ask for it.
+    """
     if path == "/mcp":
         return "agent"
     if path in ("/api/health", "/api/sign-in"):
         return "open"
+    if path.startswith("/api/terminals/"):
+        return "terminal"
     if path == "/api" or path.startswith("/api/"):
         return "person"
     return "page"

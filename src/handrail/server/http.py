@@ -15,7 +15,17 @@ from pydantic.json_schema import models_json_schema
 from handrail import __version__
 from handrail.errors import Conflict, Unwritable
 from handrail.server.rooms import Rooms
-from handrail.server.routes import approvals, calls, credentials, operations, sign_in, terminals, watching
+from handrail.server.routes import (
+    approvals,
+    calls,
+    credentials,
+    operations,
+    output,
+    sharing,
+    sign_in,
+    terminals,
+    watching,
+)
 from handrail.server.terminal_wire import SOCKET_SHAPES
 from handrail.server.wire import Problem
 from handrail.terminal.keeper import KeeperError
@@ -23,7 +33,7 @@ from handrail.terminal.keeper import KeeperError
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     code: {"model": Problem} for code in (400, 401, 403, 404, 409, 422, 503)
 }
-_ROUTES = (watching, calls, operations, approvals, terminals, sign_in, credentials)
+_ROUTES = (watching, calls, operations, approvals, terminals, sharing, output, sign_in, credentials)
 
 
 def application(rooms: Rooms) -> FastAPI:

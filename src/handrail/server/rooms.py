@@ -1,14 +1,17 @@
 """What the routes need of the daemon, handed to them as one plain value."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from handrail.gate.gate import Gate
 from handrail.server.access import Access
 from handrail.server.health import Pulse
+from handrail.server.holders import Holders
 from handrail.server.wire import Restart
 from handrail.store.journal import Journal
 from handrail.store.query import Records
+from handrail.terminal.marked import Marked
+from handrail.terminal.opening import Means
 from handrail.terminal.terminals import Terminals
 
 
@@ -20,6 +23,9 @@ class Rooms:
     records: Records
     gate: Gate
     terminals: Terminals
+    means: Means
+    """What terminals that people open get."""
+    marked: Marked
     access: Access
     url: str
     command_line: str
@@ -28,3 +34,4 @@ class Rooms:
     pulse: Pulse
     stop: Callable[[bool], None]
     """End the daemon; True ends everything it started too."""
+    holders: Holders = field(default_factory=Holders)

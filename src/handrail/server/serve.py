@@ -11,17 +11,17 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
+from handrail.server import attach, live
 from handrail.server.body import Bounded
 from handrail.server.guard import Guard
 from handrail.server.http import application
-from handrail.server.live import sockets
 from handrail.server.page import page_routes
 from handrail.server.rooms import Rooms
 from handrail.server.streamable import Streamable
 
 HOST = "127.0.0.1"
 WS_BYTES = 1024 * 1024
-"""The longest frame a follower may send; followers have nothing to say."""
+"""The longest frame a follower may send: more than anybody pastes into a terminal at once."""
 
 
 def guarded(rooms: Rooms, streamable: Streamable, port: int) -> ASGIApp:
@@ -33,7 +33,8 @@ def guarded(rooms: Rooms, streamable: Streamable, port: int) -> ASGIApp:
 def unguarded(rooms: Rooms, streamable: Streamable) -> Starlette:
     """The route table: what there is, before anybody is let in."""
     api = application(rooms)
-    api.include_router(sockets(rooms), prefix="/api")
+    for sockets in (live.sockets, attach.sockets):
+        api.include_router(sockets(rooms), prefix="/api")
     return Starlette(routes=[Route("/mcp", streamable), *page_routes(), Mount("/", api)])
 
 

@@ -182,6 +182,8 @@ class AttachState(Wire):
     """
 
     state: TerminalView
+    sizes: bool
+    """Whether this page may set the size now: it was typed in last, or no other was; and no window is on it."""
     begin: int | None = None
     """The offset of the first byte that will be sent."""
     alternate: bool | None = None
@@ -240,6 +242,6 @@ class SizeBody(Wire):
 
 SOCKET_SHAPES = (
     *(AttachState, AttachRefused, AttachSize),
-    *(TerminalDetail, OutputView, FoundView, Closed, OpenBody, InputBody, SizeBody),
+    *(OutputView,),
 )
 """What no route returns or takes, for the description."""

@@ -1,10 +1,14 @@
 """Who decides, as the record will say."""
 
-from fastapi import Request
+from starlette.requests import HTTPConnection
 
 from handrail.server.access import Person
 
 
-def by(request: Request) -> str:
-    person: Person = request.scope["handrail.person"]
-    return f"a person on the {person.place}"
+def person_of(connection: HTTPConnection) -> Person:
+    """Whom the guard let in."""
+    return connection.scope["handrail.person"]
+
+
+def by(connection: HTTPConnection) -> str:
+    return f"a person on the {person_of(connection).place}"

@@ -5,8 +5,10 @@ from fastapi import APIRouter, Request
 from handrail import __version__
 from handrail.server import views
 from handrail.server.rooms import Rooms
+from handrail.server.routes.named import view_of
+from handrail.server.routes.person import person_of
 from handrail.server.shape import Position
-from handrail.server.terminal_views import terminal_view
+from handrail.server.visible import visible, visible_terminal
 from handrail.server.wire import CallView, Health, LiveEntries, State
 
 MOST_OPEN = 2000
@@ -21,7 +23,7 @@ def routes(rooms: Rooms) -> APIRouter:
     router = APIRouter()
 
     @router.get("/state")
-    async def state() -> State:
+    async def state(request: Request) -> State:
         seq = rooms.journal.durable
         open_calls = await _open_calls(rooms)
         newest = await rooms.records.calls(limit=RECENT + len(open_calls))
@@ -36,15 +38,16 @@ def routes(rooms: Rooms) -> APIRouter:
             calls=open_calls,
             recent=[views.call_view(call, None) for call in newest if call.id not in rooms.gate.open],
             terminals=[
-                terminal_view(record, rooms.terminals.get(record.id))
+                visible_terminal(view_of(rooms, record), person_of(request))
                 for record in await rooms.records.terminals(running_only=True, limit=MOST_TERMINALS)
             ],
             approvals=[views.approval_view(record, rooms.gate) for record in asked],
         )
 
     @router.get("/events")
-    async def events(after: Position = 0) -> LiveEntries:
-        return LiveEntries(now=views.now_ms(), entries=await rooms.journal.since(after))
+    async def events(request: Request, after: Position = 0) -> LiveEntries:
+        entries = visible(await rooms.journal.since(after), person_of(request))
+        return LiveEntries(now=views.now_ms(), entries=entries)
 
     @router.get("/health")
     async def health(request: Request) -> Health:
