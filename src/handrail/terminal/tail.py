@@ -66,6 +66,19 @@ class Tail:
             last -= len(found)
         return next(iter(segments), 0)
 
+    def pieces(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Where each piece between two offsets begins, as it was written, and when: milliseconds since 1970.
+
+        The first may begin before `start`. Segments without an index have none.
+        """
+        segments = self._segments()
+        held = [
+            at for at, after in zip(segments, [*segments[1:], end], strict=True) if at < end and after > start
+        ]
+        found = [piece for at in held for piece in pieces(self._path(at))]
+        begun = bisect_right(found, start, key=lambda piece: piece[0])
+        return [piece for piece in found[max(0, begun - 1) :] if piece[0] < end]
+
     def time_of(self, offset: int) -> int | None:
         """When what stands there was written, in milliseconds since 1970; None where it is not known."""
         start = _holding(self._segments(), offset)
