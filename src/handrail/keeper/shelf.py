@@ -64,7 +64,7 @@ class Shelf:
             launched = launch(order, self._limits)
         except OSError as error:
             raise RefusalError(f"No process could be started: {error.strerror}.") from None
-        spool = Spool(directory, order.cap_bytes)
+        spool = Spool(directory, order.cap_bytes, order.cap_lines)
         held = Held(order, launched, spool, self._loop, self._growth, self._audience)
         self._held[order.terminal] = held
         self._by_warden[held.warden_pid] = held
@@ -167,7 +167,9 @@ class Shelf:
 
     def _tell_growth(self) -> None:
         for terminal in self._growth.take_due():
-            self._audience.tell(Grown(terminal, self._held[terminal].spool.size))
+            spool = self._held[terminal].spool
+            spool.note()
+            self._audience.tell(Grown(terminal, spool.size))
 
     def _end_orphans(self) -> None:
         report = self._orphans.go_on()

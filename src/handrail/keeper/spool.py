@@ -1,4 +1,4 @@
-"""A terminal's output on disk: append-only segments named by their absolute offset.
+"""A terminal's output on disk: append-only segments named by their absolute offset, and an index beside each.
 
 Owns writing, rolling and dropping. Does not know who reads; readers need nothing but the directory.
 """
@@ -9,8 +9,12 @@ import contextlib
 import os
 import shutil
 
+from handrail.keeper.index import Index, index_name
+
 SEGMENT_MAX = 4 * 1024 * 1024
 """Bytes in one segment, so that dropping the oldest never costs more than this."""
+PARTS = 8
+"""Segments that hold what is kept, at least: dropping one costs no more than this part of it."""
 
 
 def segment_name(offset: int) -> str:
@@ -20,50 +24,84 @@ def segment_name(offset: int) -> str:
 class Spool:
     """The writing end. Nothing is made on disk before the first byte."""
 
-    def __init__(self, directory: str, cap_bytes: int) -> None:
+    def __init__(self, directory: str, cap_bytes: int, cap_lines: int = 1_000_000) -> None:
         self.directory = directory
         self.size = 0
+        self.lines = 0
         self.unrecorded: str | None = None
-        self._cap = max(cap_bytes, 8)
-        self._segment_max = min(self._cap // 8, SEGMENT_MAX)
-        self._starts: list[int] = []
+        self._cap = max(cap_bytes, PARTS)
+        self._segment_max = min(self._cap // PARTS, SEGMENT_MAX)
+        self._cap_lines = max(cap_lines, PARTS)
+        self._segment_lines = self._cap_lines // PARTS
+        self._starts: list[tuple[int, int]] = []  # of each segment: the bytes and the lines before it
         self._fd = -1
+        self._index: Index | None = None
 
     @property
     def first(self) -> int:
         """The oldest offset still kept."""
-        return self._starts[0] if self._starts else 0
+        return self._starts[0][0] if self._starts else 0
+
+    @property
+    def lines_dropped(self) -> int:
+        return self._starts[0][1] if self._starts else 0
 
     def append(self, data: memoryview) -> None:
         """Record bytes; when the disk refuses, stop recording for good and say why in `unrecorded`."""
         if self.unrecorded is not None:
             return
+        chunk, at = data.tobytes(), 0
+        # To look for a line's end is many times faster than to count them, and a storm may have none.
+        lines = chunk.count(b"\n") if b"\n" in chunk else 0
         try:
-            while data:
-                data = data[self._write(data) :]
+            while at < len(chunk):
+                before = self.lines
+                at += self._write(chunk, at, lines)
+                lines -= self.lines - before
         except OSError as error:
             self.unrecorded = f"The output could not be written to {self.directory}: {error.strerror}."
             self.close()
+
+    def note(self) -> None:
+        """Write down what of the index is in memory: somebody is about to be told of the growth."""
+        if self._index is not None:
+            self._index.flush()
 
     def close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+        if self._index is not None:
+            self._index.close()
+            self._index = None
 
     def delete(self) -> None:
         self.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def _write(self, data: memoryview) -> int:
-        room = self._starts[-1] + self._segment_max - self.size if self._fd >= 0 else 0
-        if room <= 0:
+    def _write(self, chunk: bytes, at: int, lines: int) -> int:
+        """Write what the segment has room for, of a chunk that has so many lines from `at` on."""
+        if self._fd < 0 or self._room <= 0 or self._room_lines <= 0:
             self._roll()
-            room = self._segment_max
-        written = os.write(self._fd, data[:room])
+        assert self._index is not None
+        self._index.note(self.size)
+        end = min(len(chunk), at + self._room)
+        if lines > self._room_lines:
+            end = min(end, after_lines(chunk, at, self._room_lines))
+        written = os.write(self._fd, memoryview(chunk)[at:end])
+        whole = at + written == len(chunk)
         self.size += written
-        if self.size - self.first > self._cap:
-            self._drop_oldest()
+        self.lines += lines if whole or not lines else chunk.count(b"\n", at, at + written)
+        self._drop_oldest()
         return written
+
+    @property
+    def _room(self) -> int:
+        return self._starts[-1][0] + self._segment_max - self.size
+
+    @property
+    def _room_lines(self) -> int:
+        return self._starts[-1][1] + self._segment_lines - self.lines
 
     def _roll(self) -> None:
         self.close()
@@ -71,9 +109,25 @@ class Spool:
             os.makedirs(self.directory, mode=0o700, exist_ok=True)
         path = os.path.join(self.directory, segment_name(self.size))
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        self._starts.append(self.size)
+        self._index = Index(self.directory, self.size, self.lines)
+        self._starts.append((self.size, self.lines))
 
     def _drop_oldest(self) -> None:
-        oldest = self._starts.pop(0)
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(os.path.join(self.directory, segment_name(oldest)))
+        while self.size - self.first > self._cap or self.lines - self.lines_dropped > self._cap_lines:
+            oldest, _ = self._starts.pop(0)
+            for name in (segment_name(oldest), index_name(oldest)):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(os.path.join(self.directory, name))
+
+
+def after_lines(chunk: bytes, at: int, lines: int) -> int:
+    """The offset after so many lines from `at` on, of which there are at least that many: found by halving."""
+    low, high = at, len(chunk)
+    while high - low > 1:
+        middle = (low + high) // 2
+        found = chunk.count(b"\n", low, middle)
+        if found >= lines:
+            high = middle
+        else:
+            low, lines = middle, lines - found
+    return high
