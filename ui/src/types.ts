@@ -32,3 +32,17 @@ export type Preview = NonNullable<CallDetail["preview"]>;
 export type DiffPreview = Schemas["DiffPreview"];
 export type CommandPreview = Schemas["CommandPreview"];
 export type Json = CallDetail["input"];
+export type InputPreview = Schemas["InputPreview"];
+
+export type TerminalView = Schemas["TerminalView"];
+export type TerminalDetail = Schemas["TerminalDetail"];
+export type Asks = Schemas["AsksView"];
+export type Taken = Schemas["TakenView"];
+export type Owner = Schemas["Owner"];
+export type Command = Schemas["CommandView"];
+export type Typed = Schemas["TypedView"];
+export type Found = Schemas["FoundView"];
+export type Closed = Schemas["Closed"];
+export type OpenBody = Partial<Schemas["OpenBody"]>;
+export type AttachState = Schemas["AttachState"];
+export type AttachRefused = Schemas["AttachRefused"];

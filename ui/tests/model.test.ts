@@ -19,6 +19,7 @@ function empty(seq = 10): Model {
     calls: [],
     recent: [],
     approvals: [],
+    terminals: [],
   };
   return fromState(state, 1000);
 }

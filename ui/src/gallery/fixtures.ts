@@ -1,6 +1,6 @@
 /** Calls in every state, for looking at: the gallery's own, never loaded by the page. */
-import type { TrackedApproval, TrackedCall } from "../state/model.ts";
-import type { CallDetail, CommandPreview, DiffPreview, Receipt, Status } from "../types.ts";
+import type { TrackedApproval, TrackedCall, TrackedTerminal } from "../state/model.ts";
+import type { CallDetail, CommandPreview, DiffPreview, InputPreview, Receipt, Status } from "../types.ts";
 
 const WORKSPACE = "/home/ada/api-server";
 
@@ -37,6 +37,21 @@ export const command: CommandPreview = {
   program: "/usr/bin/bash",
   environment: ["NPM_TOKEN"],
 };
+
+export const input: InputPreview = {
+  kind: "input",
+  terminal: "x2",
+  name: "dev server",
+  text: "rs\x03npm test -- --watch\n",
+  keys: ["enter"],
+  cwd: WORKSPACE,
+  foreground: "node",
+  owner: "claude-code",
+};
+
+export function begun(id: string): TrackedTerminal {
+  return { id, name: "pytest", of: "command", owner: { person: false, name: "claude-code", workspace: WORKSPACE }, call_id: null, asks: null, taken: null, since: performance.now() - 20_000, touched: 0 };
+}
 
 export const disguised: CommandPreview = { ...command, command: "ls \u202e# gr- mr\u200b\nrm -rf \u00a0~/", environment: [] };
 

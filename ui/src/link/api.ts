@@ -3,7 +3,9 @@
  *
  * Owns the routes and what their refusals look like. It does not know the page's state.
  */
-import type { AnswerBody, ApprovalView, CallDetail, CallView, CompleteBody, Forced, SignedIn, State } from "../types.ts";
+import type {
+  AnswerBody, ApprovalView, CallDetail, CallView, Closed, CompleteBody, Forced, Found, OpenBody, SignedIn, State, TerminalDetail, TerminalView,
+} from "../types.ts";
 
 /** A refusal in the daemon's own words. */
 export class Refused extends Error {
@@ -20,6 +22,8 @@ export class Unreachable extends Error {}
 
 /** No request of a page on the same machine takes longer than this. */
 const PATIENCE_MS = 15_000;
+/** A whole output may be large. */
+const LONG_PATIENCE_MS = 120_000;
 
 export class Api {
   private readonly bearer: string;
@@ -35,13 +39,26 @@ export class Api {
   cancel = (id: string): Promise<Forced> => this.post(`/api/calls/${encodeURIComponent(id)}/cancel`);
   complete = (id: string, body: CompleteBody): Promise<Forced> => this.post(`/api/calls/${encodeURIComponent(id)}/complete`, body);
   answer = (id: string, body: AnswerBody): Promise<ApprovalView> => this.post(`/api/approvals/${encodeURIComponent(id)}/answer`, body);
-  closeTerminal = (id: string): Promise<unknown> => this.post(`/api/terminals/${encodeURIComponent(id)}/close`);
+  terminals = (query = ""): Promise<TerminalView[]> => this.get(`/api/terminals?${query}`);
+  terminal = (id: string): Promise<TerminalDetail> => this.get(of(id));
+  openTerminal = (body: OpenBody): Promise<TerminalView> => this.post("/api/terminals", body);
+  closeTerminal = (id: string): Promise<Closed> => this.post(`${of(id)}/close`);
+  takeTerminal = (id: string): Promise<unknown> => this.post(`${of(id)}/take`, {});
+  releaseTerminal = (id: string): Promise<unknown> => this.post(`${of(id)}/release`, {});
+  pressIn = (id: string, keys: readonly string[]): Promise<unknown> => this.post(`${of(id)}/input`, { keys });
+  searchIn = (id: string, query: URLSearchParams): Promise<Found> => this.get(`${of(id)}/search?${query}`);
+  /** As bytes: an address cannot carry the bearer, so the page fetches what a person saves. */
+  outputOf = (id: string, query: URLSearchParams): Promise<Blob> => this.blob(`${of(id)}/output?${query}`);
 
   /** A socket that carries the bearer where a browser lets it: as a subprotocol. */
   socket(path: string): WebSocket {
     const url = new URL(path, location.href);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     return new WebSocket(url, ["handrail", `bearer.${this.bearer}`]);
+  }
+
+  private async blob(path: string): Promise<Blob> {
+    return (await answered("GET", path, undefined, this.bearer, LONG_PATIENCE_MS)).blob();
   }
 
   private get<T>(path: string): Promise<T> {
@@ -58,17 +75,26 @@ export async function signIn(code: string): Promise<string> {
   return (await request<SignedIn>("POST", "/api/sign-in", { code })).bearer;
 }
 
+function of(terminal: string): string {
+  return `/api/terminals/${encodeURIComponent(terminal)}`;
+}
+
 async function request<T>(method: string, path: string, body?: unknown, bearer?: string): Promise<T> {
+  const response = await answered(method, path, body, bearer, PATIENCE_MS);
+  return (response.status === 204 ? undefined : await response.json()) as T;
+}
+
+async function answered(method: string, path: string, body: unknown, bearer: string | undefined, patience: number): Promise<Response> {
   const headers: Record<string, string> = { Accept: "application/json" };
   if (bearer) headers.Authorization = `Bearer ${bearer}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const init: RequestInit = { method, headers, cache: "no-store", credentials: "omit", signal: AbortSignal.timeout(PATIENCE_MS) };
+  const init: RequestInit = { method, headers, cache: "no-store", credentials: "omit", signal: AbortSignal.timeout(patience) };
   if (body !== undefined) init.body = JSON.stringify(body);
   const response = await fetch(path, init).catch((error: unknown) => {
     throw new Unreachable(String(error));
   });
   if (!response.ok) throw new Refused(response.status, await detail(response));
-  return (response.status === 204 ? undefined : await response.json()) as T;
+  return response;
 }
 
 async function detail(response: Response): Promise<string> {

@@ -3,17 +3,29 @@
  *
  * Owns how the person's attention is asked for; never takes the focus. Bursts become one remark.
  */
-import type { TrackedApproval } from "./model.ts";
+import type { Model, TrackedApproval, TrackedTerminal } from "./model.ts";
+import { urgent, waiting } from "./order.ts";
 import { settings } from "./settings.svelte.ts";
 import { spelledOut } from "../text/exact.ts";
+import { asking } from "../text/terminals.ts";
 import { headline } from "../text/words.ts";
 
 /** Questions that come within this time are one remark. */
 const BURST_MS = 400;
 
+/** Something that goes no further without the person. */
+export interface Need {
+  readonly id: string;
+  readonly says: string;
+}
+
+export function needs(model: Model): Need[] {
+  return [...waiting(model).map((approval) => ({ id: approval.id, says: said(approval) })), ...urgent(model).map(toBeTyped)];
+}
+
 export class Attention {
   private known: Set<string> | null = null;
-  private fresh: TrackedApproval[] = [];
+  private fresh: Need[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly announce: (text: string) => void;
 
@@ -21,8 +33,8 @@ export class Attention {
     this.announce = announce;
   }
 
-  /** The open questions as they are now; what was open when the page came up is no news. */
-  see(open: readonly TrackedApproval[], live: boolean): void {
+  /** What needs the person now; what did so when the page came up is no news. */
+  see(open: readonly Need[], live: boolean): void {
     document.title = open.length ? `(${open.length}) Handrail` : "Handrail";
     paintIcon(open.length > 0, live);
     const fresh = this.known ? open.filter(({ id }) => !this.known?.has(id)) : [];
@@ -37,19 +49,20 @@ export class Attention {
     const fresh = this.fresh.filter(({ id }) => this.known?.has(id));
     this.fresh = [];
     if (fresh.length === 0) return;
-    const text = said(fresh);
+    const text = fresh.length > 1 ? `${fresh.length} calls need you` : (fresh[0]?.says ?? "");
     this.announce(text);
     if (settings.sound) chime();
     if (settings.notify && document.hidden) notify(text);
   }
 }
 
-export function said(approvals: readonly TrackedApproval[]): string {
-  const [first] = approvals;
-  if (!first) return "";
-  if (approvals.length > 1) return `${approvals.length} calls need you`;
+function said(first: TrackedApproval): string {
   const what = first.preview?.kind === "command" ? headline({ title: first.title }, first) : first.title;
   return `Needs you, ${first.risk} risk: ${spelledOut(what).slice(0, 120)}`;
+}
+
+function toBeTyped({ id, name, asks }: TrackedTerminal): Need {
+  return { id: `${id} ${asks?.since ?? 0}`, says: `Needs you: ${spelledOut(name).slice(0, 60)} ${asks ? asking(asks) : ""}` };
 }
 
 export function notify(text: string): void {

@@ -8,7 +8,7 @@ import { MediaQuery } from "svelte/reactivity";
 
 import type { CompleteBody } from "../types.ts";
 import { Arming } from "./arming.svelte.ts";
-import type { TrackedApproval, TrackedCall } from "./model.ts";
+import type { TrackedApproval, TrackedCall, TrackedTerminal } from "./model.ts";
 import { frozen, next, nothing, sections, type Sections } from "./order.ts";
 import { route } from "./route.svelte.ts";
 import type { Store } from "./store.svelte.ts";
@@ -30,6 +30,8 @@ export class Desk {
   reason = $state("");
   completing = $state(false);
   help = $state(false);
+  /** A terminal that was just opened here: the focus goes to it. */
+  eager = "";
   private readonly mine = new Set<string>();
 
   constructor(store: Store) {
@@ -50,6 +52,12 @@ export class Desk {
   approvalOf(call: string): TrackedApproval | undefined {
     const id = this.call(call)?.approval_id;
     return id ? this.store.model?.approvals.get(id) : undefined;
+  }
+
+  /** The terminal of a call, while it runs. */
+  terminalOf(call: string): TrackedTerminal | undefined {
+    const id = this.call(call)?.terminal_id;
+    return id ? this.store.model?.terminals.get(id) : undefined;
   }
 
   /** Takes what is wanted, or what may be taken of it while the list is held. */

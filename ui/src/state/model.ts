@@ -4,8 +4,8 @@
  * Owns how each event changes what is shown. It does not know sockets (link/), nor the order in which
  * rows stand (order.ts). Untouched calls keep their identity, so only rows that changed are redrawn.
  */
-import type { ApprovalView, CallView, Entry, EventOf, Json, LiveEntries, Restart, State } from "../types.ts";
-import { asked, opened } from "./opened.ts";
+import type { ApprovalView, Asks, CallView, Entry, EventOf, Json, LiveEntries, Restart, State, TerminalView } from "../types.ts";
+import { asked, begun, opened } from "./opened.ts";
 
 export interface TrackedCall extends CallView {
   /** When it began, on this page's monotonic clock: timers survive a wrong or jumping wall clock. */
@@ -19,14 +19,25 @@ export interface TrackedApproval extends ApprovalView {
   readonly since: number;
 }
 
+/** A terminal that runs: what others need to know of it at once; the rest is asked for where it is shown. */
+export interface TrackedTerminal extends Pick<TerminalView, "id" | "name" | "of" | "owner" | "call_id" | "asks" | "taken"> {
+  /** When it began to wait for input, on this page's clock. */
+  readonly since: number;
+  readonly touched: number;
+}
+
 export interface Model {
   readonly seq: number;
+  /** Adding this to the daemon's time gives this page's monotonic time. */
+  readonly skew: number;
   readonly version: string;
   readonly started: Restart;
   readonly autoApprove: boolean;
   readonly commandLine: string;
   readonly calls: ReadonlyMap<string, TrackedCall>;
   readonly approvals: ReadonlyMap<string, TrackedApproval>;
+  /** Those that run. */
+  readonly terminals: ReadonlyMap<string, TrackedTerminal>;
 }
 
 /** How many settled calls and answered approvals stay in memory; older ones are a query away. */
@@ -35,7 +46,8 @@ const KEPT = 200;
 export function fromState(state: State, received: number): Model {
   const calls = [...state.calls, ...state.recent].map((call) => [call.id, tracked(call, state.seq, received)] as const);
   const approvals = state.approvals.map((approval) => [approval.id, { ...approval, since: received - approval.elapsed_ms }] as const);
-  return { ...heading(state), seq: state.seq, calls: new Map(calls), approvals: new Map(approvals) };
+  const terminals = state.terminals.map((terminal) => [terminal.id, running(terminal, state, received)] as const);
+  return { ...heading(state), seq: state.seq, skew: received - state.now, calls: new Map(calls), approvals: new Map(approvals), terminals: new Map(terminals) };
 }
 
 /** The same calls under a fresh heading: what the snapshot says beside its calls. */
@@ -65,6 +77,12 @@ function heading(state: State): Pick<Model, "version" | "started" | "autoApprove
   };
 }
 
+function running(terminal: TerminalView, state: State, received: number): TrackedTerminal {
+  const { id, name, of, owner, call_id, asks, taken } = terminal;
+  const since = received - Math.max(0, state.now - (asks?.since ?? state.now));
+  return { id, name, of, owner, call_id, asks, taken, since, touched: state.seq };
+}
+
 function tracked(call: CallView, seq: number, received: number): TrackedCall {
   return { ...call, since: received - call.elapsed_ms, touched: seq };
 }
@@ -73,10 +91,10 @@ function tracked(call: CallView, seq: number, received: number): TrackedCall {
 class Draft {
   private readonly calls: Map<string, TrackedCall>;
   private readonly approvals: Map<string, TrackedApproval>;
+  private readonly terminals: Map<string, TrackedTerminal>;
   private seq: number;
   private started: Restart;
   private readonly model: Model;
-  /** Adding this to the daemon's time gives this page's monotonic time. */
   private readonly skew: number;
 
   constructor(model: Model, skew: number) {
@@ -84,6 +102,7 @@ class Draft {
     this.skew = skew;
     this.calls = new Map(model.calls);
     this.approvals = new Map(model.approvals);
+    this.terminals = new Map(model.terminals);
     this.seq = model.seq;
     this.started = model.started;
   }
@@ -99,7 +118,7 @@ class Draft {
   finish(): Model {
     forget(this.calls, (call) => !isOpen(call));
     forget(this.approvals, (approval) => approval.status !== "open");
-    return { ...this.model, seq: this.seq, started: this.started, calls: this.calls, approvals: this.approvals };
+    return { ...this.model, seq: this.seq, skew: this.skew, started: this.started, calls: this.calls, approvals: this.approvals, terminals: this.terminals };
   }
 
   private apply({ seq, at, event }: Entry): void {
@@ -134,9 +153,21 @@ class Draft {
         return this.change(event.call, { stopped: event.receipt.stopped });
       case "TerminalOpened":
         if (event.call) this.change(event.call, { terminal_id: event.terminal });
+        this.terminals.set(event.terminal, begun(event, seq, at + this.skew));
         return;
       case "TerminalEnded":
-        return this.touchTerminal(event.terminal);
+        this.terminals.delete(event.terminal);
+        return this.touchCallsOf(event.terminal);
+      case "TerminalAsked":
+        return this.wait(event, at);
+      case "TerminalWentOn":
+        return this.alter(event.terminal, { asks: null });
+      case "TerminalTaken":
+        return this.alter(event.terminal, { taken: { by: event.by, holds: event.holds } });
+      case "TerminalReleased":
+        return this.alter(event.terminal, { taken: null });
+      case "TerminalTyped":
+        return this.alter(event.terminal, {});
     }
   }
 
@@ -175,7 +206,17 @@ class Draft {
     });
   }
 
-  private touchTerminal(terminal: string): void {
+  private alter(id: string, facts: Partial<TrackedTerminal>): void {
+    const terminal = this.terminals.get(id);
+    if (terminal) this.terminals.set(id, { ...terminal, ...facts, touched: this.seq });
+  }
+
+  private wait(event: EventOf<"TerminalAsked">, at: number): void {
+    const asks: Asks = { prompt: event.prompt, sure: event.sure, secret: event.secret, since: at };
+    this.alter(event.terminal, { asks, since: at + this.skew });
+  }
+
+  private touchCallsOf(terminal: string): void {
     for (const call of this.calls.values()) if (call.terminal_id === terminal) this.change(call.id, {});
   }
 }

@@ -1,6 +1,6 @@
-/** A call and a question as they first appear, made from the event that opened them; pure. */
+/** A call, a question and a terminal as they first appear, made from the event that opened them; pure. */
 import type { EventOf } from "../types.ts";
-import type { TrackedApproval, TrackedCall } from "./model.ts";
+import type { TrackedApproval, TrackedCall, TrackedTerminal } from "./model.ts";
 
 export function opened(event: EventOf<"CallOpened">, seq: number, at: number, skew: number): TrackedCall {
   return {
@@ -51,4 +51,9 @@ export function asked(event: EventOf<"ApprovalOpened">, call: TrackedCall, at: n
     by: null,
     since,
   };
+}
+
+export function begun(event: EventOf<"TerminalOpened">, seq: number, since: number): TrackedTerminal {
+  const { terminal, name, of, owner, call } = event;
+  return { id: terminal, name, of: of ?? "command", owner: owner ?? null, call_id: call, asks: null, taken: null, since, touched: seq };
 }

@@ -4,7 +4,8 @@
  * Owns the promise that nothing moves under a person's hand: while the list is frozen, rows stay where
  * they are, whatever becomes of their calls. It does not know how rows look.
  */
-import { isOpen, type Model, type TrackedApproval, type TrackedCall } from "./model.ts";
+import { isUrgent } from "../text/terminals.ts";
+import { isOpen, type Model, type TrackedApproval, type TrackedCall, type TrackedTerminal } from "./model.ts";
 
 export interface Sections {
   /** Call ids. */
@@ -21,17 +22,23 @@ const MAILBOX = "rule own record";
 export function sections(model: Model): Sections {
   const calls = [...model.calls.values()].filter((call) => call.allowed_by !== MAILBOX);
   const asked = waiting(model);
-  const needs = new Set(asked.map((approval) => approval.call_id));
+  const held = urgent(model).flatMap(({ call_id }) => (call_id && model.calls.has(call_id) ? [call_id] : []));
+  const needs = new Set([...asked.map((approval) => approval.call_id), ...held]);
   return {
     needs: [...needs],
     running: ids(calls.filter((call) => isOpen(call) && !needs.has(call.id)), (a, b) => a.started_at - b.started_at),
-    recent: ids(calls.filter((call) => !isOpen(call)), (a, b) => ended(b) - ended(a)),
+    recent: ids(calls.filter((call) => !isOpen(call) && !needs.has(call.id)), (a, b) => ended(b) - ended(a)),
   };
 }
 
 /** Open questions, the oldest first. */
 export function waiting(model: Model): TrackedApproval[] {
   return [...model.approvals.values()].filter((approval) => approval.status === "open").sort((a, b) => a.asked_at - b.asked_at);
+}
+
+/** Terminals in which somebody must type before anything goes on, the longest wait first. */
+export function urgent(model: Model): TrackedTerminal[] {
+  return [...model.terminals.values()].filter(({ asks, owner }) => isUrgent(asks, owner)).sort((a, b) => a.since - b.since);
 }
 
 /**

@@ -7,6 +7,7 @@ class Settings {
   theme = $state<Theme>(stored("theme", THEMES, "system"));
   sound = $state(stored("sound", ["off", "soft"], "off") === "soft");
   notify = $state(stored("notify", ["off", "on"], "off") === "on");
+  reader = $state(stored("reader", ["off", "on"], "off") === "on");
   split = $state(stored("diff", ["unified", "split"], "unified") === "split");
 
   constructor() {
@@ -27,6 +28,12 @@ class Settings {
   setNotify(on: boolean): void {
     this.notify = on;
     keep("notify", on ? "on" : "off");
+  }
+
+  /** Terminals speak to a screen reader. */
+  setReader(on: boolean): void {
+    this.reader = on;
+    keep("reader", on ? "on" : "off");
   }
 
   setSplit(on: boolean): void {

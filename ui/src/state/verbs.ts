@@ -6,7 +6,7 @@
  */
 import { type Api, Refused } from "../link/api.ts";
 import { session } from "../link/session.svelte.ts";
-import type { ApprovalView, CompleteBody } from "../types.ts";
+import type { ApprovalView, CompleteBody, OpenBody } from "../types.ts";
 import { toasts } from "./toasts.svelte.ts";
 
 export class Verbs {
@@ -37,6 +37,13 @@ export class Verbs {
     return this.once(terminal, () => this.api.closeTerminal(terminal));
   }
 
+  /** A terminal of the person's own; its id, unless it was refused. */
+  async openTerminal(body: OpenBody): Promise<string | null> {
+    let id: string | null = null;
+    await this.once("new terminal", async () => (id = (await this.api.openTerminal(body)).id));
+    return id;
+  }
+
   private answer(approval: ApprovalView, answer: "allow" | "deny", reason: string): Promise<boolean> {
     return this.once(approval.id, () => this.api.answer(approval.id, { answer, reason, digest: approval.digest }));
   }
@@ -61,7 +68,7 @@ function late(forced: { won: boolean; message: string }): void {
   if (!forced.won) toasts.say(forced.message);
 }
 
-function complain(error: unknown): void {
+export function complain(error: unknown): void {
   if (error instanceof Refused && error.status === 401) session.signedOut(error.message);
   else if (error instanceof Refused) toasts.say(error.message, error.status === 409 ? "plain" : "red");
   else toasts.say("The daemon did not answer, so it is not known whether this happened. The page shows it when the daemon is back.", "red");

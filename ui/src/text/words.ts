@@ -2,7 +2,8 @@
  * The words and signs of the page for the states of a call; pure. One place, so that a state looks and
  * reads the same wherever it appears. It does not know colours: a tone is a name that style.css paints.
  */
-import type { ApprovalView, Caller, CallView, Preview, Restart, Risk } from "../types.ts";
+import type { ApprovalView, Asks, Caller, CallView, Preview, Restart, Risk } from "../types.ts";
+import { asking } from "./terminals.ts";
 import { counted } from "./time.ts";
 
 export type Tone = "amber" | "blue" | "green" | "teal" | "red" | "grey" | "violet";
@@ -14,7 +15,9 @@ export interface Standing {
   readonly word: string;
 }
 
-export function standing(call: CallView): Standing {
+/** `asks`: what its terminal waits for, when it does. */
+export function standing(call: CallView, asks: Asks | null = null): Standing {
+  if (asks && call.status !== "waiting") return { sign: "needs", tone: "amber", word: asking(asks) };
   switch (call.status) {
     case "waiting":
       return { sign: "needs", tone: "amber", word: call.client_gone ? "needs you, client gone" : "needs you" };
@@ -55,7 +58,8 @@ export function riskWord(risk: Risk): string {
 /** What stands in a list: the command itself where there is one, else verb and object. */
 export function headline(call: Pick<CallView, "title">, approval?: ApprovalView): string {
   const preview = approval?.preview;
-  return preview?.kind === "command" ? preview.command : call.title;
+  if (preview?.kind === "command") return preview.command;
+  return preview?.kind === "input" ? preview.text || preview.keys.join(" ") : call.title;
 }
 
 /** As much of a text as a list row holds, and how many characters that leaves out; the whole stands in the detail. */
@@ -65,12 +69,13 @@ export function excerpt(text: string, characters = 400, lines = 6): { shown: str
 }
 
 export function isCode(call: CallView): boolean {
-  return call.tool === "execute_command";
+  return call.tool === "execute_command" || call.tool === "send_to_terminal";
 }
 
 /** Verb and kind, above the thing itself: what the person is looking at. */
 export function subject(call: CallView, preview: Preview | null): string {
   if (preview?.kind === "command" || call.tool === "execute_command") return "Run command";
+  if (preview?.kind === "input") return "Type into a terminal";
   if (preview?.kind === "diff") return preview.creates ? "Create file" : "Change file";
   return call.title;
 }

@@ -7,8 +7,8 @@ import { settings } from "../state/settings.svelte.ts";
 
 export function pageKeys(desk: Desk): Key[] {
   return [
-    { key: "j", does: "next call", act: () => move(desk, 1), repeats: true },
-    { key: "k", does: "previous call", act: () => move(desk, -1), repeats: true },
+    { key: "j", does: "next row", act: () => move(desk, 1), repeats: true },
+    { key: "k", does: "previous row", act: () => move(desk, -1), repeats: true },
     { key: "a", does: "allow once (low and medium risk)", act: () => seen(desk, () => desk.allow(false)) },
     { key: "Shift+A", does: "allow once, high risk too", act: () => seen(desk, () => desk.allow(true)) },
     { key: "d", does: "deny", act: () => seen(desk, () => desk.deny()) },
@@ -18,7 +18,8 @@ export function pageKeys(desk: Desk): Key[] {
     { key: "v", does: "diff: unified or side by side", act: () => settings.setSplit(!settings.split) },
     { key: "g i", does: "go to the inbox", act: () => route.go("inbox") },
     { key: "g c", does: "go to all calls", act: () => route.go("calls") },
-    { key: "/", does: "filter calls", act: filter },
+    { key: "g x", does: "go to the terminals", act: () => route.go("terminals") },
+    { key: "/", does: "filter", act: filter },
     { key: "Escape", does: "back", act: () => back(desk) },
     { key: "?", does: "these keys", act: () => (desk.help = true) },
   ];
@@ -41,29 +42,33 @@ function onOpen(desk: Desk, act: (id: string) => void): void {
 }
 
 function rows(): HTMLElement[] {
-  return [...document.querySelectorAll<HTMLElement>("[data-list] [data-call] > a")];
+  return [...document.querySelectorAll<HTMLElement>("[data-list] :is([data-call], [data-terminal]) > a")];
 }
 
 function move(desk: Desk, step: number): void {
   const all = rows();
-  const ids = all.map((row) => row.closest<HTMLElement>("[data-call]")?.dataset.call ?? "");
+  const things = all.map((row) => row.parentElement?.dataset ?? {});
   const focused = all.indexOf(document.activeElement as HTMLElement);
-  const at = focused >= 0 ? focused : ids.indexOf(desk.selected ?? "");
+  const open = desk.selected ?? route.place.terminal ?? "";
+  const at = focused >= 0 ? focused : things.findIndex(({ call, terminal }) => (call ?? terminal) === open);
   const to = Math.max(0, Math.min(all.length - 1, at + step));
   all[to]?.focus();
   all[to]?.scrollIntoView({ block: "nearest" });
-  if (desk.wide.current && ids[to]) route.open(ids[to]);
+  if (!desk.wide.current) return;
+  const { call, terminal } = things[to] ?? {};
+  if (call) route.open(call);
+  else if (terminal && route.place.view === "terminals") route.watch(terminal);
 }
 
 function filter(): void {
-  if (matchMedia("(max-width: 639px)").matches) route.go("calls");
+  if (matchMedia("(max-width: 639px)").matches && route.place.view !== "terminals") route.go("calls");
   requestAnimationFrame(() => document.getElementById("filter")?.focus());
 }
 
 function back(desk: Desk): void {
   if (document.activeElement instanceof HTMLInputElement) return document.activeElement.blur();
-  const from = route.place.call;
+  const from = route.place.call ?? route.place.terminal;
   if (!from) return;
   route.close();
-  if (!desk.wide.current) requestAnimationFrame(() => document.getElementById(`row-${from}`)?.focus());
+  if (!desk.wide.current) requestAnimationFrame(() => (document.getElementById(`row-${from}`) ?? document.getElementById(`terminal-${from}`))?.focus());
 }

@@ -1,0 +1,232 @@
+/**
+ * One terminal's screen: xterm, made quiet, fed at its own pace, typed into by hands alone.
+ *
+ * Owns the xterm object and everything that touches it. It does not know where bytes come from, who may type, or
+ * what stands around the screen (views/TerminalPane.svelte).
+ */
+import "@xterm/xterm/css/xterm.css";
+
+import { SearchAddon } from "@xterm/addon-search";
+import { Unicode11Addon } from "@xterm/addon-unicode11";
+import { WebLinksAddon } from "@xterm/addon-web-links";
+import { Terminal } from "@xterm/xterm";
+
+import { type Extent, LETTER, letterFor, sizeFor } from "../text/fit.ts";
+import { safeLink } from "../text/link.ts";
+import { matchColours, theme } from "./colours.ts";
+import { Feed } from "./feed.ts";
+import { Gutter } from "./gutter.ts";
+import { isByHand } from "./hands.ts";
+import { quiet } from "./quiet.ts";
+
+/** Lines kept to scroll back to; what is older is a search or a download away. */
+export const SCROLLBACK = 10_000;
+const METHOD_KEY = 229;
+const LINE = 1.15;
+const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
+
+export interface Watcher {
+  typed(keys: Uint8Array): void;
+  /** A person wants to paste; the screen pastes nothing by itself. */
+  pasted(text: string): void;
+  titled(title: string): void;
+  /** The pointer is on a link to this address, or on none. */
+  pointed(address: string | null): void;
+  found(at: number, count: number): void;
+  /** Something in view has changed. */
+  drawn(): void;
+  /** A key of the page, not of the program. */
+  asked(what: "leave" | "find" | "copy"): void;
+}
+
+export class Screen {
+  readonly term: Terminal;
+  readonly gutter: Gutter;
+  readonly feed: Feed;
+  /** The wheel may type in a full-screen program. */
+  wheelTypes = false;
+  private readonly search = new SearchAddon();
+  private readonly encoder = new TextEncoder();
+  private methodKeyAt = Number.NEGATIVE_INFINITY;
+  private byUs = false;
+  private readonly host: HTMLElement;
+
+  constructor(host: HTMLElement, size: readonly [number, number], watcher: Watcher) {
+    this.host = host;
+    this.term = new Terminal(options(size, watcher));
+    this.gutter = new Gutter(this.term, () => this.feed.at);
+    this.feed = new Feed((bytes, parsed) => this.term.write(bytes, parsed));
+    quiet(this.term.parser);
+    this.addons(watcher);
+    this.term.open(host);
+    this.listen(watcher);
+  }
+
+  dispose(): void {
+    this.term.dispose();
+  }
+
+  /** Words of ours between the output, and a clean state after them. */
+  say(words: string): void {
+    this.term.write(`\x1b[!p\x1b[?1049l\x1b[0m\r\n\x1b[2m⋯ ${words} ⋯\x1b[0m\r\n`);
+  }
+
+  alternate(): void {
+    this.term.write("\x1b[?1049h");
+  }
+
+  /** Pastes for a person who was asked, or needed not be. */
+  paste(text: string): void {
+    this.byUs = true;
+    try {
+      this.term.paste(text);
+    } finally {
+      this.byUs = false;
+    }
+  }
+
+  /** Shows so many columns and rows as large as the room lets it. */
+  fit(room: Extent, size: readonly [number, number]): void {
+    if (this.term.cols !== size[0] || this.term.rows !== size[1]) this.term.resize(size[0], size[1]);
+    const letter = letterFor(room, size, cell);
+    if (this.term.options.fontSize !== letter) this.term.options.fontSize = letter;
+  }
+
+  sizeIn(room: Extent): [number, number] {
+    return sizeFor(room, cell);
+  }
+
+  paintAnew(): void {
+    this.term.options.theme = theme();
+  }
+
+  find(text: string, step: -1 | 0 | 1): void {
+    if (!text) return this.search.clearDecorations();
+    const how = { decorations: matchColours(), incremental: step === 0 };
+    if (step < 0) this.search.findPrevious(text, how);
+    else this.search.findNext(text, how);
+  }
+
+  forgetFind(): void {
+    this.search.clearDecorations();
+    this.term.clearSelection();
+  }
+
+  get following(): boolean {
+    const { viewportY, baseY } = this.term.buffer.active;
+    return viewportY >= baseY;
+  }
+
+  private addons(watcher: Watcher): void {
+    this.term.loadAddon(new Unicode11Addon());
+    this.term.unicode.activeVersion = "11";
+    this.term.loadAddon(this.search);
+    this.term.loadAddon(
+      new WebLinksAddon((event, address) => follow(event, address), {
+        hover: (_, address) => watcher.pointed(safeLink(address)),
+        leave: () => watcher.pointed(null),
+      }),
+    );
+  }
+
+  private listen(watcher: Watcher): void {
+    this.term.onData((data) => {
+      if (this.byUs || isByHand(data, this.moment())) watcher.typed(this.encoder.encode(data));
+    });
+    this.term.onTitleChange((title) => watcher.titled(title));
+    this.search.onDidChangeResults(({ resultIndex, resultCount }) => watcher.found(resultIndex, resultCount));
+    this.term.onRender(() => watcher.drawn());
+    this.term.attachCustomKeyEventHandler((event) => {
+      if (event.keyCode === METHOD_KEY) this.methodKeyAt = performance.now();
+      const what = ours(event, this.term.hasSelection());
+      if (!what) return true;
+      event.preventDefault();
+      event.stopPropagation();
+      if (event.type === "keydown" && !event.repeat) watcher.asked(what);
+      return false;
+    });
+    this.host.addEventListener("keydown", (event) => event.stopPropagation()); // no key here is the page's
+    this.term.attachCustomWheelEventHandler(() => this.wheelTypes || this.term.buffer.active.type === "normal");
+    this.host.addEventListener(
+      "paste",
+      (event) => {
+        event.preventDefault();
+        event.stopImmediatePropagation();
+        watcher.pasted(event.clipboardData?.getData("text/plain") ?? "");
+      },
+      { capture: true },
+    );
+  }
+
+  private moment(): Parameters<typeof isByHand>[1] {
+    return {
+      event: window.event,
+      field: this.term.textarea?.value ?? "",
+      sinceMethodKey: performance.now() - this.methodKeyAt,
+      wheelTypes: this.wheelTypes,
+    };
+  }
+}
+
+/** The few keys that are not the program's: leave, find, copy. Pasting is the browser's own. */
+function ours(event: KeyboardEvent, selected: boolean): "leave" | "find" | "copy" | null {
+  const key = event.key.toLowerCase();
+  if (event.ctrlKey && event.shiftKey && !event.altKey && !event.metaKey) {
+    if (key === "l") return "leave";
+    if (key === "c") return "copy";
+    if (key === "f") return "find";
+  }
+  if ((MAC ? event.metaKey : event.ctrlKey) && !event.shiftKey && !event.altKey) {
+    if (key === "f") return "find";
+    if (key === "c" && MAC && selected) return "copy";
+  }
+  return null;
+}
+
+/** A cell as xterm will draw it: whole device pixels high. */
+function cell(letter: number): Extent {
+  const context = (measured ??= document.createElement("canvas").getContext("2d"));
+  if (!context) return { width: 0.6 * letter, height: LINE * letter };
+  context.font = `${letter}px ${mono()}`;
+  const { width, fontBoundingBoxAscent, fontBoundingBoxDescent } = context.measureText("W");
+  const height = Math.ceil((fontBoundingBoxAscent + fontBoundingBoxDescent) * devicePixelRatio);
+  return { width, height: Math.floor(height * LINE) / devicePixelRatio };
+}
+
+let measured: CanvasRenderingContext2D | null = null;
+
+function mono(): string {
+  return getComputedStyle(document.documentElement).getPropertyValue("--mono").trim();
+}
+
+function options(size: readonly [number, number], watcher: Watcher): ConstructorParameters<typeof Terminal>[0] {
+  return {
+    cols: size[0],
+    rows: size[1],
+    allowProposedApi: true, // decorations beside lines, and widths of newer characters
+    altClickMovesCursor: false,
+    cursorBlink: false,
+    cursorInactiveStyle: "outline",
+    fontFamily: mono(),
+    fontSize: LETTER,
+    lineHeight: LINE,
+    linkHandler: {
+      activate: (event, address) => follow(event, address),
+      hover: (_, address) => watcher.pointed(safeLink(address)),
+      leave: () => watcher.pointed(null),
+      allowNonHttpProtocols: false,
+    },
+    logLevel: "off",
+    macOptionIsMeta: false,
+    minimumContrastRatio: 4.5,
+    rightClickSelectsWord: false,
+    scrollback: SCROLLBACK,
+    theme: theme(),
+  };
+}
+
+/** Opens only by a deliberate click, only pages, and tells them nothing of this one. */
+function follow(event: MouseEvent, text: string): void {
+  const address = safeLink(text);
+  if (address && event.isTrusted && (event.ctrlKey || event.metaKey)) window.open(address, "_blank", "noopener,noreferrer");
+}

@@ -1,0 +1,21 @@
+/** What may be pasted into a terminal, and when a person is asked first; pure. */
+
+/** Control characters but tab and line ends: no keyboard sends them in the middle of a text. */
+const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]/g;
+
+export interface Pasted {
+  readonly text: string;
+  /** Control characters taken out: hidden ones could end a bracketed paste, or press keys. */
+  readonly removed: number;
+  readonly lines: number;
+}
+
+export function pasted(text: string): Pasted {
+  const clean = text.replace(CONTROL, "");
+  return { text: clean, removed: text.length - clean.length, lines: clean.split(/\r\n|\r|\n/).length };
+}
+
+/** Without bracketed paste every line end runs what stands before it. */
+export function asksFirst({ lines }: Pasted, bracketed: boolean): boolean {
+  return lines > 1 && !bracketed;
+}
