@@ -23,6 +23,11 @@ KEPT = 1000
 _PIECE = 1024 * 1024
 _ECHO = 4096
 """Bytes of an echoed line that are looked at: a longer one is not guessed."""
+_TITLE = 1024
+"""Bytes after a mark in which a shell's own words may stand, before those of the command."""
+_PREFACE = re.compile(
+    rb"(?:\x1b\[\?2004l)?(?:\x1b\]0;[^\x07\x1b]*(?:\x07|\x1b\\))?(?:\x1b\[[0-9;]*m|\x1b\([0B])*\r"
+)
 _SHOWN = re.compile(rb"([^\x00-\x1f\x7f]+)\r?\n(?:\x1b\[\?2004l)?\r?")
 
 
@@ -68,6 +73,7 @@ class Marks:
         self._open: str | None = None  # the id of the command that runs, the last of all
         self._line: str | None = None
         self._input: int | None = None
+        self._title = False  # the shell's own words after its mark may still come
         self._gap = False  # since the command that runs began
 
     @property
@@ -85,9 +91,10 @@ class Marks:
             if following - len(data) != self.read_to:
                 self._skip()
             found = [self._take(mark, tail) for mark in self._finder.find(data, following - len(data))]
+            self.read_to = following
+            self._pass_title(tail)
             if found:
                 self.commands = tuple(self._commands)
-            self.read_to = following
 
     def _skip(self) -> None:
         """Output was dropped before it was read, and marks may have been in it."""
@@ -97,10 +104,10 @@ class Marks:
     def _take(self, mark: Mark, tail: Tail) -> None:
         match mark.kind:
             case "prompt":
-                self._close(mark)
+                self._close(mark, tail)
                 self.at_prompt, self.prompt_at, self._input, self._line = True, mark.start, None, None
             case "input":
-                self._close(mark)
+                self._close(mark, tail)
                 self.at_prompt, self._input = True, mark.end
             case "line":
                 self._line = mark.text
@@ -110,11 +117,11 @@ class Marks:
                 self._begin(mark, tail)
             case "end":
                 if self._open == mark.about.get("id", ""):
-                    self._close(mark)
+                    self._close(mark, tail)
                 self._open = None  # if it was that of another, the end of ours was dropped
 
     def _begin(self, mark: Mark, tail: Tail) -> None:
-        self._close(mark)
+        self._close(mark, tail)
         began = self.prompt_at if self.at_prompt else mark.start
         started_at = _seconds(mark) or _written(tail, mark.start)
         line = self._line if self._line is not None else self._echoed(mark, tail)
@@ -122,12 +129,13 @@ class Marks:
             Command(line=line, begin=began, output=mark.end, cwd=self.cwd, started_at=started_at)
         )
         self._open, self._line, self._input, self._gap = mark.about.get("id", ""), None, None, False
-        self.at_prompt = False
+        self.at_prompt, self._title = False, mark.about.get("then") == "title"
 
-    def _close(self, mark: Mark) -> None:
+    def _close(self, mark: Mark, tail: Tail) -> None:
         """The command that runs has ended; how is known only from its own mark."""
         if self._open is None:
             return
+        self._pass_title(tail)
         command, self._open = self._commands[-1], None
         said = mark if mark.kind == "end" else None
         self._commands[-1] = replace(
@@ -136,6 +144,17 @@ class Marks:
             exit_code=_number(said.text) if said else None,
             duration_ms=_duration(command, said) if said else None,
         )
+
+    def _pass_title(self, tail: Tail) -> None:
+        """A shell that writes something of its own after its mark: the command's output begins after that."""
+        if self._title:
+            command = self._commands[-1]
+            data, following = tail.read(command.output, _TITLE)
+            found = _PREFACE.match(data) if following - len(data) == command.output else None
+            self._title = found is None and len(data) < _TITLE and self._open is not None
+            if found:
+                self._commands[-1] = replace(command, output=command.output + found.end())
+                self.commands = tuple(self._commands)
 
     def _echoed(self, mark: Mark, tail: Tail) -> str | None:
         """The line as it was shown, where the shell did not say it and it was typed without editing."""
