@@ -21,9 +21,17 @@ COMMANDS = [
     "approvals",
     "approve",
     "deny",
+    "terminals",
+    "terminal",
+    "shell",
     "credential",
     "credentials",
     "demo",
+]
+
+INNER = [
+    ["credentials", "revoke"],
+    *(["terminal", name] for name in ("read", "send", "search", "close")),
 ]
 
 
@@ -35,7 +43,7 @@ def test_the_commands_are_these_and_no_others(capsys: pytest.CaptureFixture[str]
     assert sorted(listed) == sorted(COMMANDS)
 
 
-@pytest.mark.parametrize("command", [*([name] for name in COMMANDS), ["credentials", "revoke"]])
+@pytest.mark.parametrize("command", [*([name] for name in COMMANDS), *INNER])
 def test_help_starts_with_examples(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*command, "--help"]) == 0
     first = " ".join(["handrail", *command])
@@ -51,6 +59,11 @@ def test_help_starts_with_examples(command: list[str], capsys: pytest.CaptureFix
         ["calls", "--limit", "0"],
         ["calls", "-f", "--tool", "read_file"],
         ["approve", "--yes", "a1"],
+        ["shell", "--no-such-option"],
+        ["shell", "--undo"],
+        ["terminal", "send", "t1"],
+        ["terminal", "read", "t1", "--screen", "--raw"],
+        ["terminal", "read", "t1", "--lines", "3", "--after", "4"],
     ],
 )
 def test_a_mistake_in_the_command_line_ends_with_2(

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TextIO, cast
 import typer
 
 from handrail import __version__
-from handrail.cli import approvals, calls, credentials, lifecycle, look, try_out
+from handrail.cli import approvals, calls, credentials, lifecycle, look, shell, terminal, terminals, try_out
 from handrail.cli.failure import Failure
 from handrail.cli.help import plain
 from handrail.cli.show import note, say
@@ -21,11 +21,12 @@ handrail calls -f                   watch every call as it happens
 handrail approvals -f               be asked here, in the terminal
 handrail cancel c3f                 stop a call; what it printed is kept
 handrail complete c3f               give the agent the output so far, and let it go on
+handrail shell                      your own shell, in a terminal that agents may read
 handrail demo                       see all of it at work, without an agent
 claude mcp add handrail -- handrail mcp"""
 
 app = plain(epilog=EXAMPLES, no_args_is_help=True, invoke_without_command=True)
-for part in (lifecycle, look, calls, approvals, credentials, try_out):
+for part in (lifecycle, look, calls, approvals, terminals, terminal, shell, credentials, try_out):
     part.add_to(app)
 
 

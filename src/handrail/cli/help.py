@@ -46,9 +46,9 @@ def plain(**settings: Any) -> Typer:
     )
 
 
-def verb(app: Typer, name: str, *examples: str) -> Callable[[Verb], Verb]:
+def verb(app: Typer, name: str, *examples: str, **settings: Any) -> Callable[[Verb], Verb]:
     """Make a function the command `name`; its docstring is the description."""
-    return app.command(name, cls=ExamplesFirst, epilog="\n".join(examples))
+    return app.command(name, cls=ExamplesFirst, epilog="\n".join(examples), **settings)
 
 
 def _write_examples(examples: str | None, formatter: Any) -> None:

@@ -1,6 +1,7 @@
 """The only writer to the terminal: lines, tables, and JSON for programs.
 
 Owns that nothing reaches the terminal unescaped: every piece of text passes `exact`, styles come from us alone.
+The one exception is `raw_bytes`.
 Does not know what is shown.
 """
 
@@ -26,6 +27,19 @@ def say(*pieces: Piece) -> None:
 def note(*pieces: Piece) -> None:
     """A remark for people, on stderr: a program that reads stdout never meets it."""
     _write(sys.stderr, pieces)
+
+
+def text(words: str) -> None:
+    """Somebody's text on stdout as it is, but for what could drive the terminal: no newline is added."""
+    sys.stdout.write(exact_text(words))
+    sys.stdout.flush()
+
+
+def raw_bytes(data: bytes) -> None:
+    """Bytes on stdout, unchanged: only where a person asked for exactly that."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
 
 
 def as_json(value: Any, *, line: bool = False) -> None:
