@@ -24,6 +24,8 @@ WHOSE: dict[str, Area] = {
     "GET /a/{id}": "page",
     "GET /c/{id}": "page",
     "GET /calls": "page",
+    "GET /terminals": "page",
+    "GET /x/{id}": "page",
     "GET /gallery": "page",
     "GET /assets/{path}": "page",
     "GET /api/health": "open",
