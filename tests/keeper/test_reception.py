@@ -4,7 +4,6 @@ import os
 import socket
 from pathlib import Path
 
-from handrail.keeper.audience import Audience
 from handrail.keeper.connection import Connection
 from handrail.keeper.loop import Loop
 from handrail.keeper.protocol import Hello, Request
@@ -13,8 +12,10 @@ from handrail.keeper.reception import Reception
 
 class Nobody:
     def greet(self, connection: Connection, hello: Hello) -> None: ...
-    def answer(self, request: Request) -> None: ...
-    def daemon_left(self) -> None: ...
+    def left(self, connection: Connection) -> None: ...
+    def answer(self, connection: Connection, request: Request) -> bool:
+        del connection, request
+        return False
 
 
 def exhausted() -> list[int]:
@@ -36,7 +37,7 @@ def test_out_of_descriptors_a_peer_is_turned_away_and_the_loop_rests(home: Path)
     listener.listen()
     listener.setblocking(False)
     loop = Loop()
-    Reception(listener, loop, Audience(), Nobody())
+    Reception(listener, loop, Nobody())
     peer, later = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
     held: list[int] = []
     try:

@@ -1,7 +1,7 @@
-"""When to tell the daemon how far a terminal's output has come: at once, then no more than every so often.
+"""When to tell someone how far a terminal's output has come: at once, then no more than every so often.
 
 Owns which terminals have grown unannounced. Does not know sockets; it holds one entry per terminal, never a queue,
-so a daemon that does not read costs nothing.
+so a listener that does not read costs nothing.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ APART = 0.02
 class Growth:
     """Terminals whose growth has not been told yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, apart: float = APART) -> None:
+        self._apart = apart
         self._due: dict[str, float] = {}
         self._told: dict[str, float] = {}
 
     def grew(self, terminal: str) -> None:
         if terminal not in self._due:
-            self._due[terminal] = self._told.get(terminal, 0.0) + APART
+            self._due[terminal] = self._told.get(terminal, 0.0) + self._apart
 
     def take_due(self) -> list[str]:
         """The terminals to tell of now."""

@@ -36,9 +36,11 @@ from handrail.keeper.protocol import (
     Unrecorded,
     from_warden,
 )
+from handrail.keeper.windows import Windows
 
 if TYPE_CHECKING:
     from handrail.keeper.audience import Audience
+    from handrail.keeper.connection import Connection
     from handrail.keeper.growth import Growth
     from handrail.keeper.launch import Launch
     from handrail.keeper.loop import Loop
@@ -63,6 +65,7 @@ class Held:
         self.pty = launched.pty
         self.size = (order.cols, order.rows)
         self.spool = spool
+        self.windows = Windows(order.terminal, spool)
         self.exit: Exit | None = None
         self.report: Report | None = None
         self.failed = False
@@ -73,7 +76,7 @@ class Held:
         self._link = launched.link
         self._lines = Lines()
         self._start_id: int | None = order.id
-        self._stop_ids: list[int] = []
+        self._stops: list[tuple[Connection, int]] = []
         self._told_unrecorded = False
         self._loop, self._growth, self._audience = loop, growth, audience
         loop.watch(self._link.fileno(), READ, self._on_link)
@@ -94,12 +97,19 @@ class Held:
             report=self.report,
             unrecorded=self.spool.unrecorded,
             note=self.order.note,
+            attached=bool(self.windows),
         )
 
-    def end(self, grace: float, request: int | None = None) -> None:
-        """Have the warden end the tree; `request` is answered when nothing of it is left."""
-        if request is not None:
-            self._stop_ids.append(request)
+    def stop(self, peer: Connection, request: int, grace: float) -> None:
+        """Have the tree ended, and answer when nothing of it is left."""
+        if self.report is not None:
+            peer.send(Stopped(request, self.report))
+        else:
+            self._stops.append((peer, request))
+            self.end(grace)
+
+    def end(self, grace: float) -> None:
+        """Have the warden end the tree."""
         self.tell_warden(EndTree(max(0.0, grace)))
         self._expect_end(max(0.0, grace))
 
@@ -124,10 +134,14 @@ class Held:
             self._on_leader_left(_LOST)
         self._on_tree_ended(report)
 
-    def forget_requests(self) -> None:
-        """The daemon that asked is gone; and where it held pipes, so is the other end of them."""
+    def forget_stops(self, peer: Connection) -> None:
+        """Whoever asked is gone."""
+        self._stops = [(asker, request) for asker, request in self._stops if asker is not peer]
+
+    def forget_daemon(self, daemon: Connection) -> None:
+        """The daemon is gone; and where it held pipes, so is the other end of them."""
         self._start_id = None
-        self._stop_ids.clear()
+        self.forget_stops(daemon)
         if self.order.pipes and self.report is None:
             self.end(self.order.grace)
 
@@ -193,16 +207,17 @@ class Held:
         self.exit = exit
         self._expect_end(self.order.grace)
         if not self.failed:
-            self._audience.tell(Exited(self.order.terminal, exit, self.spool.size))
+            self._tell(Exited(self.order.terminal, exit, self.spool.size))
 
     def _on_tree_ended(self, report: Report) -> None:
         self._drain()
         self._close_pty()
         self.report, self.stuck_at = report, time.monotonic() + PATIENCE
         if not self.failed:
-            self._audience.tell(Swept(self.order.terminal, report, self.spool.size))
-        for request in self._stop_ids:
-            self._audience.tell(Stopped(request, report))
+            self._tell(Swept(self.order.terminal, report, self.spool.size))
+        for peer, request in self._stops:
+            peer.send(Stopped(request, report))
+        self._stops.clear()
 
     def _expect_end(self, grace: float) -> None:
         due = time.monotonic() + grace + PATIENCE
@@ -215,9 +230,14 @@ class Held:
 
     def _note_growth(self) -> None:
         self._growth.grew(self.order.terminal)
+        self.windows.grew()
         if self.spool.unrecorded is not None and not self._told_unrecorded:
             self._told_unrecorded = True
-            self._audience.tell(Unrecorded(self.order.terminal, self.spool.size, self.spool.unrecorded))
+            self._tell(Unrecorded(self.order.terminal, self.spool.size, self.spool.unrecorded))
+
+    def _tell(self, fact: Exited | Swept | Unrecorded) -> None:
+        self._audience.tell(fact)
+        self.windows.tell(fact)
 
     def _close_pty(self) -> None:
         if self.pty is not None:

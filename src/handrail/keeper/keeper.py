@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from handrail.keeper import lineage, system
+from handrail.keeper.attach import Attachments
 from handrail.keeper.audience import Audience
 from handrail.keeper.loop import READ, Loop
 from handrail.keeper.memo import Memo
@@ -42,7 +43,6 @@ from handrail.keeper.protocol import (
     Resize,
     Shutdown,
     Signal,
-    SignalLeader,
     Start,
     Stop,
     Typed,
@@ -83,9 +83,10 @@ class Keeper:
         self._reference = lineage.own_limit()
         self._loop = Loop()
         self._audience = Audience()
-        self._reception = Reception(listener, self._loop, self._audience, self)
+        self._reception = Reception(listener, self._loop, self)
         self._orphans = Orphans(self._reference)
         self._shelf = Shelf(self._loop, self._audience, self._orphans, spool, limits)
+        self._attachments = Attachments(self._shelf, self._audience)
         self._memo = Memo()
         self._ports = Ports()
         self._busy_at = time.monotonic()
@@ -97,38 +98,68 @@ class Keeper:
         while not self._is_over():
             self._loop.once(self._patience())
             self._shelf.tick()
-            daemon = self._audience.daemon
-            if daemon is not None and daemon.wants_to_send:
-                self._reception.watch(daemon)
+            self._audience.catch_up()
+            self._attachments.tick()
+            for peer in (self._audience.daemon, *self._attachments.peers):
+                if peer is not None and (peer.wants_to_send or peer.closing):
+                    self._reception.watch(peer)
         self._say_last_words()
         self._ports.close()
 
     def greet(self, connection: Connection, hello: Hello) -> None:
+        """Whoever says hello is welcomed, or refused with a sentence and left."""
+        try:
+            self._greet(connection, hello)
+        except RefusalError as refusal:
+            connection.send(Refused(str(refusal)))
+            connection.closing = True
+
+    def answer(self, connection: Connection, request: Request) -> bool:
+        if connection in self._attachments:
+            self._attachments.answer(connection, request)
+        elif connection is self._audience.daemon:
+            self._obey(connection, request)
+        else:
+            return False
+        return True
+
+    def left(self, connection: Connection) -> None:
+        if connection in self._attachments:
+            self._attachments.left(connection)
+        elif connection is self._audience.daemon:
+            self._audience.daemon = None
+            self._daemon_left(connection)
+
+    def _greet(self, connection: Connection, hello: Hello) -> None:
         if hello.want == "start_daemon":
             connection.send(Welcome(PROTOCOL, os.getpid(), answer=self._have_daemon()))
             connection.closing = True
-        elif (why := self._why_not(connection, hello)) is not None:
-            connection.send(Refused(why))
-            connection.closing = True
-        elif hello.want == "shutdown":
-            connection.send(Welcome(PROTOCOL, os.getpid(), answer="ending"))
-            self._end_all(hello.grace)
-        elif connection is not self._audience.daemon:
-            self._seat(connection)
+            return
+        self._check(connection, hello)
+        match hello.want:
+            case "shutdown":
+                connection.send(Welcome(PROTOCOL, os.getpid(), answer="ending"))
+                self._end_all(hello.grace)
+            case "daemon":
+                self._seat(connection)
+            case "attach":
+                self._attachments.attach(connection, hello)
+            case _:
+                raise RefusalError(f"The keeper does not know what {hello.want!r} would be.")
 
-    def answer(self, request: Request) -> None:
+    def _obey(self, daemon: Connection, request: Request) -> None:
         try:
-            self._do(request)
+            self._do(daemon, request)
         except RefusalError as refusal:
-            self._audience.tell(Failed(request.id, str(refusal)))
+            daemon.send(Failed(request.id, str(refusal)))
         except OSError as error:
-            self._audience.tell(Failed(request.id, f"The system refused: {error.strerror}."))
+            daemon.send(Failed(request.id, f"The system refused: {error.strerror}."))
 
-    def daemon_left(self) -> None:
+    def _daemon_left(self, daemon: Connection) -> None:
         for held in self._shelf.all():
-            held.forget_requests()
+            held.forget_daemon(daemon)
 
-    def _do(self, request: Request) -> None:
+    def _do(self, daemon: Connection, request: Request) -> None:
         """Done is what the last few say; the others have an answer of their own."""
         match request:
             case Start():
@@ -139,7 +170,7 @@ class Keeper:
             case Look(id, terminal):
                 self._audience.tell(Looked(id, self._shelf.look(terminal)))
             case Stop(id, terminal, grace):
-                self._shelf.stop(id, terminal, grace)
+                self._shelf.stop(daemon, id, terminal, grace)
             case Recall(id, key):
                 self._audience.tell(Recalled(id, self._memo.recall(key)))
             case Listen(id, ports):
@@ -155,11 +186,13 @@ class Keeper:
     def _do_at_once(self, request: Resize | Signal | Forget | Remember) -> None:
         match request:
             case Resize(_, terminal, cols, rows):
+                if self._shelf.find(terminal).windows:
+                    raise RefusalError(
+                        f"Terminal {terminal} is open in a window, and has that window's size."
+                    )
                 self._shelf.resize(terminal, cols, rows)
             case Signal(_, terminal, number):
-                if number not in signal.valid_signals():
-                    raise RefusalError(f"There is no signal {number}.")
-                self._shelf.find_running(terminal).tell_warden(SignalLeader(number))
+                self._shelf.signal(terminal, number)
             case Forget(_, terminal, delete):
                 self._shelf.forget(terminal, delete)
             case Remember(_, key, value):
@@ -180,14 +213,19 @@ class Keeper:
             lag_ms=round(self._loop.take_worst() * 1000, 3),
         )
 
-    def _why_not(self, connection: Connection, hello: Hello) -> str | None:
+    def _check(self, connection: Connection, hello: Hello) -> None:
+        """Raises RefusalError for a peer that may not give orders, or does not speak our version."""
         peer = lineage.Peer.of(connection.sock)
         try:
             if not peer.is_trusted(self._shelf.wardens(), self._reference):
-                return FROM_INSIDE
+                raise RefusalError(FROM_INSIDE)
         finally:
             peer.close()
-        return None if hello.want == "shutdown" else skew(hello.protocol)
+        why = None if hello.want == "shutdown" else skew(hello.protocol)
+        if why is None and (connection in self._attachments or connection is self._audience.daemon):
+            why = "A connection says hello once."
+        if why is not None:
+            raise RefusalError(why)
 
     def _have_daemon(self) -> str:
         """Anyone of this user may ask for this: it starts one fixed program, and only where none is known."""
@@ -204,7 +242,7 @@ class Keeper:
             old.send(Replaced())
             old.closing = True
             self._reception.watch(old)
-        self.daemon_left()
+            self._daemon_left(old)
         kept = [held.state() for held in self._shelf.all() if not held.failed]
         connection.send(Welcome(PROTOCOL, os.getpid(), len(kept)))
         for state in kept:
@@ -234,7 +272,7 @@ class Keeper:
 
     def _patience(self) -> float | None:
         """Seconds until something is due by time alone."""
-        waits = [self._shelf.wait_at_most()]
+        waits = [self._shelf.wait_at_most(), self._attachments.wait_at_most()]
         if self._audience.daemon is None and not self._shelf.living():
             waits.append(self._busy_at + self._idle_seconds - time.monotonic())
         return min((max(0.0, wait) for wait in waits if wait is not None), default=None)

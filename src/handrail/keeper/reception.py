@@ -19,7 +19,6 @@ from handrail.keeper.protocol import Hello, Refused, Request, to_keeper
 if TYPE_CHECKING:
     import socket
 
-    from handrail.keeper.audience import Audience
     from handrail.keeper.loop import Loop
 
 
@@ -31,15 +30,18 @@ class Host(Protocol):
     """Who acts on what is said."""
 
     def greet(self, connection: Connection, hello: Hello) -> None: ...
-    def answer(self, request: Request) -> None: ...
-    def daemon_left(self) -> None: ...
+    def answer(self, connection: Connection, request: Request) -> bool:
+        """False when this one was not welcomed."""
+        ...
+
+    def left(self, connection: Connection) -> None: ...
 
 
 class Reception:
     """Accepts, listens and hangs up."""
 
-    def __init__(self, listener: socket.socket, loop: Loop, audience: Audience, host: Host) -> None:
-        self._listener, self._loop, self._audience, self._host = listener, loop, audience, host
+    def __init__(self, listener: socket.socket, loop: Loop, host: Host) -> None:
+        self._listener, self._loop, self._host = listener, loop, host
         self._spare = _spare()
         loop.watch(listener.fileno(), READ, self._on_listener)
 
@@ -95,15 +97,11 @@ class Reception:
         message = to_keeper(line)
         if isinstance(message, Hello):
             self._host.greet(connection, message)
-        elif connection is self._audience.daemon:
-            self._host.answer(message)
-        else:
+        elif not self._host.answer(connection, message):
             connection.send(Refused("A connection begins with a hello that is welcomed."))
             connection.closing = True
 
     def _leave(self, connection: Connection) -> None:
         self._loop.watch(connection.sock.fileno(), 0, partial(self._on_peer, connection))
         connection.close()
-        if connection is self._audience.daemon:
-            self._audience.daemon = None
-            self._host.daemon_left()
+        self._host.left(connection)

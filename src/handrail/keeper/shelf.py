@@ -16,11 +16,12 @@ from handrail.keeper.held import Held
 from handrail.keeper.launch import launch
 from handrail.keeper.look import look
 from handrail.keeper.orphans import Orphans
-from handrail.keeper.protocol import TERMINAL_ID, Grown, Report, Seen, Start, Stopped
+from handrail.keeper.protocol import TERMINAL_ID, Grown, Report, Seen, SignalLeader, Start
 from handrail.keeper.spool import Spool
 
 if TYPE_CHECKING:
     from handrail.keeper.audience import Audience
+    from handrail.keeper.connection import Connection
     from handrail.keeper.loop import Loop
     from handrail.keeper.pty_end import PtyEnd
 
@@ -105,13 +106,15 @@ class Shelf:
         if held.pty is not None:
             held.pty.resize(cols, rows)
 
-    def stop(self, request: int, terminal: str, grace: float) -> None:
+    def signal(self, terminal: str, number: int) -> None:
+        """To the leader alone."""
+        if number not in signal.valid_signals():
+            raise RefusalError(f"There is no signal {number}.")
+        self.find_running(terminal).tell_warden(SignalLeader(number))
+
+    def stop(self, peer: Connection, request: int, terminal: str, grace: float) -> None:
         """Answered when nothing of the tree is left."""
-        held = self.find(terminal)
-        if held.report is None:
-            held.end(grace, request)
-        else:
-            self._audience.tell(Stopped(request, held.report))
+        self.find(terminal).stop(peer, request, grace)
 
     def forget(self, terminal: str, delete: bool = False) -> None:
         held = self.find(terminal)
@@ -119,6 +122,7 @@ class Shelf:
             raise RefusalError(f"Terminal {terminal} has not ended; stop it first.")
         del self._held[terminal]
         self._growth.forget(terminal)
+        held.windows.hang_up()
         if delete:
             held.spool.delete()
 

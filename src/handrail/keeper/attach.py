@@ -1,0 +1,125 @@
+"""What a person's own window may do, and that it reaches one terminal alone.
+
+Owns which peer is a window on which terminal. Does not know who may attach, which the keeper asks of every peer, nor
+the daemon's orders; of what is typed in a window it tells the daemon, or the next one.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from handrail.keeper.protocol import (
+    PROTOCOL,
+    Attached,
+    Done,
+    Failed,
+    Hello,
+    Input,
+    Overheard,
+    Resize,
+    Resized,
+    Signal,
+    Stop,
+    Typed,
+    Welcome,
+)
+from handrail.keeper.shelf import RefusalError
+from handrail.keeper.windows import WINDOWS_MAX
+
+if TYPE_CHECKING:
+    from handrail.keeper.audience import Audience
+    from handrail.keeper.connection import Connection
+    from handrail.keeper.held import Held
+    from handrail.keeper.protocol import Request
+    from handrail.keeper.shelf import Shelf
+    from handrail.keeper.windows import Window
+
+
+class Attachments:
+    """Peers that are windows."""
+
+    def __init__(self, shelf: Shelf, audience: Audience) -> None:
+        self._shelf, self._audience = shelf, audience
+        self._attached: dict[Connection, tuple[Held, Window]] = {}
+
+    def __contains__(self, peer: Connection) -> bool:
+        return peer in self._attached
+
+    @property
+    def peers(self) -> list[Connection]:
+        return list(self._attached)
+
+    def attach(self, peer: Connection, hello: Hello) -> None:
+        """Welcome a window with all that is known of its terminal. Raises RefusalError."""
+        held = self._shelf.find(hello.terminal)
+        if held.order.pipes:
+            raise RefusalError(f"Terminal {hello.terminal} has pipes: there is nothing to see in a window.")
+        if len(held.windows) >= WINDOWS_MAX:
+            raise RefusalError(f"Terminal {hello.terminal} has {WINDOWS_MAX} windows already.")
+        self._attached[peer] = held, held.windows.open(peer, hello.ends)
+        peer.send(Welcome(PROTOCOL, os.getpid(), kept=1))
+        peer.send(held.state())
+        if len(held.windows) == 1:
+            self._audience.tell_latest(Attached(hello.terminal, attached=True))
+
+    def answer(self, peer: Connection, request: Request) -> None:
+        terminal = self._attached[peer][0].order.terminal
+        try:
+            self._do(peer, terminal, request)
+        except RefusalError as refusal:
+            peer.send(Failed(request.id, str(refusal)))
+        except OSError as error:
+            peer.send(Failed(request.id, f"The system refused: {error.strerror}."))
+
+    def left(self, peer: Connection) -> None:
+        held, window = self._attached.pop(peer)
+        held.windows.close(window)
+        held.forget_stops(peer)
+        if not held.windows:
+            self._audience.tell_latest(Attached(held.order.terminal, attached=False))
+        if window.ends and held.report is None:
+            held.end(held.order.grace)
+
+    def tick(self) -> None:
+        for _, window in self._attached.values():
+            window.catch_up()
+
+    def wait_at_most(self) -> float | None:
+        waits = (window.wait_at_most() for _, window in self._attached.values())
+        return min((wait for wait in waits if wait is not None), default=None)
+
+    def _do(self, peer: Connection, terminal: str, request: Request) -> None:
+        match request:
+            case Input(id, of, data) if of == terminal:
+                peer.send(Typed(id, self._type(terminal, data), typed=True))
+            case Resize(id, of, cols, rows) if of == terminal:
+                self._resize(peer, terminal, cols, rows)
+                peer.send(Done(id))
+            case Signal(id, of, number) if of == terminal:
+                self._shelf.signal(terminal, number)
+                peer.send(Done(id))
+            case Stop(id, of, grace) if of == terminal:
+                self._shelf.stop(peer, id, terminal, grace)
+            case _:
+                raise RefusalError(
+                    f"A window on terminal {terminal} may type, resize, signal and stop there, and nothing else."
+                )
+
+    def _type(self, terminal: str, data: bytes) -> bool:
+        """A person types, whatever the request said; True when the terminal hid it, and then nothing of it is told."""
+        size = self._shelf.find(terminal).spool.size
+        secret, _ = self._shelf.type(terminal, data, person=True)
+        if data:
+            self._audience.overhear(Overheard(terminal, b"" if secret else data, secret, size))
+        return secret
+
+    def _resize(self, peer: Connection, terminal: str, cols: int, rows: int) -> None:
+        held = self._shelf.find(terminal)
+        if held.size == (cols, rows):
+            return
+        self._shelf.resize(terminal, cols, rows)
+        self._audience.tell_latest(Resized(terminal, cols, rows))
+        for window in held.windows:
+            if window.peer is not peer:
+                window.resized(cols, rows)
