@@ -46,13 +46,22 @@ from handrail.terminal.lineage import Lineage, started_inside
 from handrail.terminal.marked import Marked
 from handrail.terminal.opening import Means
 from handrail.terminal.terminals import Terminals
+from handrail.tools.buffer_search import SearchTerminalBuffer
+from handrail.tools.buffers import GetTerminalBuffer
 from handrail.tools.calls import GetCall, ListCalls, WaitForCall
-from handrail.tools.commands import ExecuteCommand, child_environment
+from handrail.tools.closing import CloseTerminal
+from handrail.tools.commands import ExecuteCommand
 from handrail.tools.edits import ApplyDiff, EditFile, WriteFile
+from handrail.tools.environment import child_environment
 from handrail.tools.files import ReadFile
+from handrail.tools.keyboard import SendToTerminal
 from handrail.tools.listing import ListFiles, SearchFiles
+from handrail.tools.opening import CreateTrackedTerminal
 from handrail.tools.output import as_result, read_output
+from handrail.tools.reach import Reach
 from handrail.tools.search import SearchContent
+from handrail.tools.terminals import ListTrackedTerminals
+from handrail.tools.waits import WaitForTerminal
 from handrail.watch import Watch
 
 log = logging.getLogger(__name__)
@@ -109,6 +118,7 @@ class Daemon:
         self._told = anyio.Event()
         self._ends_all = True
         self._access: Access | None = None
+        self._marked = Marked()
 
     def stop(self, ends_all: bool) -> None:
         """End; with `ends_all`, end what was started too."""
@@ -180,7 +190,7 @@ class Daemon:
             gate=gate,
             terminals=ground.terminals,
             means=self._means(),
-            marked=Marked(),
+            marked=self._marked,
             access=access,
             url=f"http://{HOST}:{listener.getsockname()[1]}",
             command_line=line_for_an_agent(self._places.environment),
@@ -218,7 +228,9 @@ class Daemon:
 
     def _toolbox(self, gate: Gate, records: Records, terminals: Terminals) -> Toolbox:
         own = (self._places.config_dir, self._places.data, self._places.state)
-        command = self._config.command
+        reach = Reach(
+            terminals=terminals, records=records, means=self._means(), own=own, marked=self._marked
+        )
         tools: list[Tool[Any, Any]] = [
             ReadFile(own),
             ListFiles(own),
@@ -227,13 +239,14 @@ class Daemon:
             WriteFile(own),
             EditFile(own),
             ApplyDiff(own),
-            ExecuteCommand(
-                terminals,
-                child_environment(os.environ, command.env_pass),
-                own,
-                self._config.terminal.max_bytes,
-                command.stop_grace,
-            ),
+            ExecuteCommand(reach),
+            CreateTrackedTerminal(reach),
+            ListTrackedTerminals(reach),
+            GetTerminalBuffer(reach),
+            SendToTerminal(reach),
+            WaitForTerminal(reach),
+            SearchTerminalBuffer(reach),
+            CloseTerminal(reach),
             ListCalls(records),
             GetCall(records),
             WaitForCall(records, gate.open, gate.journal),

@@ -10,6 +10,7 @@ import anyio
 import pytest
 from tests.keeper.scene import keeping
 from tests.tools.desk import BOUND, done, refused
+from tests.tools.office import reach_of
 
 from handrail.gate import verbs
 from handrail.gate.call import Call, Outcome
@@ -17,11 +18,12 @@ from handrail.gate.gate import Gate, Reply, Request
 from handrail.gate.rule import Policy
 from handrail.store.event import Caller, CallStopped, CommandPreview, Json
 from handrail.store.journal import open_journal
+from handrail.store.query import open_records
 from handrail.terminal.terminals import Terminals
-from handrail.tools.commands import COMPLETED, ExecuteCommand, ExecuteCommandInput, child_environment
+from handrail.tools.commanding import COMPLETED, ExecuteCommandInput
+from handrail.tools.commands import CommandPlan, ExecuteCommand
+from handrail.tools.environment import child_environment
 from handrail.tools.grep import check
-
-ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp"}
 
 
 @dataclass
@@ -62,9 +64,10 @@ async def shell(home: Path, caller: Caller, grace: float = 0.2) -> AsyncGenerato
     async with (
         keeping(home) as scene,
         open_journal(home / "handrail.db", home / "handrail.head") as journal,
+        open_records(home / "handrail.db") as records,
         anyio.create_task_group() as group,
     ):
-        tool = ExecuteCommand(scene.terminals, ENVIRONMENT, (home,), 1 << 20, grace)
+        tool = ExecuteCommand(reach_of(scene.terminals, records, home, grace))
         gate = Gate(journal, Policy(default="allow"), {tool.name: tool}, group)
         yield Shell(gate, caller, tool, scene.terminals)
         group.cancel_scope.cancel()
@@ -97,7 +100,7 @@ async def test_children_get_no_more_than_the_environment_they_are_given(home: Pa
         data = await sh.data(command="env | sort", env={"ADDED": "by the call"})
     names = {line.partition("=")[0] for line in str(data["output"]).splitlines()}
     assert "ADDED" in names
-    assert names <= {"ADDED", "PATH", "HOME", "PAGER", "GIT_PAGER", "TERM", "PWD", "SHLVL", "_", "OLDPWD"}
+    assert names <= {"ADDED", "PATH", "HOME", "LANG", "PAGER", "GIT_PAGER", "TERM", "PWD", "SHLVL", "_", "OLDPWD"}
 
 
 def test_the_daemons_environment_is_passed_on_by_name_alone() -> None:
@@ -240,4 +243,5 @@ async def test_the_preview_and_the_digest_hold_all_that_decides_what_runs(
     assert added.preview.environment == ("CC",)
     assert added.bound != before
     assert replaced.bound != before
+    assert isinstance(plain, CommandPlan)
     assert plain.argv == (plain.preview.program, "-c", "make")

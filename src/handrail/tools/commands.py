@@ -4,79 +4,44 @@ Owns how a command is started, waited for, stopped, and told of. It does not sta
 judge the command (gate/), or cut its output (output.py).
 """
 
-import hashlib
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import anyio
-from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Plan, Refusal, Salvage, Tool
-from handrail.store.event import Caller, Claim, CommandPreview, Json, ProcessSeen, Result, SignalSent
+from handrail.store.event import Caller, Claim, CommandPreview, Json, Owner, Result
 from handrail.terminal.keeper import KeeperError
+from handrail.terminal.note import Note
 from handrail.terminal.terminal import Exit, Report, Terminal
-from handrail.terminal.terminals import Terminals
-from handrail.tools.answer import Format, Input, answer, brief
-from handrail.tools.grep import check, grep
-from handrail.tools.output import HEAD_LINES, TAIL_LINES, Output, read_output
-from handrail.tools.workspace import Workspace
+from handrail.terminal.wait import LIKELY_SECONDS
+from handrail.tools.answer import answer, brief
+from handrail.tools.asking import told
+from handrail.tools.commanding import (
+    COMPLETED,
+    NO_OUTPUT,
+    ExecuteCommandInput,
+    ExecuteCommandOutput,
+    check,
+    matching_lines,
+)
+from handrail.tools.environment import PLAIN, hash_of
+from handrail.tools.output import Output, read_output
+from handrail.tools.reach import Reach
+from handrail.tools.receipts import with_report
+from handrail.tools.typed import TypedCommands, TypedPlan
 
 if TYPE_CHECKING:
     from handrail.gate.call import Call
 
-COMMAND_BYTES = 100_000
-"""The kernel takes one argument of at most 128 KiB."""
 SWEEP_SECONDS = 0.05
 """A command that left nothing behind is swept by then; for others the result does not wait."""
 STOP_BOUND = 10.0
 """Above the grace: how long a stop may hold up the end of a call before survivors are simply reported."""
 COLUMNS, ROWS = 120, 40
-NO_OUTPUT = "[No output captured]"
-COMPLETED = "Command force-completed by user. May still be running in terminal."
-_PLAIN = {"PAGER": "cat", "GIT_PAGER": "cat", "TERM": "xterm-256color"}
-"""A pager would wait for a key that nobody presses."""
-_PASSED = ("HOME", "PATH", "SHELL", "USER", "LOGNAME", "LANG", "LC_*", "TERM", "TMPDIR")
-
-
-class ExecuteCommandInput(Input):
-    command: Annotated[str, Field(description="The line, run by `bash -c` in a terminal of its own.")]
-    cwd: Annotated[str | None, Field(description="Where it runs; the workspace unless given.")] = None
-    wait_seconds: Annotated[
-        float | None,
-        Field(ge=0, le=3600, description="How long to wait before the call is handed back still running."),
-    ] = None
-    timeout_seconds: Annotated[
-        float | None,
-        Field(gt=0, le=86_400, description="End the command and all it started after this long."),
-    ] = None
-    background: Annotated[bool, Field(description="Hand the call back as soon as it has started.")] = False
-    env: Annotated[dict[str, str], Field(description="Variables to add.")] = Field(default_factory=dict)
-    output_head: Annotated[int, Field(ge=0, le=10_000, description="Lines to show from the start.")] = (
-        HEAD_LINES
-    )
-    output_tail: Annotated[int, Field(ge=0, le=10_000, description="Lines to show from the end.")] = (
-        TAIL_LINES
-    )
-    output_grep: Annotated[
-        str | None, Field(description="Show only lines that match this regular expression.")
-    ] = None
-    response_format: Format = "text"
-
-
-class ExecuteCommandOutput(BaseModel):
-    exit_code: int | None = Field(None, description="None while it runs, or when a signal ended it.")
-    signal: str | None = Field(None, description="The signal that ended it.")
-    output: str | None = Field(None, description="What it printed: head and tail, escapes resolved.")
-    output_captured: bool | None = Field(None, description="It printed something.")
-    output_bytes: int | None = Field(None, description="All that it printed.")
-    output_left_out: int | None = Field(None, description="Bytes that `output` does not show.")
-    cwd: str | None = None
-    duration_ms: int | None = Field(None, description="How long it ran, waiting for a person not counted.")
-    terminal_id: str | None = Field(None, description="Where the whole output is kept.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +54,7 @@ class CommandPlan(Plan):
     input: ExecuteCommandInput
 
 
-class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan]):
+class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
     """Runs a shell line where a person can watch it."""
 
     name = "execute_command"
@@ -97,26 +62,21 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan]):
     description = (
         "Run a shell command on the person's machine, in a terminal they can watch. Returns its output (head and "
         "tail), exit code and duration. A command that outlasts wait_seconds (45 by default) is handed back as "
-        "`running` with its call_id and goes on: ask wait_for_call. For servers and watchers set background. Whatever "
-        "the command leaves running when it exits is ended. The person may be asked first, and may cancel or complete it."
+        "`running` with its call_id and goes on: ask wait_for_call. One that waits for input is handed back as "
+        "`waiting_for_input`: answer with send_to_terminal, then ask wait_for_call. For servers and watchers set "
+        "background. Whatever the command leaves running when it exits is ended. With terminal_id the line is typed into "
+        "that shell instead, which keeps its directory and variables. The person may be asked first, and may cancel or "
+        "complete it."
     )
     input = ExecuteCommandInput
     output = ExecuteCommandOutput
     destructive = True
 
-    def __init__(
-        self,
-        terminals: Terminals,
-        environment: Mapping[str, str],
-        own: Sequence[Path],
-        max_bytes: int,
-        stop_grace: float,
-    ) -> None:
-        self._terminals = terminals
-        self._environment = environment
-        self._own = tuple(own)
-        self._max_bytes = max_bytes
-        self._stop_grace = stop_grace
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        self._terminals = reach.terminals
+        self._means = reach.means
+        self._typed = TypedCommands(reach)
 
     def display(self, input: ExecuteCommandInput) -> str:
         return brief(input.command)
@@ -124,17 +84,19 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan]):
     def patience(self, input: ExecuteCommandInput) -> float | None:
         return input.wait_seconds
 
-    async def plan(self, input: ExecuteCommandInput, caller: Caller) -> CommandPlan:
-        _check(input)
-        place = Workspace.of(caller, self._own).place(input.cwd or caller.workspace or "/")
+    async def plan(self, input: ExecuteCommandInput, caller: Caller) -> CommandPlan | TypedPlan:
+        check(input)
+        if input.terminal_id is not None:
+            return await self._typed.plan(input, caller)
+        place = self._reach.workspace(caller).place(input.cwd or caller.workspace or "/")
         os.close(place.open_folder())
-        shell = _shell(self._environment)
-        env = {**self._environment, **_PLAIN, **input.env}
+        shell = _shell(self._means.environment)
+        env = {**self._means.environment, **PLAIN, **input.env}
         claim = Claim(action="run", resource=input.command, inside=place.inside, protected=place.protected)
         preview = CommandPreview(
             command=input.command, cwd=place.path, program=shell, environment=tuple(sorted(input.env))
         )
-        bound: Json = {**place.bound, "program": shell, "environment": _hash(env)}
+        bound: Json = {**place.bound, "program": shell, "environment": hash_of(env)}
         return CommandPlan(
             claims=(claim,),
             preview=preview,
@@ -145,10 +107,12 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan]):
             input=input,
         )
 
-    async def run(self, plan: CommandPlan, call: "Call") -> Result:
+    async def run(self, plan: CommandPlan | TypedPlan, call: "Call") -> Result:
+        if isinstance(plan, TypedPlan):
+            return await self._typed.run(plan, call)
         call.terminal = terminal_of(call.id)
         began = anyio.current_time()
-        terminal = await self._open(plan, call.terminal)
+        terminal = await self._open(plan, call)
         if plan.input.background:
             call.hand_back()
         try:
@@ -159,12 +123,14 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan]):
 
     async def unwind(self, call: "Call") -> None:
         terminal = self._terminals.get(call.terminal or "")
-        if terminal is not None:
+        if terminal is not None and terminal.note.of == "command":
             _note(call, terminal, await terminal.wait_swept())
             self._terminals.release(terminal.id)
 
     def salvage(self, call: "Call") -> Salvage | None:
         plan = call.plan
+        if isinstance(plan, TypedPlan):
+            return self._typed.salvage(plan, call)
         terminal = self._terminals.get(call.terminal) if call.terminal else None
         if terminal is None or not isinstance(plan, CommandPlan):
             return None
@@ -172,17 +138,29 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan]):
         _note(call, terminal, None)
         data = _data(plan, terminal, output)
         data["exit_code"] = None
+        if terminal.asks is not None:
+            then = f'call wait_for_call with call_id "{call.id}"'
+            data["waiting_for_input"] = told(terminal.asks, terminal.id, then)
         return Salvage(
             result=answer(str(data["output"]), data, plan.input.response_format),
             message=COMPLETED,
             runs_on=True,
         )
 
-    async def _open(self, plan: CommandPlan, id: str) -> Terminal:
-        size = (COLUMNS, ROWS)
+    async def _open(self, plan: CommandPlan, call: "Call") -> Terminal:
+        caller = call.caller
+        owner = Owner(person=False, name=caller.client, workspace=caller.workspace)
         try:
             return await self._terminals.open(
-                plan.argv, plan.cwd, plan.env, size, self._max_bytes, grace=self._stop_grace, id=id
+                plan.argv,
+                plan.cwd,
+                plan.env,
+                (COLUMNS, ROWS),
+                self._means.max_bytes,
+                cap_lines=self._means.max_lines,
+                grace=self._means.grace,
+                id=call.terminal,
+                note=Note(of="command", name=call.title, owner=owner, call=call.id),
             )
         except KeeperError as problem:
             raise Refusal(f"The command could not be started: {problem}") from None
@@ -204,7 +182,7 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan]):
         limit = plan.input.timeout_seconds
         try:
             with anyio.fail_after(limit):
-                return await terminal.wait()
+                return await self._exit(terminal, call)
         except TimeoutError:
             await self._stop(terminal, call)
             output = read_output(terminal.tail, plan.input.output_head, plan.input.output_tail)
@@ -215,10 +193,18 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan]):
                 answer(str(data["output"]), data, plan.input.response_format),
             ) from None
 
+    async def _exit(self, terminal: Terminal, call: "Call") -> Exit:
+        """Its exit; meanwhile, whether it waits for input."""
+        while terminal.exit is None:
+            self._reach.askings.heed(terminal, call)
+            with anyio.move_on_after(LIKELY_SECONDS if terminal.asks is not None else None):
+                await terminal.changed()
+        return terminal.exit
+
     async def _stop(self, terminal: Terminal, call: "Call") -> None:
-        with anyio.move_on_after(self._stop_grace + STOP_BOUND, shield=True):
+        with anyio.move_on_after(self._means.grace + STOP_BOUND, shield=True):
             try:
-                _note(call, terminal, await terminal.stop(self._stop_grace))
+                _note(call, terminal, await terminal.stop(self._means.grace))
             except KeeperError:
                 return  # the daemon is leaving, and the terminal stays with the keeper
             self._terminals.release(terminal.id)
@@ -229,45 +215,14 @@ def terminal_of(call: str) -> str:
     return f"t{call[1:]}"
 
 
-def child_environment(environ: Mapping[str, str], passed: Sequence[str]) -> dict[str, str]:
-    """What children get of the daemon's environment: the harmless part, and what the person named."""
-    names = (*_PASSED, *passed)
-    return {
-        name: value
-        for name, value in environ.items()
-        if name in names or any(wish.endswith("*") and name.startswith(wish[:-1]) for wish in names)
-    }
-
-
-def _check(input: ExecuteCommandInput) -> None:
-    if not input.command.strip():
-        raise Refusal("The command is empty. Give the line to run.")
-    if "\0" in input.command or any("\0" in name + value or "=" in name for name, value in input.env.items()):
-        raise Refusal("The command or a variable holds a NUL character, or a name holds `=`. Remove it.")
-    if input.output_grep is not None:
-        check(input.output_grep)
-    size = len(input.command.encode(errors="replace"))
-    if size > COMMAND_BYTES:
-        raise Refusal(
-            f"The command has {size:,} bytes, and {COMMAND_BYTES:,} are possible. "
-            "Write it to a script with write_file and run that."
-        )
-
-
 def _shell(env: Mapping[str, str]) -> str:
     return os.path.realpath(shutil.which("bash", path=env.get("PATH")) or "/bin/sh")
-
-
-def _hash(env: Mapping[str, str]) -> str:
-    told = "\0".join(f"{name}={value}" for name, value in sorted(env.items()))
-    return hashlib.sha256(told.encode(errors="surrogateescape")).hexdigest()
 
 
 async def _result(plan: CommandPlan, terminal: Terminal, exit: Exit, took: float) -> Result:
     asked = plan.input
     output = read_output(terminal.tail, asked.output_head, asked.output_tail)
-    if asked.output_grep is not None:
-        output = replace(output, text=await grep(asked.output_grep, terminal.tail))
+    output = await matching_lines(asked, terminal.tail, output)
     data = _data(plan, terminal, output)
     data |= {"exit_code": exit.code, "signal": exit.signal, "duration_ms": round(took * 1000)}
     return answer(f"{data['output']}\n[{_ending(exit)}, {took:.1f} s]", data, asked.response_format)
@@ -294,9 +249,4 @@ def _note(call: "Call", terminal: Terminal, report: Report | None) -> None:
     """What is now known, for the receipt."""
     call.receipt = replace(call.receipt, bytes_kept=terminal.tail.end - terminal.tail.first)
     if report is not None:
-        call.receipt = replace(
-            call.receipt,
-            signals=tuple(SignalSent(signal=s.signal, after_ms=int(s.at_ms)) for s in report.signals),
-            processes_stopped=tuple(ProcessSeen(pid=p.pid, name=p.name) for p in report.stopped),
-            processes_left=tuple(ProcessSeen(pid=p.pid, name=p.name) for p in report.left),
-        )
+        call.receipt = with_report(call.receipt, report)

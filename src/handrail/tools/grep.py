@@ -38,24 +38,25 @@ def check(pattern: str) -> None:
         ) from None
 
 
-async def grep(pattern: str, tail: Tail) -> str:
-    """The matching lines, each with its number."""
+async def grep(pattern: str, tail: Tail, begin: int = 0, end: int | None = None) -> str:
+    """The matching lines, each with its number; of all that is kept, or of what lies between two offsets."""
+    span = (max(begin, tail.first), tail.end if end is None else end)
     package = str(Path(__file__).parents[2])
     argv = [sys.executable, "-I", "-c", _CODE, package, pattern]
     with anyio.move_on_after(SECONDS) as limit:
         async with await anyio.open_process(argv, stderr=subprocess.DEVNULL) as process:
-            return await _ask(process, tail)
+            return await _ask(process, tail, span)
     assert limit.cancelled_caught
     return f"[matching took longer than {SECONDS:g} s and was given up]"
 
 
-async def _ask(process: Process, tail: Tail) -> str:
+async def _ask(process: Process, tail: Tail, span: tuple[int, int]) -> str:
     assert process.stdin is not None
     assert process.stdout is not None
     found: list[bytes] = []
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(_feed, process.stdin, tail)
+            group.start_soon(_feed, process.stdin, tail, span)
             found.extend([chunk async for chunk in process.stdout])
             group.cancel_scope.cancel()
     finally:
@@ -64,12 +65,12 @@ async def _ask(process: Process, tail: Tail) -> str:
     return b"".join(found).decode(errors="replace")
 
 
-async def _feed(stdin: ByteSendStream, tail: Tail) -> None:
-    after, end = tail.first, tail.end
+async def _feed(stdin: ByteSendStream, tail: Tail, span: tuple[int, int]) -> None:
+    after, end = span
     try:
         async with stdin:
             while after < end:
-                data, after = tail.read(after)
+                data, after = tail.read(after, min(65536, end - after))
                 if not data:
                     return
                 await stdin.send(data)

@@ -33,19 +33,27 @@ class Output:
         return self.bytes > 0
 
 
-def read_output(tail: Tail, head_lines: int = HEAD_LINES, tail_lines: int = TAIL_LINES) -> Output:
-    """The output so far, cut; cheap enough to be called at any moment."""
-    first, end = tail.first, tail.end
+def read_output(
+    tail: Tail,
+    head_lines: int = HEAD_LINES,
+    tail_lines: int = TAIL_LINES,
+    *,
+    begin: int = 0,
+    end: int | None = None,
+) -> Output:
+    """The output so far, or the part of it between two offsets, cut; cheap enough to be called at any moment."""
+    end = tail.end if end is None else end
+    first = min(max(begin, tail.first), end)
+    size, dropped = max(0, end - begin), first - min(begin, first)
     if end - first <= READ_HEAD + READ_TAIL:
-        whole = _read(tail, first, end)
-        text = plain(whole)
+        text = plain(_read(tail, first, end))
         cut = _cut(text, head_lines, tail_lines)
-        return Output(text=cut, bytes=end, left_out=first + (0 if cut == text else _missing(text, cut)))
+        return Output(text=cut, bytes=size, left_out=dropped + (0 if cut == text else _missing(text, cut)))
     head = _first_lines(plain(_read(tail, first, first + READ_HEAD)), head_lines)
     last = _last_lines(plain(_read(tail, end - READ_TAIL, end)), tail_lines)
     shown = len(head.encode()) + len(last.encode())
-    left = max(0, end - shown)
-    return Output(text=f"{head}\n[… {left:,} bytes left out …]\n{last}", bytes=end, left_out=left)
+    left = max(0, size - shown)
+    return Output(text=f"{head}\n[… {left:,} bytes left out …]\n{last}", bytes=size, left_out=left)
 
 
 def as_result(output: Output, terminal: str) -> Result:

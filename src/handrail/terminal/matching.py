@@ -1,0 +1,123 @@
+"""Watching output for a pattern.
+
+Owns the matching, in a process of its own: a pattern can be made to take for ever, and must not hold up the daemon.
+It does not know whose output it is, nor who waits.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import anyio
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from anyio.abc import Process
+
+SECONDS = 10.0
+"""How long one piece of output may be looked at."""
+WINDOW = 256 * 1024
+"""Bytes in which a match must lie: it may span lines, but not any number of them."""
+SHOWN = 1000
+"""Characters told of a match."""
+_ANSWER = 64 * 1024
+_CODE = "import sys; sys.path.insert(0, sys.argv.pop(1)); from handrail.terminal.matching import main; main(sys.argv[1])"
+
+
+class BadPattern(Exception):
+    """The pattern is no regular expression, or never came to an end; the sentence says which."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """What matched."""
+
+    text: str
+    line: str
+    """The line in which the match begins."""
+
+
+def check(pattern: str) -> None:
+    """Raises BadPattern for a pattern that is none."""
+    try:
+        re.compile(pattern, re.MULTILINE)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise BadPattern(f"The pattern is not a regular expression: {error}. Mend it.") from None
+
+
+class Matcher:
+    """Is shown output, piece by piece, and says when the pattern is in it."""
+
+    def __init__(self, process: Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._asks, self._answers = process.stdin, BufferedByteReceiveStream(process.stdout)
+
+    async def see(self, data: bytes) -> Hit | None:
+        """Whether the pattern is in the text so far. Raises BadPattern when that takes too long."""
+        try:
+            with anyio.fail_after(SECONDS):
+                await self._asks.send(struct.pack(">I", len(data)) + data)
+                told = json.loads(await self._answers.receive_until(b"\n", _ANSWER))
+        except TimeoutError:
+            raise BadPattern(
+                f"Matching took longer than {SECONDS:g} s and was given up. Use a simpler pattern."
+            ) from None
+        except (anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead):
+            raise BadPattern("The matching broke off. Use a simpler pattern.") from None
+        return told and Hit(text=told["text"], line=told["line"])
+
+
+@asynccontextmanager
+async def matching(pattern: str) -> AsyncGenerator[Matcher]:
+    """A matcher for as long as it is needed."""
+    argv = [sys.executable, "-I", "-c", _CODE, str(Path(__file__).parents[2]), pattern]
+    process = await anyio.open_process(argv, stderr=subprocess.DEVNULL)
+    try:
+        yield Matcher(process)
+    finally:
+        with anyio.CancelScope(shield=True):
+            if process.returncode is None:
+                process.kill()
+            await process.aclose()
+
+
+def main(pattern: str) -> None:
+    """The other side: pieces on stdin, each with its length; an answer for each on stdout."""
+    from handrail.terminal.screen import plain  # noqa: PLC0415 - the daemon's side has no use for it
+
+    wanted, seen = re.compile(pattern, re.MULTILINE), b""
+    while (piece := _piece(sys.stdin.buffer)) is not None:
+        seen = _window(seen + piece)
+        text = plain(seen)
+        found = wanted.search(text)
+        told = found and {"text": found[0][:SHOWN], "line": _line(text, found.start())[:SHOWN]}
+        sys.stdout.write(json.dumps(told) + "\n")
+        sys.stdout.flush()
+
+
+def _piece(stream: BinaryIO) -> bytes | None:
+    head = stream.read(4)
+    return stream.read(struct.unpack(">I", head)[0]) if len(head) == 4 else None
+
+
+def _window(seen: bytes) -> bytes:
+    """The end of it, from the beginning of a line on if there is one."""
+    if len(seen) <= WINDOW:
+        return seen
+    kept = seen[-WINDOW:]
+    return kept[kept.find(b"\n") + 1 :]
+
+
+def _line(text: str, at: int) -> str:
+    return text[text.rfind("\n", 0, at) + 1 :].partition("\n")[0]

@@ -1,0 +1,73 @@
+"""Output of a terminal as JSON can carry it: text, or bytes beside it, with nothing lost.
+
+Owns what becomes of bytes that are no text, and that a shell's nonce is never shown. It does not read output
+(terminal/buffer.py), and does not know any tool.
+"""
+
+import base64
+import re
+from dataclasses import dataclass
+
+from handrail.terminal.tail import Tail
+
+_LONGEST_CHARACTER = 4
+_LONGEST_MARK = 4096
+"""Bytes of a mark in which a reading may have been told to begin; the nonce stands near its end."""
+_MARK_END = re.compile(rb"\x07|\x1b\\")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raw:
+    """Bytes as text, exactly: `text` encodes to them, unless `base64` is there, which then holds them."""
+
+    text: str
+    base64: str | None
+    length: int
+    """Bytes told; an unfinished character at the end is left for the next reading."""
+
+
+def raw(data: bytes, *, final: bool) -> Raw:
+    """`final` when nothing can come after, so that an unfinished character will stay one."""
+    whole = data if final else data[: len(data) - _unfinished(data)]
+    try:
+        return Raw(text=whole.decode(), base64=None, length=len(whole))
+    except UnicodeDecodeError:
+        exact = base64.b64encode(data).decode()
+        return Raw(text=data.decode(errors="replace"), base64=exact, length=len(data))
+
+
+def mask(data: bytes, start: int, tail: Tail, nonce: str) -> bytes:
+    """The same bytes, read at `start`, with the nonce of the shell's marks blotted out, also where it was cut."""
+    if not nonce:
+        return data
+    secret, reach = nonce.encode(), len(nonce) - 1
+    before = _read(tail, start - min(reach, start), start)
+    after = _read(tail, start + len(data), start + len(data) + reach)
+    whole = (before + data + after).replace(secret, b"x" * len(secret))
+    return whole[len(before) : len(before) + len(data)]
+
+
+def past_mark(tail: Tail, at: int) -> int:
+    """Where to begin to read text: behind the mark of a shell that `at` lies in, else there."""
+    start = max(0, at - _LONGEST_MARK)
+    before, after = _read(tail, start, at), _read(tail, at, at + _LONGEST_MARK)
+    opened = before.rfind(b"\x1b]")
+    if opened < 0 or _MARK_END.search(before, opened + 2) or (end := _MARK_END.search(after)) is None:
+        return at
+    return at + end.end()
+
+
+def _unfinished(data: bytes) -> int:
+    """How many bytes at the end begin a character that is not all there."""
+    for back in range(1, min(_LONGEST_CHARACTER, len(data) + 1)):
+        byte = data[-back]
+        if byte & 0xC0 == 0x80:
+            continue
+        need = 2 if byte & 0xE0 == 0xC0 else 3 if byte & 0xF0 == 0xE0 else 4 if byte & 0xF8 == 0xF0 else 1
+        return back if need > back else 0
+    return 0
+
+
+def _read(tail: Tail, start: int, until: int) -> bytes:
+    data, following = tail.read(start, until - start) if until > start else (b"", start)
+    return data if following - len(data) == start else b""

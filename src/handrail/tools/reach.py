@@ -1,0 +1,40 @@
+"""What the terminal tools work with.
+
+Owns nothing but the bundle, which the daemon makes once, and the two questions every one of these tools begins with.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from handrail.store.event import Caller
+from handrail.store.query import Records
+from handrail.terminal.marked import Marked
+from handrail.terminal.marks import Marks
+from handrail.terminal.opening import Means
+from handrail.terminal.terminals import Terminals
+from handrail.tools.asking import Askings
+from handrail.tools.known import Known, find, look
+from handrail.tools.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """Terminals, what is recorded of them, and what new ones get."""
+
+    terminals: Terminals
+    records: Records
+    means: Means
+    own: tuple[Path, ...]
+    """Handrail's own files and folders, which are always protected."""
+    marked: Marked = field(default_factory=Marked)
+    askings: Askings = field(default_factory=Askings)
+
+    async def find(self, id: str) -> Known:
+        """The terminal of that id, seen now. Raises Refusal when there is none."""
+        return await look(await find(self.terminals, self.records, id))
+
+    async def marks(self, known: Known) -> Marks | None:
+        return await self.marked.of(known.id, known.nonce, known.tail)
+
+    def workspace(self, caller: Caller) -> Workspace:
+        return Workspace.of(caller, self.own)
