@@ -93,8 +93,9 @@ class Watch:
     def went_on(self, terminal: Terminal) -> None:
         self._journal.append(TerminalWentOn(terminal=terminal.id))
 
-    def forgotten(self, terminal: str, why: str) -> None:
-        self._journal.append(TerminalForgotten(terminal=terminal, why=why))
+    async def forgotten(self, terminal: str, why: str) -> None:
+        """Returns when that is safe on disk: only then may the output be deleted."""
+        await self._journal.committed(self._journal.append(TerminalForgotten(terminal=terminal, why=why)))
 
     async def catch_up(self, records: Records, terminals: Terminals) -> None:
         """Bring the record up to date with what the keeper holds, before anything is decided by it."""

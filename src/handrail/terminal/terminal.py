@@ -161,14 +161,13 @@ class Terminal:
             self.ring()
 
     def ask(self, asks: Asks | None) -> None:
-        """It waits for input, or no longer does. The same question over again is no news."""
-        before = self.asks
-        if _question(before) == _question(asks):
+        """It waits for input, or no longer does. The same question over again is no news but for its time."""
+        before, self.asks = self.asks, asks
+        if before is None and asks is None:
             return
-        self.asks = asks
         if asks is None:
             self.told.went_on(self)
-        else:
+        elif _question(before) != _question(asks):
             self.told.asked(self)
         self.ring()
 
@@ -255,5 +254,5 @@ def _told_apart(seen: Seen | None) -> tuple[object, ...] | None:
     return seen and (seen.busy, seen.cwd, seen.foreground)
 
 
-def _question(asks: Asks | None) -> tuple[str, bool] | None:
-    return asks and (asks.prompt, asks.secret)
+def _question(asks: Asks | None) -> tuple[str, bool, str] | None:
+    return asks and (asks.prompt, asks.secret, asks.sure)

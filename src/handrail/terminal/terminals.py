@@ -80,9 +80,9 @@ class Terminals:
         self._spool = spool
         self._opened, self._ended, self._swept, self._lost = opened, ended, swept, lost
         self._typing = Typing(typed)
-        self._told = Told(
-            typed=self._typing.hear, taken=taken, released=released, asked=asked, went_on=went_on
-        )
+        self._told = Told(typed=self._typed, taken=taken, released=released, asked=asked, went_on=went_on)
+        self.stirred: Callback = _ignore
+        """Whoever looks at terminals is told when one was opened, printed something, or was typed into."""
         self._all: dict[str, Terminal] = {}
         keeper.listener = self
 
@@ -175,6 +175,7 @@ class Terminals:
             known.attached = state.attached
             known.ring()
             known.tail.ring()
+            self.stirred(known)
             self._leave(known, state.exit)
             self._sweep(known, state.report)
 
@@ -219,6 +220,7 @@ class Terminals:
     def _grown(self, terminal: Terminal) -> None:
         terminal.last_output_at = time.time()
         terminal.tail.ring()
+        self.stirred(terminal)
 
     def _overheard(self, terminal: Terminal, data: bytes | None, size: int) -> None:
         owner = terminal.note.owner
@@ -226,10 +228,15 @@ class Terminals:
         terminal.heed(typist)
         terminal.hear_typing(typist, data, size)
 
+    def _typed(self, terminal: Terminal, typist: Typist, data: bytes | None, offset: int) -> None:
+        self._typing.hear(terminal, typist, data, offset)
+        self.stirred(terminal)
+
     def _leave(self, terminal: Terminal, exit: Exit | None) -> None:
         if exit is not None and terminal.exit is None:
             terminal.leave(exit)
             self._typing.ring()
+            self.stirred(terminal)
             self._ended(terminal)
 
     def _sweep(self, terminal: Terminal, report: Report | None) -> None:
@@ -260,6 +267,7 @@ class Terminals:
                 terminal.pid = reply.pid
                 self._all[terminal.id] = terminal
                 self._opened(terminal)
+                self.stirred(terminal)
 
         try:
             await self._keeper.request(order, Started, on_reply)

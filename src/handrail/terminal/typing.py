@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 PAUSE = 1.0
 """Seconds without a key after which what was typed stands for itself."""
-ECHO_AFTER = (0.03, 0.15, 0.4, 1.0)
+ECHO_AFTER = (0.03, 0.15, 0.4, 1.0, 2.5)
 """Seconds after a line's end at which it is looked for in the output; not found by the last, it was hidden."""
 ECHO_BYTES = 64 * 1024
 """Output looked through for one line: bounds the work, and what may be taken for an echo."""
