@@ -48,6 +48,11 @@ class Tail:
         return self.first
 
     @property
+    def files(self) -> list[tuple[int, Path]]:
+        """Where each segment begins and the file that holds it, oldest first: for who reads them all at once."""
+        return [(start, self._path(start)) for start in self._segments()]
+
+    @property
     def lines_dropped(self) -> int:
         """Lines that stood before `first`; zero where nobody counted."""
         for start in self._segments():
