@@ -23,9 +23,9 @@ PART_OF: dict[str, str] = {
     "handrail.server.serve": "safety/test_wire.py",
     "handrail.server.live": "e2e/test_live.py",
     "handrail.server.attach": "e2e/test_attach.py",
-    **{f"handrail.server.terminal_{name}": "e2e/test_terminals.py" for name in ("views", "wire")},
+    **{f"handrail.server.terminal_{name}": "e2e/test_terminal_routes.py" for name in ("views", "wire")},
     **{
-        f"handrail.server.routes.{name}": "e2e/test_terminals.py"
+        f"handrail.server.routes.{name}": "e2e/test_terminal_routes.py"
         for name in ("named", "output", "sharing", "terminals")
     },
     "handrail.server.local": "e2e/test_socket.py",

@@ -30,7 +30,8 @@ PATIENCE_WITH_HEARTBEAT = 10.0
 INSTRUCTIONS = (
     "Handrail runs commands and edits files on this machine under a person's eyes. A call may wait for the person's "
     "approval, and the person may cancel or complete it. When a result says `running` or `waiting`, the call goes on: "
-    "ask wait_for_call with its call_id, and do not start it again. A denial comes with the person's reason: follow it."
+    "ask wait_for_call with its call_id, and do not start it again. `waiting_for_input` means that the command asks a "
+    "question: answer with send_to_terminal, then wait_for_call. A denial comes with the person's reason: follow it."
 )
 
 

@@ -7,7 +7,7 @@ the result travels.
 from typing import Any, Literal, assert_never
 
 import mcp_types as types
-from pydantic import BaseModel, Field, TypeAdapter, create_model
+from pydantic import BaseModel, Field, JsonValue, TypeAdapter, create_model
 
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Reply
@@ -19,7 +19,15 @@ from handrail.store.records import Status
 _RECEIPT = TypeAdapter(Receipt)
 
 WireStatus = Literal[
-    "done", "failed", "denied", "cancelled", "force-completed", "interrupted", "running", "waiting"
+    "done",
+    "failed",
+    "denied",
+    "cancelled",
+    "force-completed",
+    "interrupted",
+    "running",
+    "waiting",
+    "waiting_for_input",
 ]
 
 
@@ -89,17 +97,22 @@ def wire_status(status: Status) -> WireStatus:
 
 
 def _handed_back(call: Call, repeated: bool, so_far: Result) -> types.CallToolResult:
-    status = wire_status(call.status)
     again = "This very call is open already and was not started again. " if repeated else ""
-    state = (
-        "It waits for a person to approve it; nothing has been run."
-        if status == "waiting"
-        else f"It is still running after {call.elapsed_ms / 1000:.0f} s."
-    )
-    message = f'{again}{state} Call wait_for_call with call_id "{call.id}" for its outcome.'
+    status, state = _state(call, so_far.data.get("waiting_for_input"))
+    message = f"{again}{state}"
     data = {**so_far.data, **_common(call, status), "message": message}
     text = f"{message}\n\nSo far:\n{so_far.text}" if so_far.text else message
     return _result(text, data, is_error=False)
+
+
+def _state(call: Call, asks: JsonValue) -> tuple[WireStatus, str]:
+    """What an open call waits for, and what to do about it."""
+    then = f'Call wait_for_call with call_id "{call.id}" for its outcome.'
+    if call.status == "waiting":
+        return "waiting", f"It waits for a person to approve it; nothing has been run. {then}"
+    if isinstance(asks, dict):
+        return "waiting_for_input", str(asks["advice"])
+    return wire_status(call.status), f"It is still running after {call.elapsed_ms / 1000:.0f} s. {then}"
 
 
 def _common(call: Call, status: WireStatus) -> Json:

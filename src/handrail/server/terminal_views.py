@@ -7,7 +7,6 @@ tail. Who may see what is decided elsewhere (visible.py).
 import base64
 from collections.abc import Sequence
 
-from handrail.keeper.protocol import Process, Report
 from handrail.server.terminal_wire import (
     AsksView,
     Closed,
@@ -27,7 +26,7 @@ from handrail.terminal.marks import Command, Marks
 from handrail.terminal.screen import Shown
 from handrail.terminal.search import Found
 from handrail.terminal.tail import Tail
-from handrail.terminal.terminal import Asks, Taken, Terminal
+from handrail.terminal.terminal import Asks, Report, Taken, Terminal
 
 
 def terminal_view(record: TerminalRecord, live: Terminal | None, tail: Tail) -> TerminalView:
@@ -85,8 +84,8 @@ def closed_view(view: TerminalView, report: Report | None, message: str) -> Clos
     return Closed(
         **view.__dict__,
         message=message,
-        stopped=_processes(report.stopped) if report else [],
-        left=_processes(report.left) if report else [],
+        stopped=[ProcessSeen(pid=one.pid, name=one.name) for one in (report.stopped if report else ())],
+        left=[ProcessSeen(pid=one.pid, name=one.name) for one in (report.left if report else ())],
         more=report.more if report else 0,
     )
 
@@ -156,10 +155,6 @@ def _asks(asks: Asks) -> AsksView:
 
 def _taken(taken: Taken) -> TakenView:
     return TakenView(by=taken.by, holds=taken.holds)
-
-
-def _processes(seen: Sequence[Process]) -> list[ProcessSeen]:
-    return [ProcessSeen(pid=process.pid, name=process.name) for process in seen]
 
 
 def _ms(seconds: float | None) -> int | None:

@@ -88,7 +88,7 @@ class CommandView(Wire):
 
     line: str | None
     begin: int
-    """The offset of its prompt's end."""
+    """The offset of its prompt."""
     output: int
     """The offset at which its output begins."""
     end: int | None

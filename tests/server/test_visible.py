@@ -1,0 +1,50 @@
+"""Who only watches is shown that things happen in terminals, and not what they show."""
+
+import pytest
+
+from handrail.server.access import Person
+from handrail.server.visible import visible
+from handrail.store.event import (
+    Entry,
+    Event,
+    Owner,
+    TerminalAsked,
+    TerminalClosed,
+    TerminalOpened,
+    TerminalTyped,
+)
+
+PERSON = Person(place="page", approves=True)
+WATCHER = Person(place="command line", approves=False)
+SECRET = "only for people"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        TerminalOpened(
+            terminal="t1",
+            call=None,
+            name="mine",
+            cwd="/",
+            pid=1,
+            of="tracked",
+            owner=Owner(person=True, name="me"),
+            nonce=SECRET,
+        ),
+        TerminalTyped(terminal="t1", by="me", person=True, text=SECRET, offset=5),
+        TerminalAsked(terminal="t1", prompt=SECRET, sure="certain", secret=False),
+    ],
+)
+def test_what_a_terminal_shows_is_left_out_for_whoever_only_watches(event: Event) -> None:
+    entry = Entry(seq=1, at=2, event=event)
+    assert visible([entry], PERSON) == [entry]
+    (bare,) = visible([entry], WATCHER)
+    assert (bare.seq, bare.at, bare.event.kind) == (1, 2, event.kind)
+    assert SECRET not in repr(bare)
+    assert SECRET in repr(entry)
+
+
+def test_everything_else_is_shown_as_it_is() -> None:
+    entry = Entry(seq=1, at=2, event=TerminalClosed(terminal="t1", by="me"))
+    assert visible([entry], WATCHER) == [entry]
