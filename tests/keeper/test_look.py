@@ -183,10 +183,10 @@ async def test_what_has_ended_or_has_pipes_is_not_looked_at(home: Path) -> None:
         with pytest.raises(KeeperError, match="has ended"):
             await look(scene, terminal)
         piped, pipes = await scene.terminals.open_pipes(["cat"], "/", ENV)
-        for fd in pipes:
-            os.close(fd)
         with pytest.raises(KeeperError, match="has pipes"):
             await look(scene, piped)
+        for fd in pipes:
+            os.close(fd)
 
 
 async def test_looking_while_processes_come_and_go_never_fails(home: Path) -> None:

@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING
 
 from handrail.keeper import tree
-from handrail.keeper.protocol import Process, Report, Sent
+from handrail.keeper.facts import Process, Report, Sent
 
 if TYPE_CHECKING:
     from collections.abc import Set

@@ -14,28 +14,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from handrail.keeper.connection import close_all
+from handrail.keeper.facts import Exit, Report
 from handrail.keeper.frames import Lines, encode
-from handrail.keeper.loop import READ, WRITE
-from handrail.keeper.protocol import (
+from handrail.keeper.link import (
     EndTree,
-    Exit,
-    Exited,
-    Failed,
     FromWarden,
-    Kept,
     Launched,
     LeaderLeft,
     NotLaunched,
-    Report,
-    Start,
-    Started,
-    Stopped,
-    Swept,
     ToWarden,
     TreeEnded,
-    Unrecorded,
     from_warden,
 )
+from handrail.keeper.loop import READ, WRITE
+from handrail.keeper.protocol import Exited, Failed, Kept, Start, Started, Stopped, Swept, Unrecorded
 from handrail.keeper.windows import Windows
 
 if TYPE_CHECKING:

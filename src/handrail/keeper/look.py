@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from handrail.keeper import tree
-from handrail.keeper.protocol import Process, Seen
+from handrail.keeper.facts import Process, Seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from handrail.keeper import lineage, tree
 from handrail.keeper.ending import Ending
 
 if TYPE_CHECKING:
-    from handrail.keeper.protocol import Report
+    from handrail.keeper.facts import Report
 
 
 class Orphans:

@@ -1,11 +1,13 @@
-"""What daemon, doors and keeper say to each other on the keeper's socket, and keeper and warden on theirs.
+"""What daemon, doors, windows and keeper say to each other on the keeper's socket.
 
 Owns every message's name and fields, and the protocol's version. Does not know how a message is acted upon.
+The facts that messages carry have a module of their own; whoever speaks the protocol finds them here.
 
 A connection opens with `Hello`; the keeper answers `Welcome` or `Refused`. A door that wants the daemon started sends
 `{"is": "hello", "protocol": 1, "want": "start_daemon"}` and a newline, and reads one line: `{"is": "welcome", …,
 "answer": "started"}`, or `"already"`. That one, and `shutdown`, hold in every version; the rest needs equal versions.
-A daemon then gets one `Kept` per terminal, and from there on replies (by `id`) and notices.
+A daemon then gets one `Kept` per terminal, and from there on replies (by `id`) and notices; a window, which attaches to
+one terminal, the `Kept` and the notices of that one.
 """
 
 from __future__ import annotations
@@ -13,6 +15,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from handrail.keeper.facts import Exit, Report, Seen
+from handrail.keeper.facts import Process as Process  # noqa: PLC0414 - this and the next are given on
+from handrail.keeper.facts import Sent as Sent  # noqa: PLC0414
 from handrail.keeper.frames import decode, name_of
 
 PROTOCOL = 2
@@ -48,66 +53,6 @@ class Welcome:
 @dataclass(frozen=True, slots=True)
 class Refused:
     why: str
-
-
-# Facts about a terminal.
-
-
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """How a leader ended: a code, or a signal's name, or neither and `lost` says why nobody knows."""
-
-    code: int | None = None
-    signal: str | None = None
-    lost: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """A signal sent to the whole tree, in milliseconds since the ending began."""
-
-    signal: str
-    at_ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class Process:
-    pid: int
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What a look at a running terminal shows.
-
-    `foreground` is the process its keys go to, `busy` whether that is another than the leader. `reading` is how the
-    foreground waits: `tty` for a read on this terminal, `poll` for a wait on several things, `other`, or `hidden` when
-    the system does not tell.
-    """
-
-    foreground: Process | None
-    busy: bool
-    cwd: str | None
-    echo: bool
-    canonical: bool
-    reading: str
-
-    @property
-    def secret(self) -> bool:
-        """It hides what is typed, line by line: a password. (A shell's own prompt has the echo off, too, but is raw.)"""
-        return self.canonical and not self.echo
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """How a tree was ended. `more` counts stopped processes beyond those listed."""
-
-    why: str
-    signals: tuple[Sent, ...] = ()
-    stopped: tuple[Process, ...] = ()
-    left: tuple[Process, ...] = ()
-    duration_ms: float = 0.0
-    more: int = 0
 
 
 # Daemon → keeper. Each is answered by its id.
@@ -378,46 +323,11 @@ class Replaced:
     """Another daemon has taken this one's place; the connection ends here."""
 
 
-# Keeper ↔ warden.
-
-
-@dataclass(frozen=True, slots=True)
-class Launched:
-    pid: int
-
-
-@dataclass(frozen=True, slots=True)
-class NotLaunched:
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class LeaderLeft:
-    exit: Exit
-
-
-@dataclass(frozen=True, slots=True)
-class TreeEnded:
-    report: Report
-
-
-@dataclass(frozen=True, slots=True)
-class SignalLeader:
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class EndTree:
-    grace: float
-
-
 Request = (
     Start | Input | Resize | Signal | Look | Stop | Forget | Remember | Recall | Listen | Health | Shutdown
 )
 Reply = Done | Failed | Started | Typed | Looked | Stopped | Recalled | Listening | Healthy
 Notice = Kept | Overheard | Resized | Attached | Grown | Unrecorded | Exited | Swept | Replaced
-FromWarden = Launched | NotLaunched | LeaderLeft | TreeEnded
-ToWarden = SignalLeader | EndTree
 
 
 def _named(*kinds: type) -> dict[str, type]:
@@ -431,8 +341,6 @@ _FROM_KEEPER = _named(
     *(Welcome, Refused, Done, Failed, Started, Typed, Looked, Stopped, Recalled, Listening, Healthy),
     *(Kept, Overheard, Resized, Attached, Grown, Unrecorded, Exited, Swept, Replaced),
 )
-_FROM_WARDEN = _named(Launched, NotLaunched, LeaderLeft, TreeEnded)
-_TO_WARDEN = _named(SignalLeader, EndTree)
 
 
 def to_keeper(line: bytes) -> Hello | Request:
@@ -441,14 +349,6 @@ def to_keeper(line: bytes) -> Hello | Request:
 
 def from_keeper(line: bytes) -> Welcome | Refused | Reply | Notice:
     return decode(line, _FROM_KEEPER)
-
-
-def from_warden(line: bytes) -> FromWarden:
-    return decode(line, _FROM_WARDEN)
-
-
-def to_warden(line: bytes) -> ToWarden:
-    return decode(line, _TO_WARDEN)
 
 
 def skew(theirs: int) -> str | None:

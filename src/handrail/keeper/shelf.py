@@ -11,12 +11,14 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
+from handrail.keeper.facts import Report, Seen
 from handrail.keeper.growth import Growth
 from handrail.keeper.held import Held
 from handrail.keeper.launch import launch
+from handrail.keeper.link import SignalLeader
 from handrail.keeper.look import look
 from handrail.keeper.orphans import Orphans
-from handrail.keeper.protocol import TERMINAL_ID, Grown, Report, Seen, SignalLeader, Start
+from handrail.keeper.protocol import TERMINAL_ID, Grown, Start
 from handrail.keeper.spool import Spool
 
 if TYPE_CHECKING:

@@ -19,15 +19,14 @@ from typing import TYPE_CHECKING, NoReturn
 
 from handrail.keeper import leader, lineage, system
 from handrail.keeper.ending import Ending
+from handrail.keeper.facts import Exit, Report
 from handrail.keeper.frames import Lines, encode
-from handrail.keeper.protocol import (
+from handrail.keeper.link import (
     EndTree,
-    Exit,
     FromWarden,
     Launched,
     LeaderLeft,
     NotLaunched,
-    Report,
     SignalLeader,
     TreeEnded,
     to_warden,
