@@ -42,9 +42,11 @@ from handrail.store.event import DaemonStarted, DaemonStopped, Result
 from handrail.store.journal import Journal, open_journal
 from handrail.store.query import Records, open_records
 from handrail.terminal.keeper import Keeper, KeeperError
+from handrail.terminal.knowing import Knowing
 from handrail.terminal.lineage import Lineage, started_inside
 from handrail.terminal.marked import Marked
 from handrail.terminal.opening import Means
+from handrail.terminal.retention import Retention
 from handrail.terminal.terminals import Terminals
 from handrail.tools.buffer_search import SearchTerminalBuffer
 from handrail.tools.buffers import GetTerminalBuffer
@@ -161,6 +163,7 @@ class Daemon:
             mcp = Mcp(gate, self._config.command.wait_seconds)
             local, streamable = Local(mcp, rooms.access, Lineage(), rooms.url), Streamable(mcp)
             async with streamable.run():
+                self._attend(group, ground)
                 await self._open(group, rooms, listener, local, streamable)
                 await self._told.wait()
                 if self._announce and not self._ends_all:
@@ -176,7 +179,6 @@ class Daemon:
         toolbox: dict[str, Tool[Any, Any]] = {}
         gate = Gate(ground.journal, Policy(default=self._config.default_policy), toolbox, group)
         toolbox |= self._toolbox(gate, ground.records, ground.terminals)
-        ground.watch.calls = gate.open
         return gate
 
     async def _rooms(self, ground: Ground, gate: Gate) -> tuple[Rooms, socket.socket]:
@@ -200,13 +202,26 @@ class Daemon:
             stop=self.stop,
         ), listener
 
+    def _attend(self, group: TaskGroup, ground: Ground) -> None:
+        """Look after terminals: who types, what they ask, and how long their output is kept."""
+        kept = self._config.terminal
+        retention = Retention(
+            ground.records,
+            ground.terminals,
+            self._places.spool,
+            kept.keep_days,
+            kept.keep_bytes,
+            ground.watch.forgotten,
+        )
+        for work in (ground.terminals.run, Knowing(ground.terminals, self._marked).run, retention.run):
+            group.start_soon(work)
+
     async def _open(
         self, group: TaskGroup, rooms: Rooms, listener: socket.socket, local: Local, streamable: Streamable
     ) -> None:
         """From here on anybody may come in."""
         web = Web(guarded(rooms, streamable, listener.getsockname()[1]))
         group.start_soon(rooms.pulse.run)
-        group.start_soon(rooms.terminals.run)
         group.start_soon(self._heed_signals)
         group.start_soon(web.serve, [listener])
         group.start_soon((await self._doorway()).serve, local.handle)

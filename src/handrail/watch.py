@@ -4,9 +4,6 @@ Owns the translation of what terminals tell of themselves into facts in the jour
 restart. Does not know how any of it is noticed, nor who may do it.
 """
 
-from collections.abc import Mapping
-
-from handrail.gate.call import Call
 from handrail.keeper.protocol import Exit
 from handrail.store.event import (
     TerminalAsked,
@@ -34,19 +31,14 @@ class Watch:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self.calls: Mapping[str, Call] = {}
 
     def opened(self, terminal: Terminal) -> None:
-        call = next((call for call in self.calls.values() if call.terminal == terminal.id), None)
-        self._note_opened(terminal, call and call.id, call and call.title)
-
-    def _note_opened(self, terminal: Terminal, call: str | None, title: str | None) -> None:
         note = terminal.note
         self._journal.append(
             TerminalOpened(
                 terminal=terminal.id,
-                call=note.call or call,
-                name=note.name if note.call or not title else title,
+                call=note.call,
+                name=note.name,
                 cwd=terminal.cwd,
                 pid=terminal.pid,
                 of=note.of,
@@ -112,11 +104,9 @@ class Watch:
 
     async def _note_unrecorded(self, records: Records, terminals: Terminals) -> None:
         """Terminals whose daemon died before it could write down that they had been opened."""
-        calls = {f"t{detail.call.id[1:]}": detail.call for detail in await records.open_calls()}
         for terminal in terminals.known:
             if await records.terminal(terminal.id) is None:
-                call = calls.get(terminal.id)
-                self._note_opened(terminal, call and call.id, call and call.title)
+                self.opened(terminal)
                 if terminal.exit is not None:
                     self.ended(terminal)
         await self._journal.committed(self._journal.head)

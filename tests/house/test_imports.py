@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "doctor": {*ALMOST, "door", "keeper.protocol", "store"},
     "lock": EVERYONE,  # the daemon's own, as are the next two
     "logs": ALMOST,
-    "watch": {*ALMOST, "gate", "keeper.protocol", "store", "terminal"},
+    "watch": {*ALMOST, "keeper.protocol", "store", "terminal"},
     "__main__": {*EVERYONE, "cli", "door"},
 }
 MAY_IMPORT["daemon"] = {*MAY_IMPORT} - {"__main__", "cli", "demo", "doctor"}
