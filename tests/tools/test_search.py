@@ -344,7 +344,7 @@ def test_the_systems_ripgrep_comes_first_then_the_wheels_then_the_stand_in(
     def scripts(_: str) -> str:
         return str(tmp_path)
 
-    monkeypatch.setattr(seek.sysconfig, "get_path", scripts)
+    monkeypatch.setattr("sysconfig.get_path", scripts)
     assert find() is None
 
 

@@ -137,35 +137,43 @@ class Sheet:
 
     def _obey(self, verb: str, params: str) -> None:
         count = _number(params) if params else 0
-        row = self._rows[self._row]
-        match verb:
-            case "A" | "F":
-                self._up(max(1, count))
-            case "B" | "E":
-                self._row = min(len(self._rows) - 1, self._row + max(1, count))
-            case "C":
-                self._column = min(LONGEST - 1, self._column + max(1, count))
-            case "D":
-                self._column = max(0, self._column - max(1, count))
-            case "G" | "`":
-                self._column = min(LONGEST - 1, max(0, count - 1))
-            case "K":
-                _erase(row, self._column, count)
-            case "J" if count == 0:
-                _erase(row, self._column, 0)
-                del self._rows[self._row + 1 :]
-            case "P":
-                del row.cells[self._column : self._column + max(1, count)]
-            case "@" if self._column < len(row.cells):
-                row.cells[self._column : self._column] = " " * min(max(1, count), 256)
-                del row.cells[LONGEST:]
-            case "X":
-                stop = min(len(row.cells), self._column + max(1, count))
-                row.cells[self._column : stop] = " " * max(0, stop - self._column)
-            case _:
-                return
+        if verb in "ABCDEFG`":
+            self._move(verb, max(1, count))
+        elif verb == "J" and count == 0:
+            _erase(self._rows[self._row], self._column, 0)
+            del self._rows[self._row + 1 :]
+        elif verb == "K":
+            _erase(self._rows[self._row], self._column, count)
+        elif verb in "P@X":
+            _shift(self._rows[self._row].cells, verb, self._column, max(1, count))
+
+    def _move(self, verb: str, count: int) -> None:
+        if verb in "AF":
+            self._up(count)
+        elif verb in "BE":
+            self._row = min(len(self._rows) - 1, self._row + count)
+        elif verb == "C":
+            self._column = min(LONGEST - 1, self._column + count)
+        elif verb == "D":
+            self._column = max(0, self._column - count)
+        else:
+            self._column = min(LONGEST - 1, count - 1)
         if verb in "EF":
             self._column = 0
+
+
+def _shift(cells: list[str], verb: str, column: int, count: int) -> None:
+    """Characters deleted, blanks inserted, or characters blanked, at a column."""
+    stop = min(len(cells), column + count)
+    if column >= stop:
+        return
+    if verb == "P":
+        del cells[column:stop]
+    elif verb == "X":
+        cells[column:stop] = " " * (stop - column)
+    else:
+        cells[column:column] = " " * min(count, 256)
+        del cells[LONGEST:]
 
 
 def _row(line: str) -> _Row:

@@ -17,6 +17,8 @@ REACH = 100
 """Lines above the last one that a program may still go back to, as progress bars of several lines do."""
 _BLOCK = 32 * 1024
 """Characters resolved together: one line with movements in it costs this many the slow way."""
+_NOTES = 100_000
+"""Of where lines were overwritten: beyond these, the line numbers of hostile output are approximate."""
 _COLOURS = re.compile(r"\x1b\[(?:[0-9;:]{0,256}m|0?K)")
 """By far the most frequent; erasing to the right erases nothing where the cursor only goes forward."""
 _STRINGS = ("\x1b]", "\x1bP", "\x1bX", "\x1b^", "\x1b_")
@@ -29,6 +31,7 @@ _STILL = re.compile(
     r"|\x1b[0-LN-OQ-WYZ\\`-~]"  # two-character escapes
 )
 _UNFINISHED = re.compile(r"\x1b(?:\[[0-?]{0,256}[ -/]{0,8}|[ -/]{0,8})\Z")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _INNER_RETURN = re.compile(r"\r(?!\r*\n)")
 _CONTROLS = bytes([*range(9), *range(0x0B, 0x20), 0x7F])
 _C1 = re.compile(b"\xc2[\x80-\x9f]")
@@ -48,11 +51,9 @@ class Paper:
         self._held = ""
         self._in_string = False
         self._sheet = Sheet(REACH)
-
-    @property
-    def lines(self) -> int | None:
-        """Complete lines so far; None while a program is going back over some."""
-        return self._sheet.lines if self._sheet.clean else None
+        self._lines = 0
+        self.overwritten: list[tuple[int, int]] = []
+        """From which line of the text on (from zero) how many more lines were printed than stand."""
 
     def feed(self, data: bytes) -> str:
         """The text that nothing can change any more."""
@@ -63,7 +64,10 @@ class Paper:
         return "".join(self._take(self._decoder.decode(b"", True))) + self._sheet.close()
 
     def _take(self, text: str) -> Iterator[str]:
-        text = self._whole_sequences(self._held + text)
+        text = self._held + text
+        printed = text.count("\n")
+        text = self._whole_sequences(text)
+        self._lines += printed - text.count("\n") - self._held.count("\n")
         at = 0
         while at < len(text):
             end = self._block_end(text, at)
@@ -110,15 +114,15 @@ class Paper:
         return end
 
     def _resolve(self, text: str) -> None:
-        if not self._sheet.clean or text[-1] != "\n":
-            self._sheet.write(_STRING.sub("", text))
-            return
-        lines = _scrolled(text)
+        until = self._lines + text.count("\n")
+        lines = _scrolled(text) if self._sheet.clean and text[-1] == "\n" else None
         if lines is not None:
             self._sheet.append(lines)
-            return
-        for line in _STRING.sub("", text).splitlines(keepends=True):
-            self._resolve_line(line)
+        else:
+            for line in _LINE.findall(_STRING.sub("", text)):
+                self._resolve_line(line)
+        self._lines = until
+        self._note()
 
     def _resolve_line(self, line: str) -> None:
         lines = _scrolled(line) if self._sheet.clean and line[-1] == "\n" else None
@@ -126,6 +130,14 @@ class Paper:
             self._sheet.append(lines)
         else:
             self._sheet.write(line)
+        self._lines += line[-1] == "\n"
+        self._note()
+
+    def _note(self) -> None:
+        if self._sheet.clean and len(self.overwritten) < _NOTES:
+            more = self._lines - self._sheet.lines
+            if more != (self.overwritten[-1][1] if self.overwritten else 0):
+                self.overwritten.append((self._sheet.lines, more))
 
 
 def _is_open(text: str, escape: int, end: int) -> bool:

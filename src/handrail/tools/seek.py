@@ -1,23 +1,20 @@
 """Running a query: the short-lived process behind every search, which never outlives its call.
 
-Owns which program answers (the system's ripgrep, else the one from its wheel, else scan.py), and the bounds on
-its time and output. It does not know what records mean, or which of them a caller may see.
+Owns which program answers (ripgrep where there is one, else scan.py), and the bounds on its time and output. It
+does not know what records mean, or which of them a caller may see.
 """
 
 import json
-import os
-import shutil
 import sys
-import sysconfig
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 
+from handrail.terminal.ripgrep import ripgrep
 from handrail.tools.query import Query, arguments, separator
 
 SECONDS = 20.0
@@ -40,13 +37,6 @@ class Ended:
     """The taker had enough."""
     too_long: int = 0
     """Records that were dropped because they were too long."""
-
-
-@cache
-def ripgrep() -> str | None:
-    """The system's ripgrep, else the one that came with Handrail."""
-    beside = Path(sysconfig.get_path("scripts"), "rg")
-    return shutil.which("rg") or (str(beside) if os.access(beside, os.X_OK) else None)
 
 
 def command(query: Query) -> list[str]:
