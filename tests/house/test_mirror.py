@@ -16,8 +16,9 @@ PART_OF: dict[str, str] = {
     "handrail.gate.path": "gate/test_gate.py",
     **{
         f"handrail.keeper.{name}": "keeper/test_keeper.py"
-        for name in ("__main__", "audience", "held", "launch", "orphans", "reception", "shelf")
+        for name in ("__main__", "audience", "facts", "held", "launch", "link", "orders", "orphans", "shelf")
     },
+    "handrail.keeper.windows": "keeper/test_attach.py",
     "handrail.keeper.leader": "terminal/test_terminals.py",
     "handrail.server.guard": "safety/test_header_matrix.py",
     "handrail.server.serve": "safety/test_wire.py",

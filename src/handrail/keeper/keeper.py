@@ -1,4 +1,4 @@
-"""The keeper itself: who may speak to it, what each message does, and when it ends.
+"""The keeper itself: who may speak to it, as what, and when it ends.
 
 Owns the composition. Does not know why a terminal is started or stopped, and holds no byte of output longer than it
 takes to write it to the spool.
@@ -14,38 +14,19 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from handrail.keeper import lineage, system
+from handrail.keeper import lineage
 from handrail.keeper.attach import Attachments
 from handrail.keeper.audience import Audience
 from handrail.keeper.loop import READ, Loop
-from handrail.keeper.memo import Memo
+from handrail.keeper.orders import Orders
 from handrail.keeper.orphans import Orphans
-from handrail.keeper.port import Ports
 from handrail.keeper.protocol import (
     PROTOCOL,
     Done,
-    Failed,
-    Forget,
-    Health,
-    Healthy,
     Hello,
-    Input,
-    Listen,
-    Listening,
-    Look,
-    Looked,
-    Recall,
-    Recalled,
     Refused,
-    Remember,
     Replaced,
     Request,
-    Resize,
-    Shutdown,
-    Signal,
-    Start,
-    Stop,
-    Typed,
     Welcome,
     skew,
 )
@@ -87,8 +68,7 @@ class Keeper:
         self._orphans = Orphans(self._reference)
         self._shelf = Shelf(self._loop, self._audience, self._orphans, spool, limits)
         self._attachments = Attachments(self._shelf, self._audience)
-        self._memo = Memo()
-        self._ports = Ports()
+        self._orders = Orders(self._shelf, self._loop, self._end_all)
         self._busy_at = time.monotonic()
         self._ending: list[int] | None = None
 
@@ -104,7 +84,7 @@ class Keeper:
                 if peer is not None and (peer.wants_to_send or peer.closing):
                     self._reception.watch(peer)
         self._say_last_words()
-        self._ports.close()
+        self._orders.close()
 
     def greet(self, connection: Connection, hello: Hello) -> None:
         """Whoever says hello is welcomed, or refused with a sentence and left."""
@@ -118,7 +98,7 @@ class Keeper:
         if connection in self._attachments:
             self._attachments.answer(connection, request)
         elif connection is self._audience.daemon:
-            self._obey(connection, request)
+            self._orders.obey(connection, request)
         else:
             return False
         return True
@@ -147,71 +127,9 @@ class Keeper:
             case _:
                 raise RefusalError(f"The keeper does not know what {hello.want!r} would be.")
 
-    def _obey(self, daemon: Connection, request: Request) -> None:
-        try:
-            self._do(daemon, request)
-        except RefusalError as refusal:
-            daemon.send(Failed(request.id, str(refusal)))
-        except OSError as error:
-            daemon.send(Failed(request.id, f"The system refused: {error.strerror}."))
-
     def _daemon_left(self, daemon: Connection) -> None:
         for held in self._shelf.all():
             held.forget_daemon(daemon)
-
-    def _do(self, daemon: Connection, request: Request) -> None:
-        """Done is what the last few say; the others have an answer of their own."""
-        match request:
-            case Start():
-                self._start(request)
-            case Input(id, terminal, data, person):
-                secret, typed = self._shelf.type(terminal, data, person)
-                self._audience.tell(Typed(id, secret, typed))
-            case Look(id, terminal):
-                self._audience.tell(Looked(id, self._shelf.look(terminal)))
-            case Stop(id, terminal, grace):
-                self._shelf.stop(daemon, id, terminal, grace)
-            case Recall(id, key):
-                self._audience.tell(Recalled(id, self._memo.recall(key)))
-            case Listen(id, ports):
-                self._audience.tell(Listening(id), (self._ports.open(ports),))
-            case Health(id):
-                self._audience.tell(self._health(id))
-            case Shutdown(id, grace):
-                self._end_all(grace, id)
-            case _:
-                self._do_at_once(request)
-                self._audience.tell(Done(request.id))
-
-    def _do_at_once(self, request: Resize | Signal | Forget | Remember) -> None:
-        match request:
-            case Resize(_, terminal, cols, rows):
-                if self._shelf.find(terminal).windows:
-                    raise RefusalError(
-                        f"Terminal {terminal} is open in a window, and has that window's size."
-                    )
-                self._shelf.resize(terminal, cols, rows)
-            case Signal(_, terminal, number):
-                self._shelf.signal(terminal, number)
-            case Forget(_, terminal, delete):
-                self._shelf.forget(terminal, delete)
-            case Remember(_, key, value):
-                if not self._memo.remember(key, value):
-                    raise RefusalError("The keeper's memo is full.")
-
-    def _start(self, order: Start) -> None:
-        if self._ending is not None:
-            raise RefusalError("The keeper is ending.")
-        self._shelf.start(order)
-
-    def _health(self, request: int) -> Healthy:
-        return Healthy(
-            id=request,
-            rss_bytes=system.resident_bytes(),
-            descriptors=system.open_descriptors(),
-            terminals=len(self._shelf.living()),
-            lag_ms=round(self._loop.take_worst() * 1000, 3),
-        )
 
     def _check(self, connection: Connection, hello: Hello) -> None:
         """Raises RefusalError for a peer that may not give orders, or does not speak our version."""
@@ -258,6 +176,7 @@ class Keeper:
                 self._shelf.reaped(pid)
 
     def _end_all(self, grace: float, request: int | None = None) -> None:
+        self._orders.ending = True
         self._ending = [*(self._ending or ()), *(() if request is None else (request,))]
         for held in self._shelf.living():
             held.end(grace)
