@@ -21,6 +21,7 @@ MOST = 128 * 1024
 """Bytes one mark may take: a sequence that does not end is not held longer than this."""
 
 _OPENING = b"\x1b]"
+_CLOSINGS = (b"\x07", b"\x1b\\")
 _CONTROL = re.compile(rb"[\x00-\x1f]")
 _ESCAPED = re.compile(rb"\\(?:\\|x([0-9a-fA-F]{2}))")
 _KINDS: dict[str, Kind] = {"A": "prompt", "B": "input", "C": "output", "D": "end"}
@@ -46,24 +47,28 @@ class Finder:
         self._kept = b""
         self._next = 0
 
+    @property
+    def held(self) -> int:
+        """Bytes kept for the next piece."""
+        return len(self._kept)
+
     def find(self, data: bytes, offset: int) -> Iterator[Mark]:
         """The marks that end in this piece. A piece that does not follow the last one begins anew."""
         if offset != self._next:
             self._kept = b""
         self._next = offset + len(data)
         data, offset = self._kept + data, offset - len(self._kept)
-        done = 0
+        done = 0  # no sequence that began before it matters any more
         while self._nonce and (at := data.find(self._nonce, done)) >= 0:
+            start = data.rfind(_OPENING, done, at)
             done = at + len(self._nonce)
-            start = data.rfind(_OPENING, max(0, at - MOST), at)
             if start < 0 or _CONTROL.search(data, start + 2, at):
                 continue  # the nonce as a word, in no sequence
             closing = _CONTROL.search(data, done, start + MOST)
-            if closing is None or data[closing.start() :] == b"\x1b":
-                continue  # not ended yet, or never
-            mark = self._read(data[start + 2 : closing.start()])
-            if mark and data.startswith((b"\x07", b"\x1b\\"), closing.start()):
-                done = closing.end() if closing[0] == b"\x07" else closing.end() + 1
+            done = min(start + MOST, len(data)) if closing is None else closing.start()
+            mark = self._read(data[start + 2 : done])
+            if mark and (closed := next((end for end in _CLOSINGS if data.startswith(end, done)), None)):
+                done += len(closed)
                 yield Mark(mark[0], offset + start, offset + done, *mark[1:])
         self._kept = _unfinished(data)
 
@@ -98,7 +103,7 @@ def _unfinished(data: bytes) -> bytes:
     start = data.rfind(_OPENING, max(0, len(data) - MOST))
     if start >= 0:
         control = _CONTROL.search(data, start + 2)
-        if control is None or data[control.start() :] == b"\x1b":
+        if control is None or (control.end() == len(data) and control[0] == b"\x1b"):
             return data[start:]
     return b"\x1b" if data.endswith(b"\x1b") else b""
 

@@ -112,6 +112,7 @@ class Marks:
             case "line":
                 self._line = mark.text
             case "cwd":
+                self._close(mark, tail)
                 self.cwd = mark.text
             case "output":
                 self._begin(mark, tail)

@@ -15,11 +15,12 @@ if [[ -o posix ]]; then # how a login shell was made to read us; from here on it
 fi
 unset -v HANDRAIL_ENV __handrail_env
 
-export -n __handrail_empty='' __handrail_count=0 __handrail_told=0 __handrail_number=0 __handrail_due=1
+__handrail_count=(0) # a list, which bash never exports, also where `set -a` would
+export -n __handrail_empty='' __handrail_told=0 __handrail_number=0 __handrail_done=''
 # \001 and \002 tell the line editor that what stands between them takes no room.
 export -n __handrail_b=$'\001\e]133;B;nonce='"$__handrail_nonce"$'\a\002'
 # Counting happens in the shell itself, saying in a subshell: PS0 is all that runs between Enter and the command.
-export -n __handrail_ps0='${__handrail_empty:$((__handrail_count+=1,0)):0}$(__handrail_begins "\!")'
+export -n __handrail_ps0='${__handrail_empty:$((__handrail_count[0]+=1,0)):0}$(__handrail_begins "\!")'
 export -n __handrail_ps0_plain=$'\e]133;C;nonce='"$__handrail_nonce"$'\a'
 # Descriptor 3 is where prompts go; what `set -x` would say of us goes nowhere.
 export -n __handrail_before='{ __handrail_ended "$?" "$(trap -p DEBUG)"; } 3>&2 2>/dev/null'
@@ -69,7 +70,7 @@ __handrail_ended() {
   builtin local -
   set +aeux
   __handrail_tell_end "$1"
-  __handrail_due=1
+  __handrail_done=''
   if [[ -n $2 ]]; then # nothing of ours may run after the user's last: such a trap takes it for the next command
     __handrail_prompts "$1"
   fi
@@ -82,15 +83,17 @@ __handrail_ended() {
 __handrail_prompts() {
   builtin local -
   set +aeux
-  [[ -n $__handrail_due ]] || return 0
+  [[ -z $__handrail_done ]] || return 0
   __handrail_tell_end "$1"
-  __handrail_due=
   __handrail_escape "$PWD"
   builtin printf '\e]633;P;Cwd=%s;%s\a\e]133;A;nonce=%s\a' "$__handrail_text" "$__handrail_nonce" "$__handrail_nonce" >&3
   __handrail_number='\!'
   __handrail_number=${__handrail_number@P}
   __handrail_dress
-  [[ ${PROMPT_COMMAND-} == "$__handrail_before"* ]] || __handrail_first
+  if [[ ${PROMPT_COMMAND-} != "$__handrail_before"* ]]; then
+    __handrail_first
+    __handrail_done=1 # moved one further along the list, this may come to run again
+  fi
 }
 
 __handrail_tell_end() {

@@ -35,19 +35,15 @@ if [[ -o interactive && -n "$__handrail_nonce" ]]; then
 
   # Before a command runs; $1 is the line as it was typed, $3 as it is run.
   __handrail_preexec() {
-    'builtin' 'local' percent=''
-    [[ -o prompt_percent ]] && percent=1
     'builtin' 'emulate' '-L' 'zsh' '-o' 'unset' '-o' 'no_err_exit' '-o' 'no_err_return' '-o' 'no_xtrace' '-o' 'no_all_export'
     (( __handrail_count += 1 ))
     __handrail_arrange
     PS1=${PS1//$__handrail_b/} # what the command gets from us is nothing
     'builtin' 'local' about="nonce=$__handrail_nonce;id=$__handrail_count"
-    if [[ -n $percent ]]; then
-      # What zsh writes to begin a new line after a dangling one comes before any hook: the end must stand before it.
-      [[ -n ${PROMPT_EOL_MARK+given} ]] && __handrail_eol_was=$PROMPT_EOL_MARK || 'builtin' 'unset' __handrail_eol_was
-      __handrail_eol=$'%{\e]133;D;%?;'"$about;at=%D{%s.%6.}"$'\a%}'"${PROMPT_EOL_MARK-%B%S%#%s%b}"
-      PROMPT_EOL_MARK=$__handrail_eol
-    fi
+    # What zsh writes to begin a new line after a dangling one comes before any hook: the end must stand before it.
+    [[ -n ${PROMPT_EOL_MARK+given} ]] && __handrail_eol_was=$PROMPT_EOL_MARK || 'builtin' 'unset' __handrail_eol_was
+    __handrail_eol=$'%{\e]133;D;%?;'"$about;at=%D{%s.%6.}"$'\a%}'"${PROMPT_EOL_MARK-%B%S%#%s%b}"
+    PROMPT_EOL_MARK=$__handrail_eol
     __handrail_escape "${1:-${3-}}"
     'builtin' 'print' '-rn' '--' $'\e]633;E;'"$__handrail_text;$__handrail_nonce"$'\a\e]133;C;'"$about;at=${(%):-%D{%s.%6.\}}"$'\a' >&2
   }
