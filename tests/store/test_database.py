@@ -11,6 +11,8 @@ from tests.store.conftest import Kept
 from handrail.errors import NewerSchema
 from handrail.store.database import Migration, open_reader, open_writer, schema_of, shipped
 from handrail.store.journal import open_journal
+from handrail.store.query import open_records
+from handrail.store.records import TerminalRecord
 
 FIRST = Migration(1, "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (1);")
 SECOND = Migration(2, "ALTER TABLE a ADD COLUMN y TEXT; UPDATE a SET y = 'moved';")
@@ -59,6 +61,27 @@ def test_an_older_database_is_moved_up_with_its_rows(tmp_path: Path) -> None:
     with closing(open_writer(path, [FIRST, SECOND])) as connection:
         assert connection.execute("SELECT x, y FROM a").fetchall() == [(1, "moved")]
         assert schema_of(connection) == 2
+
+
+def test_the_terminals_of_the_first_schema_are_moved_up_as_commands(kept: Kept) -> None:
+    with closing(open_writer(kept.path, shipped()[:1])) as connection:
+        connection.execute("INSERT INTO events VALUES (1, 5, 'TerminalOpened', NULL, x'00', x'00')")
+        connection.execute(
+            "INSERT INTO terminals (id, call, name, cwd, pid, opened_at, opened_seq) VALUES ('t1', 'c1', 'sh', '/', 7, 5, 1)"
+        )
+    open_writer(kept.path).close()
+
+    async def found() -> TerminalRecord | None:
+        async with open_records(kept.path) as records:
+            return await records.terminal("t1")
+
+    record = anyio.run(found)
+    assert record is not None
+    assert (record.of, record.owner, record.argv, record.nonce) == ("command", None, (), "")
+    assert (record.call, record.cols, record.rows, record.taken_by, record.asked_at) == (
+        *("c1", 80, 24),
+        *(None, None),
+    )
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -18,15 +18,23 @@ from handrail.store.event import (
     CredentialRevoked,
     DaemonStarted,
     Event,
+    Owner,
     PathPreview,
     Receipt,
     Result,
+    TerminalAsked,
     TerminalEnded,
+    TerminalForgotten,
+    TerminalKind,
     TerminalOpened,
+    TerminalReleased,
+    TerminalTaken,
+    TerminalTyped,
+    TerminalWentOn,
 )
 from handrail.store.journal import open_journal
 from handrail.store.query import Records, open_records
-from handrail.store.records import Status
+from handrail.store.records import Status, TerminalRecord
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
 
@@ -199,6 +207,95 @@ async def test_terminals_and_credentials(kept: Kept) -> None:
         assert (ended.exit_code, ended.signal, ended.bytes, ended.lost) == (None, "SIGKILL", 9, True)
         issued = await records.credentials()
         assert {one.id: one.revoked_at is None for one in issued} == {"k1": False, "k2": True}
+
+
+async def test_a_terminal_tells_what_it_is_and_who_shares_it(kept: Kept) -> None:
+    mine = Owner(person=True, name="ann", workspace="/w")
+    opening = TerminalOpened(
+        terminal="t1",
+        call="c1",
+        name="build",
+        cwd="/w",
+        pid=7,
+        of="tracked",
+        owner=mine,
+        argv=("bash", "-i"),
+        cols=120,
+        rows=40,
+        nonce="ab",
+    )
+    asked_for = TerminalAsked(terminal="t1", prompt="PIN:", sure="certain", secret=True)
+    async with after(kept, opening, TerminalTaken(terminal="t1", by="ann", holds=True), asked_for) as records:
+        found = await records.terminal("t1")
+        assert found is not None
+        assert (found.of, found.owner, found.argv, found.nonce) == ("tracked", mine, ("bash", "-i"), "ab")
+        assert (found.cols, found.rows, found.call) == (120, 40, "c1")
+        assert (found.taken_by, found.taken_holds) == ("ann", True)
+        assert (found.asked_prompt, found.asked_sure, found.asked_secret) == ("PIN:", "certain", True)
+        assert (found.asked_at is not None, found.forgotten_at) == (True, None)
+    over = (TerminalReleased(terminal="t1", by="ann"), TerminalWentOn(terminal="t1"))
+    async with after(kept, *over) as records:
+        found = await records.terminal("t1")
+        assert found is not None
+        assert (found.taken_by, found.taken_holds) == (None, False)
+        assert (found.asked_prompt, found.asked_sure, found.asked_secret, found.asked_at) == (
+            *(None, None, False),
+            None,
+        )
+
+
+async def test_nobody_has_an_ended_terminal_and_it_asks_nothing(kept: Kept) -> None:
+    story: list[Event] = [
+        TerminalOpened(terminal="t1", call=None, name="sh", cwd="/w", pid=7),
+        TerminalTaken(terminal="t1", by="ann", holds=True),
+        TerminalAsked(terminal="t1", prompt="?", sure="likely", secret=False),
+        TerminalEnded(terminal="t1", exit_code=0, signal=None, bytes=9),
+        TerminalTaken(terminal="t1", by="bob", holds=True),
+        TerminalForgotten(terminal="t1", why="too old"),
+    ]
+    async with after(kept, *story) as records:
+        found = await records.terminal("t1")
+        assert found is not None
+        assert (found.taken_by, found.asked_at, found.owner) == (None, None, None)
+        assert found.forgotten_at is not None
+        assert await records.terminals_with_output() == []
+
+
+async def test_terminals_are_listed_by_kind(kept: Kept) -> None:
+    kinds: tuple[TerminalKind, ...] = ("command", "tracked", "shell", "tracked")
+    story: list[Event] = [
+        TerminalOpened(terminal=f"t{number}", call=None, name="sh", cwd="/w", pid=7, of=of)
+        for number, of in enumerate(kinds)
+    ]
+    ended = TerminalEnded(terminal="t1", exit_code=0, signal=None, bytes=9)
+    async with after(kept, *story, ended) as records:
+        assert ids(await records.terminals(of=("tracked", "shell"))) == ["t3", "t2", "t1"]
+        assert ids(await records.terminals(of=("tracked",), running_only=True)) == ["t3"]
+        assert ids(await records.terminals(of=("tracked",), before=4)) == ["t1"]
+        assert ids(await records.terminals(of=())) == []
+        assert ids(await records.terminals_with_output()) == ["t1"]
+        assert ids(await records.terminals_with_output(after="t1")) == []
+
+
+def ids(found: list[TerminalRecord]) -> list[str]:
+    return [record.id for record in found]
+
+
+async def test_who_typed_what_is_kept_in_order_and_the_last_are_given(kept: Kept) -> None:
+    story: list[Event] = [
+        TerminalTyped(terminal="t1", by="ann", person=True, text=None, offset=0),
+        TerminalTyped(terminal="t2", by="ann", person=True, text="elsewhere", offset=1),
+        TerminalTyped(terminal="t1", by="zed", person=False, text="ls", offset=10),
+        TerminalTyped(terminal="t1", by="ann", person=True, text="^C", offset=20),
+    ]
+    async with after(kept, *story) as records:
+        typed = await records.typed("t1")
+        assert [(entry.by, entry.person, entry.text, entry.offset) for entry in typed] == [
+            *(("ann", True, None, 0), ("zed", False, "ls", 10)),
+            ("ann", True, "^C", 20),
+        ]
+        assert [entry.text for entry in await records.typed("t1", limit=2)] == ["ls", "^C"]
+        assert await records.typed("t9") == []
 
 
 async def test_events_about_unknown_or_repeated_nouns_fail_no_commit(kept: Kept) -> None:

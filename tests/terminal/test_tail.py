@@ -1,5 +1,6 @@
 """A tail read by cursor: gaps are shown, followers sleep until the bell, and the end is final."""
 
+import time
 from pathlib import Path
 
 import anyio
@@ -83,3 +84,53 @@ async def test_a_follower_of_a_closed_tail_gets_all_and_returns(tmp_path: Path) 
     with anyio.fail_after(BOUND):
         assert await Tail(tmp_path / "t", closed=True).follow(0, take) == 500
     assert sum(found) == 500
+
+
+async def test_what_was_dropped_is_counted_in_lines(tmp_path: Path) -> None:
+    spool = Spool(str(tmp_path / "t"), 1 << 20, cap_lines=80)
+    for number in range(500):
+        spool.append(memoryview(f"line {number}\n".encode()))
+    spool.close()
+    tail = Tail(tmp_path / "t")
+    kept = tail.read(tail.first, 1 << 20)[0]
+    assert tail.lines_dropped > 400
+    assert kept.startswith(f"line {tail.lines_dropped}\n".encode())
+
+
+async def test_the_last_pieces_begin_where_they_were_written(tmp_path: Path) -> None:
+    spool = Spool(str(tmp_path / "t"), 800)
+    for size in (60, 60, 30, 10, 5):
+        spool.append(memoryview(b"x" * size))
+    spool.close()
+    tail = Tail(tmp_path / "t")
+    assert [tail.chunks(last) for last in range(6)] == [165, 160, 150, 120, 100, 60]
+    assert tail.chunks(99) == 0
+
+
+async def test_each_place_says_when_it_was_written(tmp_path: Path) -> None:
+    before = time.time_ns() // 1_000_000
+    spool_with(tmp_path / "t", b"x" * 250).close()
+    tail = Tail(tmp_path / "t")
+    times = [tail.time_of(offset) for offset in (0, 99, 100, 249)]
+    assert all(at is not None and before <= at <= time.time_ns() // 1_000_000 for at in times)
+    assert tail.last_at is not None
+    assert tail.last_at * 1000 >= before - 1000  # a file system may round
+
+
+async def test_a_spool_from_before_there_was_an_index_still_reads(tmp_path: Path) -> None:
+    spool_with(tmp_path / "t", b"x" * 250).close()
+    for index in (tmp_path / "t").glob("*.idx"):
+        index.unlink()
+    tail = Tail(tmp_path / "t")
+    assert (tail.first, tail.end, tail.lines_dropped) == (0, 250, 0)
+    assert (tail.time_of(10), tail.chunks(1), tail.chunks(2), tail.chunks(9)) == (None, 200, 100, 0)
+    assert tail.read(200) == (b"x" * 50, 250)
+
+
+async def test_an_index_cut_short_in_the_middle_of_a_note_is_read_up_to_there(tmp_path: Path) -> None:
+    spool_with(tmp_path / "t", b"x" * 50).close()
+    index = tmp_path / "t" / "00000000000000000000.idx"
+    index.write_bytes(index.read_bytes() + b"\x00\x01")
+    assert Tail(tmp_path / "t").chunks(1) == 0
+    index.write_bytes(b"\x00")
+    assert (Tail(tmp_path / "t").lines_dropped, Tail(tmp_path / "t").time_of(3)) == (0, None)

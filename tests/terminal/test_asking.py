@@ -1,0 +1,105 @@
+"""When a look at a terminal means a question, and what its prompt is."""
+
+import pytest
+
+from handrail.keeper.protocol import Process, Seen
+from handrail.store.event import Sure, TerminalKind
+from handrail.terminal.asking import PROMPT_MAX, prompt, rests_behind_text, sureness
+from handrail.terminal.screen import Shown
+
+
+def seen(name: str, reading: str = "tty", *, raw: bool = False, echo: bool = True, busy: bool = True) -> Seen:
+    return Seen(
+        foreground=Process(7, name), busy=busy, cwd="/", echo=echo, canonical=not raw, reading=reading
+    )
+
+
+def screen(*lines: str, col: int, row: int) -> Shown:
+    return Shown(
+        lines=lines,
+        cursor=(col, row),
+        alternate=False,
+        application_keys=False,
+        bracketed_paste=False,
+        title="",
+    )
+
+
+@pytest.mark.parametrize(
+    ("look", "sure"),
+    [
+        (seen("python3"), "certain"),
+        (seen("python3", "poll"), None),
+        (seen("python3", "other"), None),
+        (seen("sudo", "hidden"), None),
+        (seen("ssh", echo=False), "certain"),
+        (seen("su", "hidden", echo=False), "likely"),
+        (seen("sleep", "other", echo=False), None),
+        (seen("node", "poll", raw=True, echo=False), "likely"),
+        (seen("less", raw=True, echo=False), "likely"),
+        (seen("make", "other", raw=True), None),
+    ],
+)
+def test_a_read_line_by_line_is_certain_and_in_raw_mode_nothing_is(look: Seen, sure: Sure | None) -> None:
+    kinds: tuple[TerminalKind, ...] = ("command", "tracked", "shell")
+    assert [sureness(look, of, None) for of in kinds] == [sure] * 3
+
+
+@pytest.mark.parametrize(
+    ("look", "at_prompt", "sure"),
+    [
+        (seen("bash", raw=True, echo=False, busy=False), None, None),
+        (seen("bash", raw=True, echo=False, busy=False), True, None),
+        (seen("bash", busy=False), None, "certain"),
+        (seen("bash", busy=False), False, "certain"),
+        (seen("bash", raw=True, busy=False), None, "likely"),
+        (seen("sh", busy=False), None, None),
+        (seen("sh", busy=False), False, "certain"),
+        (seen("sh"), None, "certain"),
+        (seen("zsh", raw=True, echo=False), None, None),
+        (seen("bash", echo=False, busy=False), None, "certain"),
+        (seen("python3", raw=True, echo=False, busy=False), None, "likely"),
+    ],
+)
+def test_a_shell_at_its_own_prompt_asks_nothing(
+    look: Seen, at_prompt: bool | None, sure: Sure | None
+) -> None:
+    assert sureness(look, "tracked", at_prompt) == sure
+
+
+def test_a_shell_that_a_command_waits_in_asks() -> None:
+    assert sureness(seen("bash", raw=True, echo=False, busy=False), "command", None) == "likely"
+
+
+def test_nobody_in_the_foreground_asks_nothing() -> None:
+    nobody = Seen(foreground=None, busy=False, cwd=None, echo=True, canonical=True, reading="hidden")
+    assert sureness(nobody, "command", None) is None
+
+
+@pytest.mark.parametrize(
+    ("shown", "rests"),
+    [
+        (screen("? name: ", col=8, row=0), True),
+        (screen("? name:", col=8, row=0), True),
+        (screen("~", "", col=0, row=1), False),
+        (screen("some text", col=4, row=0), False),
+        (screen("日本語", col=6, row=0), True),
+        (screen(col=0, row=5), False),
+    ],
+)
+def test_a_cursor_behind_text_at_its_lines_end_rests_there(shown: Shown, rests: bool) -> None:
+    assert rests_behind_text(shown) == rests
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (screen("old", "Password: ", col=10, row=1), "Password:"),
+        (screen("What now:", "", col=0, row=1), "What now:"),
+        (screen("Some output.", "", col=0, row=1), ""),
+        (screen("", col=0, row=0), ""),
+        (screen("x" * 500, col=500, row=0), "x" * PROMPT_MAX),
+    ],
+)
+def test_a_prompt_is_what_stands_before_the_cursor(shown: Shown, text: str) -> None:
+    assert prompt(shown) == text

@@ -1,0 +1,74 @@
+"""Our end of the keeper's socket, where the other end is not well."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio.abc import SocketStream
+from tests.keeper.scene import BOUND
+
+from handrail.keeper.frames import encode
+from handrail.keeper.protocol import PROTOCOL, Exit, Exited, Grown, Kept, Overheard, Stop, Stopped, Welcome
+from handrail.places import Places
+from handrail.terminal import keeper as keeper_module
+from handrail.terminal.keeper import Keeper, KeeperError
+from handrail.terminal.terminals import Terminals
+
+pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+
+
+@asynccontextmanager
+async def saying(places: Places, *messages: object) -> AsyncGenerator[None]:
+    """A keeper that says this in one breath, and then nothing any more."""
+    places.make()
+
+    async def handle(stream: SocketStream) -> None:
+        async with stream:
+            await stream.receive()
+            await stream.send(b"".join(encode(message) for message in messages))
+            await anyio.sleep_forever()
+
+    listener = await anyio.create_unix_listener(places.keeper_socket)
+    async with listener, anyio.create_task_group() as group:
+        group.start_soon(listener.serve, handle)
+        yield
+        group.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def connected(keeper: Keeper) -> AsyncGenerator[None]:
+    async with anyio.create_task_group() as group:
+        with anyio.fail_after(BOUND):
+            await group.start(keeper.run)
+        yield
+        group.cancel_scope.cancel()
+
+
+async def test_a_keeper_that_hangs_after_its_hello_is_answered_for_with_a_sentence(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper_module, "REPLY_SECONDS", 0.05)
+    places, keeper = Places.under(home), Keeper(Places.under(home))
+    async with saying(places, Welcome(PROTOCOL, 1)), connected(keeper):
+        with anyio.fail_after(BOUND):
+            with pytest.raises(KeeperError, match=r"has not answered for 0\.05 s.*handrail doctor"):
+                await keeper.health()
+            with pytest.raises(KeeperError, match=r"has not answered for 0\.15 s"):
+                await keeper.request(Stop(keeper.number(), "t1", grace=0.1), Stopped)
+
+
+async def test_what_comes_in_the_same_breath_as_the_terminals_is_heard_of_them(home: Path) -> None:
+    kept = Kept("t1", ("sh",), "/", 7, 0.0, 80, 24, False, 0)
+    news = (Grown("t1", 5), Overheard("t1", b"ls\r", False, 0), Exited("t1", Exit(code=3), 5))
+    places, keeper = Places.under(home), Keeper(Places.under(home))
+    ended: list[str] = []
+    terminals = Terminals(keeper, places.spool, ended=lambda terminal: ended.append(terminal.id))
+    async with saying(places, Welcome(PROTOCOL, 1, kept=1), kept, *news), connected(keeper):
+        with anyio.fail_after(BOUND):
+            terminal = terminals.get("t1")
+            assert terminal is not None
+            assert await terminal.wait() == Exit(code=3)
+        assert ended == ["t1"]
+        assert terminal.last_input_at is not None
