@@ -92,7 +92,7 @@ class Sitting:
     def becomes_raw(self) -> None:
         until = time.monotonic() + BOUND
         while self.modes()[3] & termios.ICANON:
-            assert time.monotonic() < until, "the terminal did not become raw"
+            assert time.monotonic() < until, f"the terminal did not become raw; there was {self.seen!r}"
             self._read(time.monotonic() + 0.02)
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ shell may take to open. Their shape is held to that protocol by the tests.
 
 from __future__ import annotations
 
-import base64
+import binascii
 import json
 import socket
 import time
@@ -89,7 +89,10 @@ class Attached:
 
     def type(self, data: bytes) -> None:
         """Only when it takes keys."""
-        self._typing = (self._send("input", data=base64.b64encode(data).decode(), person=True), data)
+        self._typing = (
+            self._send("input", data=binascii.b2a_base64(data, newline=False).decode(), person=True),
+            data,
+        )
         self._again_at = None
 
     def resize(self, cols: int, rows: int) -> None:

@@ -26,9 +26,6 @@ NAME_MAX = 200
 IMPATIENT_SECONDS = 5.0
 """For a daemon to come up while somebody waits who would rather have a plain shell."""
 
-QUIETLY = ("/bin/sh", "-c", 'stty -echo 2>/dev/null; exec "$@"', "sh")
-"""Runs what follows without echo: whoever wrote into a pipe does not want to read it again."""
-
 
 class NotOpened(Exception):
     """There is no terminal; the sentence says why."""
@@ -51,16 +48,10 @@ def open_terminal(places: Places, command: list[str], name: str, *, keep: bool, 
 def order(command: list[str], name: str, *, keep: bool) -> dict[str, Any]:
     """What is asked for."""
     cols, rows = size_of(0, 1, 2)
-    program: list[str] = []
-    if command:
-        program = [_absolute(command[0]), *command[1:]]
-        if not os.isatty(0):
-            program = [*QUIETLY, *program]
-            name = name or " ".join(command)
     return {
         "of": "shell",
         "name": _shown(name)[:NAME_MAX],
-        "command": program,
+        "command": [_absolute(command[0]), *command[1:]] if command else [],
         "cwd": _cwd(),
         "env": environment(),
         "cols": min(cols, SIDE_MAX),

@@ -54,15 +54,11 @@ class Window:
 
     def make_raw(self) -> None:
         if self._usual is not None:
-            # Now: what was typed ahead is for the shell, and a terminal that does not read must not hold us up.
-            termios.tcsetattr(self.fd, termios.TCSANOW, raw(self._usual))
+            self._set(raw(self._usual))
 
     def restore(self) -> None:
         if self._usual is not None:
-            try:
-                termios.tcsetattr(self.fd, termios.TCSANOW, self._usual)
-            except termios.error:
-                return  # the window is gone
+            self._set(self._usual)
 
     def size(self) -> tuple[int, int]:
         return size_of(self.fd)
@@ -73,6 +69,13 @@ class Window:
             return os.read(self.wake, 512)
         except BlockingIOError:
             return b""
+
+    def _set(self, modes: list[Any]) -> None:
+        try:
+            # Now: what was typed ahead is for the shell, and a terminal that does not read must not hold us up.
+            termios.tcsetattr(self.fd, termios.TCSANOW, modes)
+        except termios.error:
+            return  # the window is gone, as the next read will tell
 
 
 def size_of(*descriptors: int) -> tuple[int, int]:
