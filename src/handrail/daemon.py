@@ -264,7 +264,7 @@ class Daemon:
             CloseTerminal(reach),
             ListCalls(records),
             GetCall(records),
-            WaitForCall(records, gate.open, gate.journal),
+            WaitForCall(reach, gate.open, gate.journal),
         ]
         return {tool.name: tool for tool in tools}
 

@@ -96,6 +96,16 @@ async def test_a_call_that_goes_on_names_itself_and_what_there_is(call: Call, re
     assert ("not started again" in text(told)) is repeated
 
 
+async def test_a_call_that_waits_for_input_says_so_and_what_to_do(call: Call) -> None:
+    question: Json = {"prompt": "Name?", "sure": "certain", "secret": False, "advice": "Answer it."}
+    so_far = Result(text="a pear", data={"fruit": "pear", "waiting_for_input": question})
+    told = to_result(Reply(call=call, outcome=None), so_far)
+
+    assert (facts(told)["status"], told.is_error) == ("waiting_for_input", False)
+    assert facts(told)["waiting_for_input"]["prompt"] == "Name?"
+    assert text(told) == "Answer it.\n\nSo far:\na pear"
+
+
 def test_a_call_that_could_not_be_recorded_says_so() -> None:
     told = refused("tree", "The disk is full, so nothing was run.")
 

@@ -108,13 +108,12 @@ async def office(
         group.start_soon(Knowing(terminals, reach.marked).run)
         toolbox: dict[str, Tool[Any, Any]] = {}
         gate = Gate(journal, policy or Policy(default="allow"), toolbox, group)
-        watch.calls = gate.open
         kinds = (
             *(ExecuteCommand, CreateTrackedTerminal, ListTrackedTerminals, GetTerminalBuffer),
             *(SendToTerminal, WaitForTerminal, SearchTerminalBuffer, CloseTerminal),
         )
         tools: list[Tool[Any, Any]] = [kind(reach) for kind in kinds]
-        tools.append(WaitForCall(records, gate.open, journal))
+        tools.append(WaitForCall(reach, gate.open, journal))
         toolbox |= {tool.name: tool for tool in tools}
         try:
             yield Office(gate, Path(caller.workspace or "/"), caller, terminals, reach)

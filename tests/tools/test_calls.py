@@ -7,11 +7,15 @@ from typing import Any
 
 import anyio
 from tests.tools.desk import BOUND
+from tests.tools.office import reach_of
 
 from handrail.gate.call import Call, Outcome
+from handrail.places import Places
 from handrail.store.event import Caller, Result
 from handrail.store.journal import open_journal
 from handrail.store.query import open_records
+from handrail.terminal.keeper import Keeper
+from handrail.terminal.terminals import Terminals
 from handrail.tools.calls import (
     GetCall,
     GetCallInput,
@@ -35,7 +39,8 @@ async def test_waiting_for_a_call_that_has_just_ended_waits_for_its_record(
     ):
         ended, asking = (Call.open(journal, "toy", "Toy", {}, caller) for _ in range(2))
         await journal.committed(asking.opened_seq)
-        tool = WaitForCall(records, {}, journal)
+        terminals = Terminals(Keeper(Places.under(home)), home / "spool")
+        tool = WaitForCall(reach_of(terminals, records, home), {}, journal)
         plan = await tool.plan(WaitForCallInput(call_id=ended.id), caller)
 
         async def wait() -> None:

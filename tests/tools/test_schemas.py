@@ -1,9 +1,15 @@
-"""What every file tool promises to a model: its schemas, and results that keep to them."""
+"""What every tool promises to a model: its schemas, and results that keep to them."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from tests.tools.desk import Desk, done
+from tests.tools.office import office
+
+from handrail.server.result import output_schema
+from handrail.store.event import Caller
 
 pytestmark = pytest.mark.anyio
 
@@ -42,3 +48,42 @@ async def test_hints_are_honest(desk: Desk) -> None:
     for name, tool in desk.gate.toolbox.items():
         reads = name in READING
         assert (tool.reads_only, tool.destructive, tool.accepts) == (reads, not reads, not reads)
+
+
+TERMINAL_CALLS: dict[str, dict[str, Any]] = {
+    "list_tracked_terminals": {},
+    "get_terminal_buffer": {"includeMetadata": True, "asString": False},
+    "search_terminal_buffer": {"pattern": "hello", "context": 1},
+    "send_to_terminal": {"text": "echo again"},
+    "wait_for_terminal": {"until": "prompt"},
+    "execute_command": {"command": "echo more"},
+    "close_terminal": {},
+}
+LOOKING = ("list_tracked_terminals", "get_terminal_buffer", "search_terminal_buffer", "wait_for_terminal")
+
+
+async def test_terminal_tools_keep_to_their_schemas_in_text_and_in_json(home: Path, caller: Caller) -> None:
+    async with office(home, caller) as at:
+        terminal = await at.open()
+        await at.run(terminal, "echo hello")
+        for name, asked in TERMINAL_CALLS.items():
+            tool = at.gate.toolbox[name]
+            known = "terminal_id" if name == "execute_command" else "terminalId"
+            target = {} if name == "list_tracked_terminals" else {known: terminal.id}
+            result = await at.result(name, **asked, **target, response_format="json")
+            assert set(result.data) <= set(tool.output.model_fields), name
+            tool.output.model_validate(result.data, strict=True)
+            whole = {**result.data, "status": "done"}
+            Draft202012Validator(output_schema(tool)).validate(whole)  # pyright: ignore[reportUnknownMemberType]
+            assert result.text.startswith("{"), name
+
+
+async def test_terminal_tools_describe_every_input_and_hint_honestly(home: Path, caller: Caller) -> None:
+    async with office(home, caller) as at:
+        for name in (*TERMINAL_CALLS, "create_tracked_terminal"):
+            tool = at.gate.toolbox[name]
+            schema = tool.input.model_json_schema()
+            assert schema["additionalProperties"] is False
+            assert all(described.get("description") for described in schema["properties"].values()), name
+            assert not tool.output.model_json_schema().get("required")
+            assert (tool.reads_only, tool.destructive) == (name in LOOKING, name not in LOOKING)

@@ -139,10 +139,13 @@ class Call:
         return True
 
     def stop(self) -> None:
-        """The work has really ended. For a call that was settled before, that is a fact of its own."""
+        """Nothing more is done about the work: it has really ended, or the receipt names what is left of it.
+
+        For a call that was settled before, that is a fact of its own.
+        """
         if self.outcome is None or self.receipt.stopped:
             return
-        self.receipt = replace(self.receipt, stopped=True)
+        self.receipt = replace(self.receipt, stopped=not self.receipt.processes_left)
         self.journal.append(CallStopped(call=self.id, receipt=self.receipt))
 
 

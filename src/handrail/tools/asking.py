@@ -25,9 +25,14 @@ class Askings:
         self._told: OrderedDict[tuple[str, str], float] = OrderedDict()
 
     def fresh(self, terminal: Terminal, who: str) -> Asks | None:
-        """What it asks, when `who` does not know it yet. What is only likely a question must have stood for a while."""
+        """What it asks, when `who` does not know it yet. What is only likely a question must have stood for a while.
+
+        A question from before the last input has its answer, and is not yet known to be gone.
+        """
         asks = terminal.asks
         if asks is None or self._told.get((terminal.id, who)) == asks.since:
+            return None
+        if asks.since < (terminal.last_input_at or 0.0):
             return None
         return asks if asks.sure == "certain" or time.time() - asks.since >= LIKELY_SECONDS else None
 
@@ -60,7 +65,7 @@ def advice(asks: Asks, terminal: str, then: str) -> str:
     return f'{sure}{prompt}\nAnswer with send_to_terminal (terminalId "{terminal}"), then {then}.'
 
 
-def told(asks: Asks, terminal: str, then: str) -> Json:
+def question_of(asks: Asks, terminal: str, then: str) -> Json:
     """A question as data."""
     return {
         "prompt": asks.prompt,

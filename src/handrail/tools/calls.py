@@ -10,18 +10,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import anyio
 from pydantic import BaseModel, Field, JsonValue, TypeAdapter
 
+from handrail.errors import Unwritable
 from handrail.gate.tool import Plan, Refusal, Tool
 from handrail.store.event import Caller, Claim, Json, Receipt, Result
 from handrail.store.journal import Journal
 from handrail.store.query import Records
 from handrail.store.records import CallDetail, CallRecord
+from handrail.terminal.terminal import Terminal
 from handrail.tools.answer import Format, Input, answer
+from handrail.tools.asking import question_of
+from handrail.tools.reach import Reach
 
 if TYPE_CHECKING:
     from handrail.gate.call import Call
 
 WAIT_SECONDS = 40.0
 """Below the shortest patience, so that a wait ends by itself and is not handed back."""
+LOOK_SECONDS = 0.5
+"""Between looks at what rings no bell: a command that has not begun, a question that is only likely one."""
 _receipts = TypeAdapter(Receipt)
 
 
@@ -84,7 +90,9 @@ class GetCallInput(Input):
 
 
 class GetCallOutput(BaseModel):
-    call: dict[str, Any] | None = Field(None, description="The call: status, result, message, receipt.")
+    call: dict[str, Any] | None = Field(
+        None, description="The call: status, result, message, receipt, waiting_for_input."
+    )
 
 
 class GetCall(Tool[GetCallInput, RecallPlan]):
@@ -126,16 +134,18 @@ class WaitForCall(Tool[WaitForCallInput, RecallPlan]):
     name = "wait_for_call"
     title = "Wait for call"
     description = (
-        "Wait for a call that is `running` or `waiting`, and get its outcome. When the time is up first, its status "
-        "is returned as it stands; ask again."
+        "Wait for a call that is `running`, `waiting` or `waiting_for_input`, and get its outcome. It also returns when the "
+        "command asks a question that you have not been told of yet (`waiting_for_input`). When the time is up first, its "
+        "status is returned as it stands; ask again."
     )
     input = WaitForCallInput
     output = GetCallOutput
     reads_only = True
     repeats = True
 
-    def __init__(self, records: Records, live: Mapping[str, "Call"], journal: Journal) -> None:
-        self._records = records
+    def __init__(self, reach: Reach, live: Mapping[str, "Call"], journal: Journal) -> None:
+        self._reach = reach
+        self._records = reach.records
         self._live = live
         self._journal = journal
 
@@ -153,10 +163,41 @@ class WaitForCall(Tool[WaitForCallInput, RecallPlan]):
         await _own(self._records, asked.call_id, plan.caller)
         with anyio.move_on_after(asked.wait_seconds):
             if (waited := self._live.get(asked.call_id)) is not None:
-                await waited.settled()
+                await self._news(waited, plan.caller.key)
             else:  # it may have ended just now, and its outcome be on its way to the records
                 await self._journal.committed(self._journal.head)
-        return _told(await _own(self._records, asked.call_id, plan.caller), asked)
+        detail = await _own(self._records, asked.call_id, plan.caller)
+        return _told(detail, asked, self._asking(asked.call_id, plan.caller.key))
+
+    async def _news(self, call: "Call", who: str) -> None:
+        """Return when the call is settled, or its command has a question that is new to `who`."""
+        problem: Unwritable | None = None
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._asked, call, who, group.cancel_scope)
+            try:
+                await call.settled()
+            except Unwritable as error:  # as it is, and not in a group
+                problem = error
+            group.cancel_scope.cancel()
+        if problem is not None:
+            raise problem
+
+    async def _asked(self, call: "Call", who: str, scope: anyio.CancelScope) -> None:
+        while (terminal := self._reach.terminals.get(call.terminal or "")) is None:  # noqa: ASYNC110
+            await anyio.sleep(LOOK_SECONDS)  # a terminal that is not there yet rings no bell
+        while self._reach.askings.fresh(terminal, who) is None:
+            with anyio.move_on_after(None if terminal.asks is None else LOOK_SECONDS):
+                await terminal.changed()
+        scope.cancel()
+
+    def _asking(self, id: str, who: str) -> Terminal | None:
+        """The terminal of an open call, when it asks something; from now on `who` knows what."""
+        call = self._live.get(id)
+        terminal = self._reach.terminals.get((call and call.terminal) or "")
+        if terminal is None or terminal.asks is None:
+            return None
+        self._reach.askings.tell(terminal, who)
+        return terminal
 
 
 async def _own(records: Records, id: str, caller: Caller) -> CallDetail:
@@ -183,14 +224,19 @@ def _brief(record: CallRecord) -> Json:
     }
 
 
-def _told(detail: CallDetail, asked: GetCallInput) -> Result:
+def _told(detail: CallDetail, asked: GetCallInput, asking: Terminal | None = None) -> Result:
     record = detail.call
     told: dict[str, JsonValue] = {**_brief(record), "message": record.message, "by": record.settled_by}
     if detail.result is not None:
         told["result"] = detail.result.data
     if detail.receipt is not None:
         told["receipt"] = _receipts.dump_python(detail.receipt, mode="json")
-    text = f"{record.id} {record.tool}: {told['status']}. {record.message or ''}".rstrip()
+    words = record.message or ""
+    if asking is not None and asking.asks is not None and record.status == "running":
+        question = question_of(asking.asks, asking.id, "call wait_for_call again")
+        told |= {"status": "waiting_for_input", "terminal_id": asking.id, "waiting_for_input": question}
+        words = str(question["advice"])
+    text = f"{record.id} {record.tool}: {told['status']}. {words}".rstrip()
     if detail.result is not None:
         text = f"{text}\n\n{detail.result.text}"
     return answer(text, {"call": told}, asked.response_format)

@@ -19,7 +19,7 @@ from handrail.terminal.note import Note
 from handrail.terminal.terminal import Exit, Report, Terminal
 from handrail.terminal.wait import LIKELY_SECONDS
 from handrail.tools.answer import answer, brief
-from handrail.tools.asking import told
+from handrail.tools.asking import question_of
 from handrail.tools.commanding import (
     COMPLETED,
     NO_OUTPUT,
@@ -140,7 +140,7 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
         data["exit_code"] = None
         if terminal.asks is not None:
             then = f'call wait_for_call with call_id "{call.id}"'
-            data["waiting_for_input"] = told(terminal.asks, terminal.id, then)
+            data["waiting_for_input"] = question_of(terminal.asks, terminal.id, then)
         return Salvage(
             result=answer(str(data["output"]), data, plan.input.response_format),
             message=COMPLETED,

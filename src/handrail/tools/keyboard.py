@@ -11,12 +11,11 @@ import anyio.to_thread
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Plan, Refusal, Tool
-from handrail.keeper.protocol import Process, Seen
 from handrail.store.event import Caller, Claim, InputPreview, Json, Result
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.keys import UnknownKey, encode
 from handrail.terminal.screen import render
-from handrail.terminal.terminal import Terminal, TypingRefused, Typist
+from handrail.terminal.terminal import Seen, Terminal, TypingRefused, Typist
 from handrail.tools.answer import Format, Input, answer, brief
 from handrail.tools.known import Known, ended, is_inside, is_own
 from handrail.tools.reach import Reach
@@ -64,7 +63,8 @@ class TypingPlan(Plan):
     terminal: Terminal
     data: bytes
     typist: Typist
-    foreground: Process | None
+    seen: Seen | None
+    """As it looked when this was planned."""
     input: SendToTerminalInput
 
 
@@ -100,7 +100,6 @@ class SendToTerminal(Tool[SendToTerminalInput, TypingPlan]):
                 f"That is {len(data):,} bytes, and {MOST_TYPED:,} can be typed at once. Nothing was typed: write a file "
                 "with write_file instead, or send less at a time."
             )
-        seen = terminal.seen
         return TypingPlan(
             claims=(typing(known, data, caller),),
             preview=preview(known, data, tuple(input.keys)),
@@ -108,15 +107,15 @@ class SendToTerminal(Tool[SendToTerminalInput, TypingPlan]):
             terminal=terminal,
             data=data,
             typist=Typist(person=False, name=caller.client),
-            foreground=seen and seen.foreground,
+            seen=terminal.seen,
             input=input,
         )
 
     async def run(self, plan: TypingPlan, call: "Call") -> Result:
         call.terminal = plan.terminal.id
         before = plan.terminal.tail.end
-        await type_to(plan.terminal, plan.foreground, plan.data, plan.typist)
-        name = plan.foreground.name if plan.foreground else ""
+        await type_to(plan.terminal, plan.seen, plan.data, plan.typist)
+        name = _reader(plan.seen)
         data: Json = {
             "terminal_id": plan.terminal.id,
             "typed": plan.data.decode(),
@@ -166,14 +165,13 @@ def typing(known: Known, data: bytes, caller: Caller) -> Claim:
 
 
 def preview(known: Known, data: bytes, keys: tuple[str, ...] = ()) -> InputPreview:
-    seen = known.live.seen if known.live else None
     return InputPreview(
         terminal=known.id,
         name=known.name,
         text=data.decode(errors="replace"),
         keys=keys,
         cwd=known.cwd,
-        foreground=seen.foreground.name if seen and seen.foreground else "",
+        foreground=_reader(known.live and known.live.seen),
         owner=known.owner.name or ("a person" if known.owner.person else "an agent"),
     )
 
@@ -181,20 +179,23 @@ def preview(known: Known, data: bytes, keys: tuple[str, ...] = ()) -> InputPrevi
 def bound(known: Known) -> Json:
     """An answer holds for this terminal and this program in it: what another program reads is another question."""
     seen = known.live.seen if known.live else None
-    program: Json = {} if seen is None or seen.foreground is None else _process(seen)
-    return {"terminal": known.id, "leader": known.pid, "foreground": program}
+    reader = seen.foreground if seen else None
+    return {
+        "terminal": known.id,
+        "leader": known.pid,
+        "foreground": [reader.pid, reader.name] if reader else None,
+    }
 
 
-async def type_to(terminal: Terminal, foreground: Process | None, data: bytes, typist: Typist) -> None:
+async def type_to(terminal: Terminal, planned: Seen | None, data: bytes, typist: Typist) -> None:
     """Type, if the program in the foreground is still the one it was planned for. Raises Refusal."""
     try:
         seen = await terminal.look()
-        if seen.foreground != foreground:
-            now = seen.foreground.name if seen.foreground else "nothing"
-            was = foreground.name if foreground else "nothing"
+        if seen.foreground != (planned and planned.foreground):
             raise Refusal(
-                f"Another program reads the keys of terminal {terminal.id} now: {now}, and this was meant for {was}. "
-                "Nothing was typed. Look at its screen (get_terminal_buffer, mode screen), then send again."
+                f"Another program reads the keys of terminal {terminal.id} now: {_reader(seen) or 'none'}, and this was "
+                f"meant for {_reader(planned) or 'none'}. Nothing was typed. Look at its screen (get_terminal_buffer, mode "
+                "screen), then send again."
             )
         await terminal.type(data, typist)
     except (TypingRefused, KeeperError) as problem:
@@ -225,6 +226,6 @@ async def _application(terminal: Terminal) -> bool:
     return shown.application_keys
 
 
-def _process(seen: Seen) -> Json:
-    assert seen.foreground is not None
-    return {"pid": seen.foreground.pid, "name": seen.foreground.name}
+def _reader(seen: Seen | None) -> str:
+    """The program that reads the keys, by name."""
+    return seen.foreground.name if seen is not None and seen.foreground is not None else ""

@@ -97,5 +97,8 @@ def _first_lines(text: str, count: int) -> str:
 
 
 def _last_lines(text: str, count: int) -> str:
+    if not count:
+        return ""
     lines = text.split("\n")
-    return "\n".join(lines[max(0, len(lines) - count) :])[-MOST_CHARS * 2 // 3 :] if count else ""
+    wanted = count + text.endswith("\n")  # what follows the last line's end is no line
+    return "\n".join(lines[max(0, len(lines) - wanted) :])[-MOST_CHARS * 2 // 3 :]

@@ -13,16 +13,15 @@ import anyio
 import anyio.to_thread
 
 from handrail.gate.tool import Plan, Refusal, Salvage
-from handrail.keeper.protocol import Process
 from handrail.store.event import Caller, Json, ProcessSeen, Result, SignalSent
 from handrail.terminal.conditions import quiet, rests
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.marks import Command, Marks
 from handrail.terminal.screen import render
 from handrail.terminal.stir import stirring
-from handrail.terminal.terminal import Terminal, Typist
+from handrail.terminal.terminal import Seen, Terminal, Typist
 from handrail.tools.answer import answer
-from handrail.tools.asking import told
+from handrail.tools.asking import question_of
 from handrail.tools.commanding import COMPLETED, NO_OUTPUT, ExecuteCommandInput, matching_lines
 from handrail.tools.keyboard import bound, open_to, preview, type_to, typing
 from handrail.tools.known import Known, of_terminal
@@ -50,7 +49,8 @@ class TypedPlan(Plan):
     terminal: Terminal
     data: bytes
     typist: Typist
-    foreground: Process | None
+    seen: Seen | None
+    """As it looked when this was planned."""
     input: ExecuteCommandInput
 
 
@@ -94,7 +94,7 @@ class TypedCommands:
             terminal=terminal,
             data=data,
             typist=Typist(person=False, name=caller.client),
-            foreground=terminal.seen and terminal.seen.foreground,
+            seen=terminal.seen,
             input=input,
         )
 
@@ -105,7 +105,7 @@ class TypedCommands:
         progress = self._progress[call.id] = Progress(terminal.tail.end)
         began = anyio.current_time()
         try:
-            await type_to(terminal, plan.foreground, plan.data, plan.typist)
+            await type_to(terminal, plan.seen, plan.data, plan.typist)
             if plan.input.background:
                 call.hand_back()
             await self._attend(plan, progress, call, began)
@@ -122,7 +122,7 @@ class TypedCommands:
             return None
         data = self._data(plan, progress, self._output(plan, progress))
         if (asks := plan.terminal.asks) is not None:
-            data["waiting_for_input"] = told(
+            data["waiting_for_input"] = question_of(
                 asks, plan.terminal.id, f'call wait_for_call with call_id "{call.id}"'
             )
         return Salvage(
@@ -215,6 +215,7 @@ class TypedCommands:
         if not stopped and seen is not None and seen.foreground is not None:
             left = ProcessSeen(pid=seen.foreground.pid, name=seen.foreground.name)
             call.receipt = replace(call.receipt, processes_left=(left,))
+            call.unwinding = True  # so that nobody is told it has stopped
         return stopped
 
     async def _has_stopped(self, plan: TypedPlan, progress: Progress, grace: float) -> bool:
@@ -292,11 +293,12 @@ async def _keys(command: str, terminal: Terminal) -> bytes:
     if "\n" not in command and "\t" not in command:
         return f"{command}\r".encode()
     shown = await anyio.to_thread.run_sync(render, terminal.tail, *terminal.size)
-    if shown.bracketed_paste:
+    drops_tabs = terminal.argv[0].endswith("fish") and "\t" in command
+    if shown.bracketed_paste and not drops_tabs:
         return b"\x1b[200~" + command.encode() + b"\x1b[201~\r"
     if "\t" in command or terminal.note.nonce:
         raise Refusal(
-            "This shell takes no pasted text, so a tab in it is the completion key and a line break ends the command. "
-            "Nothing was typed: send one line without tabs."
+            "This shell does not take tabs, or several lines at once, as they are. Nothing was typed: send one line "
+            "without tabs."
         )
     return f"{command.rstrip()}\r".replace("\n", "\r").encode()

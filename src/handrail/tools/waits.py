@@ -20,7 +20,7 @@ from handrail.terminal.ports import can_tell
 from handrail.terminal.terminal import Terminal
 from handrail.terminal.wait import Condition, Exits, Until, Why, Woke, wait
 from handrail.tools.answer import Format, Input, answer, brief
-from handrail.tools.asking import told
+from handrail.tools.asking import question_of
 from handrail.tools.known import Known, ending, of_terminal, reading
 from handrail.tools.output import read_output
 from handrail.tools.place import Place
@@ -209,7 +209,7 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
         words = _words(known, woke, plan.input)
         if known.running is not None and (asks := known.running.asks) is not None:
             self._reach.askings.tell(known.running, plan.who)
-            asked = told(asks, known.id, "call wait_for_terminal again")
+            asked = question_of(asks, known.id, "call wait_for_terminal again")
             data["waiting_for_input"] = asked
             words = f"{words} {asked['advice']}"
         return answer(f"{words}\n\n{shown.text}" if shown.text else words, data, plan.input.response_format)
