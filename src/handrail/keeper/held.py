@@ -28,6 +28,7 @@ from handrail.keeper.link import (
 )
 from handrail.keeper.loop import READ, WRITE
 from handrail.keeper.protocol import Exited, Failed, Kept, Start, Started, Stopped, Swept, Unrecorded
+from handrail.keeper.pty_end import GATHER
 from handrail.keeper.windows import Windows
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class Held:
             self.pty.write_input()
             self.watch_pty()
         if events & READ:
-            budget = min(max(PASS_BYTES // self._loop.crowd, 16 * 1024), 256 * 1024)
+            budget = min(max(PASS_BYTES // self._loop.crowd, 16 * 1024), GATHER)
             if not self.pty.pump(self.spool, budget):
                 self._loop.watch(self.pty.fd, 0, self._on_pty)
             self._note_growth()

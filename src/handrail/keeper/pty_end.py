@@ -22,7 +22,10 @@ INPUT_MAX = 256 * 1024
 PTY_HOLDS = 128 * 1024
 """More than a PTY holds: what a leader wrote before it left is within this many bytes."""
 _IUTF8 = 0x4000
-_BUFFER = memoryview(bytearray(256 * 1024))
+GATHER = 512 * 1024
+"""Bytes moved at once: a page at a time would cost more in writing than in reading."""
+_BYTES = bytearray(GATHER)
+_BUFFER = memoryview(_BYTES)
 
 
 class PtyEnd:
@@ -43,7 +46,7 @@ class PtyEnd:
         self._input: deque[tuple[memoryview, bool]] = deque()
         self.typed_ahead = 0
 
-    def pump(self, spool: Spool, budget: int = len(_BUFFER)) -> bool:
+    def pump(self, spool: Spool, budget: int = GATHER) -> bool:
         """Move at most `budget` bytes of output to the spool; False once the kernel has hung the PTY up."""
         filled, open_still = 0, True
         try:
@@ -59,7 +62,9 @@ class PtyEnd:
         except OSError:  # EIO: the session's leader has left
             open_still = False
         if filled:
-            spool.append(_BUFFER[:filled])
+            # To look for a line's end is many times faster than to count them, and a storm may have none.
+            lines = _BYTES.count(b"\n", 0, filled) if _BYTES.find(b"\n", 0, filled) >= 0 else 0
+            spool.append(_BUFFER[:filled], lines)
         return open_still
 
     def drain(self, spool: Spool) -> None:

@@ -46,18 +46,19 @@ class Spool:
     def lines_dropped(self) -> int:
         return self._starts[0][1] if self._starts else 0
 
-    def append(self, data: memoryview) -> None:
-        """Record bytes; when the disk refuses, stop recording for good and say why in `unrecorded`."""
+    def append(self, data: memoryview, lines: int | None = None) -> None:
+        """Record bytes; when the disk refuses, stop recording for good and say why in `unrecorded`.
+
+        `lines` is how many lines end in them, for whoever can count that without a copy.
+        """
         if self.unrecorded is not None:
             return
-        chunk, at = data.tobytes(), 0
-        # To look for a line's end is many times faster than to count them, and a storm may have none.
-        lines = chunk.count(b"\n") if b"\n" in chunk else 0
+        if lines is None:
+            lines = count_lines(data)
         try:
-            while at < len(chunk):
-                before = self.lines
-                at += self._write(chunk, at, lines)
-                lines -= self.lines - before
+            while data:
+                written, ended = self._write(data, lines)
+                data, lines = data[written:], lines - ended
         except OSError as error:
             self.unrecorded = f"The output could not be written to {self.directory}: {error.strerror}."
             self.close()
@@ -79,21 +80,21 @@ class Spool:
         self.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def _write(self, chunk: bytes, at: int, lines: int) -> int:
-        """Write what the segment has room for, of a chunk that has so many lines from `at` on."""
+    def _write(self, data: memoryview, lines: int) -> tuple[int, int]:
+        """Write what the segment has room for: how many bytes, and lines that end in them."""
         if self._fd < 0 or self._room <= 0 or self._room_lines <= 0:
             self._roll()
         assert self._index is not None
         self._index.note(self.size)
-        end = min(len(chunk), at + self._room)
+        end = min(len(data), self._room)
         if lines > self._room_lines:
-            end = min(end, after_lines(chunk, at, self._room_lines))
-        written = os.write(self._fd, memoryview(chunk)[at:end])
-        whole = at + written == len(chunk)
+            end = min(end, after_lines(data.tobytes(), self._room_lines))
+        written = os.write(self._fd, data[:end])
+        ended = lines if written == len(data) or not lines else count_lines(data[:written])
         self.size += written
-        self.lines += lines if whole or not lines else chunk.count(b"\n", at, at + written)
+        self.lines += ended
         self._drop_oldest()
-        return written
+        return written, ended
 
     @property
     def _room(self) -> int:
@@ -120,12 +121,16 @@ class Spool:
                     os.unlink(os.path.join(self.directory, name))
 
 
-def after_lines(chunk: bytes, at: int, lines: int) -> int:
-    """The offset after so many lines from `at` on, of which there are at least that many: found by halving."""
-    low, high = at, len(chunk)
+def count_lines(data: memoryview) -> int:
+    return data.tobytes().count(b"\n")  # a view cannot be searched
+
+
+def after_lines(data: bytes, lines: int) -> int:
+    """The offset after so many lines, of which there are at least that many: found by halving."""
+    low, high = 0, len(data)
     while high - low > 1:
         middle = (low + high) // 2
-        found = chunk.count(b"\n", low, middle)
+        found = data.count(b"\n", low, middle)
         if found >= lines:
             high = middle
         else:
