@@ -106,7 +106,7 @@ def encode(names: Sequence[str], application: bool = False) -> bytes:
 def _encode(name: str, application: bool) -> bytes:
     modifiers, key = _parse(name)
     sent = _send(key, modifiers, application)
-    if sent is None:
+    if not sent or any("\ud800" <= char <= "\udfff" for char in sent):
         raise UnknownKey(_sentence(name))
     return sent.encode()
 
@@ -126,7 +126,8 @@ def _parse(name: str) -> tuple[int, str]:
     if len(rest) == 1 and rest != " ":
         return modifiers, rest
     lower = rest.lower() if rest != " " else "space"
-    key = _SAME.get(re.sub(r"[-_ ]", "", lower), lower)
+    squeezed = re.sub(r"[-_ ]", "", lower)
+    key = _SAME.get(squeezed, squeezed if squeezed in _NAMED else lower)
     if key != lower and "-" in key and key not in _NAMED:
         inner, key = _parse(key)
         modifiers |= inner

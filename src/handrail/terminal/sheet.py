@@ -112,6 +112,7 @@ class Sheet:
         self._column = 0
         if self._row == len(self._rows):
             self._rows.append(_Row())
+        if self._row == len(self._rows) - 1:
             self._settle()
 
     def _settle(self) -> None:
