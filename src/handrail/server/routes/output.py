@@ -16,7 +16,7 @@ from handrail.server.terminal_views import found_view, output_view, screen_view
 from handrail.server.terminal_wire import FoundView, OutputView
 from handrail.store.records import TerminalRecord
 from handrail.terminal.buffer import read
-from handrail.terminal.screen import Shown, render
+from handrail.terminal.screen import Shown, plain, render
 from handrail.terminal.search import BadPattern, search
 from handrail.terminal.tail import Tail
 
@@ -95,13 +95,21 @@ async def _pieces(tail: Tail, mode: Mode, after: int) -> AsyncGenerator[bytes]:
     """What there is now, piece by piece: what is printed meanwhile is left to the next download."""
     end = tail.end
     while after < end:
-        limit = min(PIECE, end - after)
-        kind = "raw" if mode == "raw" else "text"
-        piece = await anyio.to_thread.run_sync(partial(read, tail, after=after, mode=kind, limit=limit))
-        if piece.next == after:
+        data, following = await anyio.to_thread.run_sync(_piece, tail, after, min(PIECE, end - after))
+        if following == after:
             return
-        after = piece.next
-        yield piece.data if isinstance(piece.data, bytes) else piece.data.encode()
+        is_last = following >= end
+        if mode != "raw" and not is_last and b"\n" in data:  # whole lines: what overwrites one stands in it
+            following -= len(data) - data.rindex(b"\n") - 1
+            data = data[: data.rindex(b"\n") + 1]
+        yield data if mode == "raw" else (await anyio.to_thread.run_sync(plain, data)).encode()
+        after = following
+
+
+def _piece(tail: Tail, after: int, limit: int) -> tuple[bytes, int]:
+    reading = read(tail, after=after, mode="raw", limit=limit)
+    assert isinstance(reading.data, bytes)
+    return reading.data, reading.next
 
 
 async def _rows(shown: Shown) -> AsyncGenerator[bytes]:
