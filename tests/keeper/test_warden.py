@@ -234,6 +234,26 @@ async def test_wardens_hold_no_descriptor_of_other_terminals(home: Path) -> None
         await until(lambda: descriptors(terminals[-1].pid) == ["0", "1", "2"])
 
 
+async def test_an_idle_terminal_costs_less_than_six_megabytes(home: Path) -> None:
+    async with keeping(home) as scene:
+        if os.getuid() != 0:
+            pytest.skip("Only root sees the keeper's memory.")
+        keeper = scene.keeper.pid
+        before = proportional_bytes([keeper])
+        terminals = [await scene.open("bash", "--norc", "-i") for _ in range(5)]
+        await until(lambda: all(terminal.tail.end > 0 for terminal in terminals))
+        pids = [keeper, *tree.descendants(keeper)]
+        assert len(pids) == 11
+        assert (proportional_bytes(pids) - before) / 5 < 6_000_000
+
+
+def proportional_bytes(pids: list[int]) -> int:
+    """Their memory, what they share counted once."""
+    texts = (Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in pids)
+    lines = (line.split() for text in texts for line in text.splitlines())
+    return sum(int(words[1]) * 1024 for words in lines if words[0] == "Pss:")
+
+
 async def test_after_many_terminals_the_keeper_holds_what_it_held_before(home: Path) -> None:
     async with keeping(home) as scene:
         before = (await scene.keeper.health()).descriptors
