@@ -9,15 +9,12 @@ from typing import Any, cast
 
 import anyio
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.keeper.scene import BOUND, until
 from tests.terminal.stage import AGENT, ANN, COMMAND, OWN, TRACKED, Typed, found_anywhere, keys, says, sharing
 
 from handrail.terminal import typing
 from handrail.terminal.note import Note
 from handrail.terminal.terminal import Terminal, TypingRefused
-from handrail.terminal.typing import shown
 
 pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
@@ -228,19 +225,3 @@ async def test_an_agent_cannot_answer_a_secret_prompt(home: Path) -> None:
         await says(terminal, b"got:known")
         await until(lambda: stage.typed != [])
         assert stage.typed == [Typed("ann", True, None)]
-
-
-@given(st.text(alphabet="abc*", min_size=1, max_size=12))
-def test_a_mask_of_stars_never_shows_a_text_with_letters(anyio_backend: str, text: str) -> None:
-    echo = ("*" * len(text) + "\r\n").encode()
-    assert shown(text, echo) == (set(text) == {"*"})
-
-
-@given(st.text(alphabet=st.characters(categories=["L", "N", "P"]), min_size=1, max_size=60))
-def test_a_plain_echo_shows_its_text(anyio_backend: str, text: str) -> None:
-    assert shown(text, f"\x1b[?2004h{text}\r\n\x1b[?2004l\rdone".encode())
-
-
-def test_a_short_text_in_other_output_is_no_echo(anyio_backend: str) -> None:
-    assert not shown("y", b"*\r\nonly you know\r\n")
-    assert not shown("", b"anything")

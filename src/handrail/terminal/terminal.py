@@ -27,59 +27,13 @@ from handrail.keeper.protocol import (
     Typed,
 )
 from handrail.terminal.keeper import Keeper, KeeperError
+from handrail.terminal.sharing import Asks, Taken, Told, TypingRefused, Typist
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from handrail.store.event import Sure
     from handrail.terminal.note import Note
     from handrail.terminal.tail import Tail
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Typist:
-    """Who types."""
-
-    person: bool
-    name: str
-    """As the history shows it: `claude-code`, `a person on the page`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asks:
-    """What runs in a terminal waits for input."""
-
-    prompt: str
-    sure: Sure
-    secret: bool
-    """It hides what is typed: only a person may answer."""
-    since: float
-    """Seconds since 1970."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
-    """A person has it: agents cannot type."""
-
-    by: str
-    holds: bool
-    """Until it is released; otherwise only while the person types."""
-
-
-class TypingRefused(Exception):
-    """Nothing was typed; the sentence says why, and what to do."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """Who is told what happens in terminals, at once and in order. None of these may block or await."""
-
-    typed: Callable[[Terminal, Typist, bytes | None, int], None]
-    """None for the bytes where the terminal hid them; the number is how far its output had come."""
-    taken: Callable[[Terminal], None]
-    released: Callable[[Terminal, str], None]
-    asked: Callable[[Terminal], None]
-    went_on: Callable[[Terminal], None]
+__all__ = ["Asks", "Exit", "Report", "Seen", "Taken", "Terminal", "Told", "TypingRefused", "Typist"]
 
 
 @dataclass(slots=True, eq=False)

@@ -9,7 +9,6 @@ A terminal of an agent is a person's while they type into it, and some seconds l
 
 from __future__ import annotations
 
-import re
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from handrail.terminal import screen
+from handrail.terminal.echo import output_after, shown
 from handrail.terminal.keystrokes import BACKSPACE, ENTER, Keystrokes, Text, readable
 
 if TYPE_CHECKING:
@@ -33,10 +32,6 @@ PAUSE = 1.0
 """Seconds without a key after which what was typed stands for itself."""
 ECHO_AFTER = (0.03, 0.15, 0.4, 1.0, 2.5)
 """Seconds after a line's end at which it is looked for in the output; not found by the last, it was hidden."""
-ECHO_BYTES = 64 * 1024
-"""Output looked through for one line: bounds the work, and what may be taken for an echo."""
-SURE_LENGTH = 4
-"""Characters below which a text may stand in any output by chance, and must begin it to be an echo."""
 TEXT_MAX = 4000
 KEYS_MAX = 64
 WAITING_MAX = 256
@@ -223,35 +218,17 @@ class Typing:
         self._record(page.terminal, entry.by, entry.person, entry.text, entry.offset)
 
 
-def shown(text: str, data: bytes) -> bool:
-    """Whether the output after somebody began to type holds what they typed."""
-    plain = screen.plain(data)
-    flat, wanted = _SPACE.sub("", plain), _SPACE.sub("", text)
-    if len(wanted) < SURE_LENGTH:
-        return bool(wanted) and flat.startswith(wanted)
-    return wanted in flat or wanted in _SPACE.sub("", screen.plain(data.replace(b"\r", b"")))
-
-
-_SPACE = re.compile(r"\s+")
-
-
 def _look(entry: _Entry, tail: Tail, now: float) -> None:
     """Look for the echo, if it is time to."""
     if not entry.due or entry.due[0] > now or entry.text is None:
         return
-    if shown(entry.text, _output(tail, entry.offset)):
+    if shown(entry.text, output_after(tail, entry.offset)):
         entry.due.clear()
         return
     while entry.due and entry.due[0] <= now:
         entry.due.popleft()
     if not entry.due:
         entry.text = None
-
-
-def _output(tail: Tail, after: int) -> bytes:
-    """What came after somebody began to type, across segments."""
-    data, following = tail.read(after, ECHO_BYTES)
-    return data + tail.read(following, ECHO_BYTES - len(data))[0] if data else b""
 
 
 def _keys(names: list[str]) -> str:
