@@ -104,8 +104,14 @@ class Sheet:
         there = self._rows[self._row].cells
         if self._column > len(there):
             there.extend(" " * (self._column - len(there)))
-        there[self._column : self._column + len(cells)] = cells
-        self._column += len(cells)
+        end = self._column + len(cells)
+        if self._column < len(there):  # half of a wide character that is written over leaves a blank
+            if not there[self._column] and cells and self._column:
+                there[self._column - 1] = " "
+            if end < len(there) and not there[end] and cells:
+                there[end] = " "
+        there[self._column : end] = cells
+        self._column = end
 
     def _newline(self) -> None:
         self._row += 1
