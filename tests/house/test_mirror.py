@@ -45,6 +45,11 @@ PART_OF: dict[str, str] = {
     **{f"handrail.store.{name}": "store/test_journal.py" for name in ("loop", "writer")},
     **{f"handrail.store.{name}": "store/test_query.py" for name in ("projection", "rows")},
     "handrail.terminal.lineage": "safety/test_self_approval.py",
+    "handrail.terminal.before": "terminal/test_screen.py",
+    **{
+        f"handrail.terminal.{name}": "terminal/test_search.py"
+        for name in ("held", "scan", "seams", "strip", "window")
+    },
     **{f"handrail.tools.{name}": "tools/test_edits.py" for name in ("change", "dress")},
     **{f"handrail.tools.{name}": "tools/test_search.py" for name in ("findings", "query", "scan", "tree")},
     **{f"handrail.tools.{name}": "tools/test_workspace.py" for name in ("place", "protected")},
