@@ -1,9 +1,12 @@
 """The way to the daemon, and what is said when it is not there."""
 
+from dataclasses import replace
+
 import pytest
+from tests.cli.scene import Home
 
 from handrail.cli.failure import Failure
-from handrail.cli.link import Link
+from handrail.cli.link import Link, reach
 
 
 def test_a_daemon_that_went_away_is_told_as_such() -> None:
@@ -12,3 +15,10 @@ def test_a_daemon_that_went_away_is_told_as_such() -> None:
         gone.get("state")
     assert failure.value.code == 3
     assert "`handrail up`" in str(failure.value)
+
+
+@pytest.mark.e2e
+def test_a_daemon_that_took_the_place_of_ours_is_told_as_a_daemon_that_is_gone(handrail: Home) -> None:
+    with reach("read") as link, pytest.raises(Failure, match="replaced") as failure:
+        replace(link, bearer="of another time").get("state")
+    assert failure.value.code == 3

@@ -74,6 +74,15 @@ def test_a_shell_is_typed_into_and_ends_with_its_status(handrail: Home) -> None:
     assert "\n42 answers\n" in handrail.ok("terminal", "read", row["id"]).out
 
 
+def test_what_is_typed_before_the_shell_is_there_is_typed_into_it_and_shown_once(handrail: Home) -> None:
+    with sit(handrail) as person:
+        person.becomes_quiet()
+        person.type(b"echo $((40 + 2)) ahead; exit 0\r")
+        shown = person.sees(b"42 ahead\r\n")
+        assert shown.count(b"+ 2)) ahead; exit 0\r\n") == 1
+        assert person.ends() == 0
+
+
 def test_the_environment_and_the_directory_are_the_callers(handrail: Home) -> None:
     odd = "a b\n'\"\\\x7fü$x"
     names = 'printf \'<%s>\' "$MY_ODD" "$TERM" "$PWD" "$HANDRAIL_TERMINAL" "$SHELL"; pwd'
@@ -107,7 +116,12 @@ def test_control_keys_reach_the_program(handrail: Home) -> None:
         person.sees(b"line\r\nline\r\n")
         person.type(b"\x1a")
         person.sees(b"Stopped")
-        person.type(b"kill %1; exit 0\r")
+        person.sees(b"ready> ")
+        person.type(b"fg\r")
+        person.sees(b"cat\r\n")
+        person.type(b"\x04")
+        person.sees(b"ready> ")
+        person.type(b"exit 0\r")
         assert person.ends() == 0
 
 

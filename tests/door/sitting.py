@@ -90,8 +90,15 @@ class Sitting:
         return termios.tcgetattr(self._theirs)
 
     def becomes_raw(self) -> None:
+        self._loses(termios.ISIG)
+
+    def becomes_quiet(self) -> None:
+        """Shows no more what is typed by itself."""
+        self._loses(termios.ECHO)
+
+    def _loses(self, mode: int) -> None:
         until = time.monotonic() + BOUND
-        while self.modes()[3] & termios.ICANON:
+        while self.modes()[3] & mode:
             assert time.monotonic() < until, f"the terminal did not become raw; there was {self.seen!r}"
             self._read(time.monotonic() + 0.02)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import termios
 from collections.abc import Iterator
@@ -310,3 +311,35 @@ def piped(home: Path, typed: bytes, *arguments: str) -> subprocess.CompletedProc
         timeout=BOUND,
         check=False,
     )
+
+
+def test_an_interrupt_before_there_is_anything_to_show_ends_it_with_the_window_as_it_was(
+    home: Path, places: Places
+) -> None:
+    places.make()
+    with socket.socket(socket.AF_UNIX) as silent:  # a daemon that never answers
+        silent.bind(str(places.daemon_socket))
+        silent.listen()
+        with sit(home) as person:
+            person.becomes_quiet()
+            person.type(b"\x03")
+            assert person.ends() == -signal.SIGINT
+            assert person.modes() == person.usual
+        with sit(home) as person:
+            person.becomes_quiet()
+            person.kill(signal.SIGTERM)
+            assert person.ends() == -signal.SIGTERM
+            assert person.modes() == person.usual
+
+
+def test_what_is_typed_before_it_is_shown_is_typed_as_it_is(home: Path, keeping: Keeping) -> None:
+    with sit(home) as person:
+        person.becomes_quiet()
+        person.type(b"ls\r\x7f\x1b[A")
+        keeping.welcome()
+        typed = b""
+        while typed != b"ls\r\x7f\x1b[A":
+            typed += keeping.typed()
+        keeping.exits()
+        assert person.ends() == 0
+        assert person.seen == b""

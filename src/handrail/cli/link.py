@@ -87,6 +87,9 @@ def _answer(status: int, body: bytes) -> Any:
         answer: Any = json.loads(body) if body else None
     except ValueError:
         raise Failure(f"The daemon's answer ({status}) is not JSON. Try `handrail restart`.") from None
+    if status == 401:
+        # Whoever let us in is gone, and our bearer with it; another daemon has its port now.
+        raise Failure("The daemon was replaced meanwhile. Try again.", Code.NO_DAEMON)
     if status >= 400:
         raise Failure(_detail(answer, status))
     return answer

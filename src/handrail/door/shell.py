@@ -18,12 +18,8 @@ from handrail.door.opening import NotOpened, open_terminal
 from handrail.door.outlet import Outlet
 from handrail.door.relay import Relay
 from handrail.door.spool_reader import SpoolReader
-from handrail.door.window import Window
+from handrail.door.window import Interrupted, Window
 from handrail.places import Places
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
 
 FAILED, NO_DAEMON = 1, 3
 
@@ -83,9 +79,26 @@ def run(wish: Wish) -> int:
     if why:
         _note(why)
         plain.become(wish.command)
-    places = Places.find(os.environ)
-    terminal = _opened(wish, places)
-    return terminal if isinstance(terminal, int) else _show(terminal, wish, places)
+    return _in_window(wish)
+
+
+def _in_window(wish: Wish) -> int:
+    try:
+        with Window(0) as window:
+            relay, terminal = _shown(wish, window)
+    except Interrupted as interrupted:
+        return die_by(interrupted.number)
+    except NotKept as problem:
+        if wish.or_plain:
+            _note(f"Not kept by Handrail: {problem}")
+            plain.become(wish.command)
+        _note(str(problem))
+        return problem.code
+    if relay.ended_by is None:
+        return _end(terminal)
+    if wish.keep:
+        _note(f"Terminal {terminal.terminal} goes on.{_how(terminal)}")
+    return die_by(relay.ended_by)
 
 
 def _why_plain(wish: Wish) -> str:
@@ -97,43 +110,45 @@ def _why_plain(wish: Wish) -> str:
     return ""
 
 
-def _opened(wish: Wish, places: Places) -> Attached | int:
-    """A window's end of a new terminal, or the exit status when there is none."""
+class NotKept(Exception):
+    """There is nothing to show; the sentence says why."""
+
+    def __init__(self, why: str, code: int) -> None:
+        super().__init__(why)
+        self.code = code
+
+
+def _shown(wish: Wish, window: Window) -> tuple[Relay, Attached]:
+    """Open a terminal and show it until one of the two ends. Raises NotKept, Interrupted."""
+    places = Places.find(os.environ)
+    terminal = _opened(wish, places)
+    if wish.keep:
+        _note(f"This is terminal {terminal.terminal}; it goes on when this window is closed.{_how(terminal)}")
+    if window.is_terminal and not wish.or_plain:
+        offer(places, _note)
+    reader = SpoolReader(os.path.join(places.spool, terminal.terminal))
+    relay = Relay(window, terminal, reader, Outlet(1))
+    window.begin()
+    terminal.resize(*window.size())
+    relay.run()
+    terminal.close()
+    return relay, terminal
+
+
+def _opened(wish: Wish, places: Places) -> Attached:
     try:
         made = open_terminal(places, wish.command, wish.name, keep=wish.keep, is_patient=not wish.or_plain)
         return Attached.attach(places, made, ends=not wish.keep)
-    except (NotOpened, NotAttached) as problem:
-        if wish.or_plain:
-            _be_plain(wish, str(problem))
-        _note(str(problem))
-        return NO_DAEMON if isinstance(problem, NotOpened) and problem.is_gone else FAILED
-    except Exception as error:  # whatever is wrong with us, a person must get a shell
-        if wish.or_plain:
-            _be_plain(wish, f"{type(error).__name__}: {error}")
+    except NotOpened as problem:
+        raise NotKept(str(problem), NO_DAEMON if problem.is_gone else FAILED) from None
+    except NotAttached as problem:
+        raise NotKept(str(problem), FAILED) from None
+    except Interrupted:
         raise
-
-
-def _be_plain(wish: Wish, why: str) -> NoReturn:
-    _note(f"Not kept by Handrail: {why}")
-    plain.become(wish.command)
-
-
-def _show(terminal: Attached, wish: Wish, places: Places) -> int:
-    if wish.keep:
-        _note(f"This is terminal {terminal.terminal}; it goes on when this window is closed.{_how(terminal)}")
-    if os.isatty(0) and not wish.or_plain:
-        offer(places, _note)
-    reader = SpoolReader(os.path.join(places.spool, terminal.terminal))
-    with Window(0) as window:
-        relay = Relay(window, terminal, reader, Outlet(1))
-        terminal.resize(*window.size())
-        relay.run()
-    terminal.close()
-    if relay.ended_by is not None:
-        if wish.keep:
-            _note(f"Terminal {terminal.terminal} goes on.{_how(terminal)}")
-        return die_by(relay.ended_by)
-    return _end(terminal)
+    except Exception as error:  # whatever is wrong with us, a person must get a shell
+        if not wish.or_plain:
+            raise
+        raise NotKept(f"{type(error).__name__}: {error}", FAILED) from None
 
 
 def _how(terminal: Attached) -> str:
