@@ -10,6 +10,7 @@ from tests.tools.desk import BOUND
 from tests.tools.office import office
 
 from handrail.gate import verbs
+from handrail.gate.call import Call, Outcome
 from handrail.gate.rule import Policy
 from handrail.store.event import Caller, InputPreview
 
@@ -93,6 +94,63 @@ async def test_a_busy_terminal_is_not_typed_into(home: Path, caller: Caller) -> 
         sentence = await at.refusal("execute_command", terminal_id=terminal.id, command="echo no")
     assert "is busy: sleep (sleep 1000) runs in it, so nothing was typed" in sentence
     assert "ctrl-c" in sentence
+
+
+async def test_of_two_lines_at_once_one_is_typed_and_the_other_told_so(home: Path, caller: Caller) -> None:
+    async with office(home, caller) as at:
+        terminal = await at.open()
+        outcomes: list[Outcome] = []
+
+        async def run(line: str) -> None:
+            outcomes.append(await at.outcome("execute_command", terminal_id=terminal.id, command=line))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(run, "read -t 1 x; echo $x 1")
+            group.start_soon(run, "read -t 1 x; echo $x 2")
+    failed, done = sorted(outcomes, key=lambda outcome: outcome.ending == "done")
+    assert "is busy" in failed.message
+    assert done.result is not None
+    assert str(done.result.data["output"]) in (" 1\n", " 2\n", "1\n", "2\n")
+
+
+async def test_a_cancel_reaches_a_password_prompt_too(home: Path, caller: Caller) -> None:
+    async with office(home, caller) as at:
+        terminal = await at.open()
+        command = "bash -c 'read -rsp Password: x; echo $x'"
+        reply = await at.reply("execute_command", terminal_id=terminal.id, command=command)
+        assert reply.outcome is None
+        assert terminal.asks is not None
+        assert terminal.asks.secret
+        assert verbs.cancel(at.gate, reply.call, "a person")
+        await until(lambda: reply.call.receipt.stopped)
+        after = await at.run(terminal, "echo alive")
+        history: Any = (await at.data("get_terminal_buffer", terminalId=terminal.id))["input_history"]
+    assert after["output"] == "alive\n"
+    assert ("handrail", "^C") in [(item["by"], item["text"]) for item in history]
+
+
+async def test_a_client_that_leaves_does_not_interrupt_a_person_who_took_over(
+    home: Path, caller: Caller
+) -> None:
+    async with office(home, caller) as at:
+        terminal = await at.open()
+        calls: list[Call] = []
+        async with anyio.create_task_group() as group:
+            line = {"terminal_id": terminal.id, "command": "sleep 1000"}
+            group.start_soon(lambda: at.outcome("execute_command", **line))
+            with anyio.fail_after(BOUND):
+                while not (await terminal.look()).busy:
+                    await terminal.changed()
+            calls.extend(at.gate.open.values())
+            terminal.take("a person on the page", holds=True)
+            group.cancel_scope.cancel()
+        (call,) = calls
+        with anyio.fail_after(BOUND):
+            await call.settled()
+        await until(lambda: bool(call.receipt.processes_left))
+        assert (await terminal.look()).busy
+    assert (call.receipt.signals, [item.name for item in call.receipt.processes_left]) == ((), ["sleep"])
+    assert not call.receipt.stopped
 
 
 async def test_cancel_interrupts_the_line_and_leaves_the_terminal(home: Path, caller: Caller) -> None:

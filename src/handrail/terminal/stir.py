@@ -71,9 +71,11 @@ async def _hear_output(
     end = terminal.tail.end
     task_status.started()
     while await _grows(terminal, end):
+        end = (
+            terminal.tail.end
+        )  # before it rings: whoever hears it may look at once, and never again for this much
         stir.ring()
         await anyio.sleep(GATHER_SECONDS)
-        end = terminal.tail.end
     stir.ring()
 
 

@@ -18,7 +18,7 @@ from handrail.terminal.screen import plain, render
 from handrail.tools.answer import Format, Input, answer
 from handrail.tools.facts import facts
 from handrail.tools.known import Known, ending, is_inside, reading
-from handrail.tools.pieces import mask, past_mark, raw
+from handrail.tools.pieces import mask, raw
 from handrail.tools.reach import Reach
 
 if TYPE_CHECKING:
@@ -204,10 +204,7 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
 def _read(known: Known, asked: GetTerminalBufferInput) -> Reading:
     lines = asked.lines if asked.after is not None or asked.lastN is not None else asked.lines or LINES
     mode = "raw" if asked.mode == "raw" or not asked.asString else "text"
-    after = asked.after
-    if after is not None and mode == "text" and known.nonce:
-        after = past_mark(known.tail, after)
-    return read(known.tail, after=after, chunks=asked.lastN, lines=lines, mode=mode, limit=MOST_BYTES)
+    return read(known.tail, after=asked.after, chunks=asked.lastN, lines=lines, mode=mode, limit=MOST_BYTES)
 
 
 def _chunks(known: Known, found: Reading, mode: str) -> list[JsonValue]:

@@ -5,15 +5,11 @@ Owns what becomes of bytes that are no text, and that a shell's nonce is never s
 """
 
 import base64
-import re
 from dataclasses import dataclass
 
 from handrail.terminal.tail import Tail
 
 _LONGEST_CHARACTER = 4
-_LONGEST_MARK = 4096
-"""Bytes of a mark in which a reading may have been told to begin; the nonce stands near its end."""
-_MARK_END = re.compile(rb"\x07|\x1b\\")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,16 +41,6 @@ def mask(data: bytes, start: int, tail: Tail, nonce: str) -> bytes:
     after = _read(tail, start + len(data), start + len(data) + reach)
     whole = (before + data + after).replace(secret, b"x" * len(secret))
     return whole[len(before) : len(before) + len(data)]
-
-
-def past_mark(tail: Tail, at: int) -> int:
-    """Where to begin to read text: behind the mark of a shell that `at` lies in, else there."""
-    start = max(0, at - _LONGEST_MARK)
-    before, after = _read(tail, start, at), _read(tail, at, at + _LONGEST_MARK)
-    opened = before.rfind(b"\x1b]")
-    if opened < 0 or _MARK_END.search(before, opened + 2) or (end := _MARK_END.search(after)) is None:
-        return at
-    return at + end.end()
 
 
 def _unfinished(data: bytes) -> int:

@@ -38,6 +38,8 @@ UNFINISHED_SECONDS = 1.5
 LOOK_SECONDS = 0.2
 """Between looks at a shell that does not mark its commands."""
 INTERRUPT = b"\x03"
+HANDRAIL = Typist(person=False, name="handrail")
+"""Who interrupts, for whoever cancelled."""
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -58,6 +60,8 @@ class TypedPlan(Plan):
 class Progress:
     """How far a typed line has come."""
 
+    terminal: str
+    call: "Call"
     begin: int
     """Where its output begins; until the shell says so, where the output stood when it was typed."""
     end: int | None = None
@@ -100,21 +104,27 @@ class TypedCommands:
 
     async def run(self, plan: TypedPlan, call: "Call") -> Result:
         terminal = plan.terminal
-        await self._check_idle(plan.known, terminal)
-        call.terminal = terminal.id
-        progress = self._progress[call.id] = Progress(terminal.tail.end)
-        began = anyio.current_time()
+        self._check_alone(terminal)
+        progress = self._progress[call.id] = Progress(terminal.id, call, terminal.tail.end)
         try:
-            await type_to(terminal, plan.seen, plan.data, plan.typist)
-            if plan.input.background:
-                call.hand_back()
+            await self._check_idle(plan.known, terminal)
+            return await self._type(plan, progress, call)
+        finally:
+            del self._progress[call.id]
+
+    async def _type(self, plan: TypedPlan, progress: Progress, call: "Call") -> Result:
+        call.terminal = plan.terminal.id
+        progress.begin = plan.terminal.tail.end
+        began = anyio.current_time()
+        await type_to(plan.terminal, plan.seen, plan.data, plan.typist)
+        if plan.input.background:
+            call.hand_back()
+        try:
             await self._attend(plan, progress, call, began)
             return await self._result(plan, progress)
         except anyio.get_cancelled_exc_class():
             await self._interrupt(plan, progress, call)
             raise
-        finally:
-            del self._progress[call.id]
 
     def salvage(self, plan: TypedPlan, call: "Call") -> Salvage | None:
         progress = self._progress.get(call.id)
@@ -130,6 +140,15 @@ class TypedCommands:
             message=COMPLETED,
             runs_on=True,
         )
+
+    def _check_alone(self, terminal: Terminal) -> None:
+        """Raises Refusal while another call's line is under way there; one that was completed is not waited for."""
+        for other in self._progress.values():
+            if other.terminal == terminal.id and other.call.outcome is None:
+                raise Refusal(
+                    f"Terminal {terminal.id} is busy: call {other.call.id} ({other.call.title}) runs in it, so nothing was "
+                    "typed. Wait for it with wait_for_call, or run this without terminal_id."
+                )
 
     async def _check_idle(self, known: Known, terminal: Terminal) -> None:
         """Raises Refusal while something runs there."""
@@ -161,7 +180,8 @@ class TypedCommands:
                 async with stirring(plan.terminal) as stir:
                     while not await self._is_done(plan, progress):
                         self._reach.askings.heed(plan.terminal, call)
-                        await stir.next(LOOK_SECONDS)
+                        is_told = progress.ran and plan.terminal.asks is None
+                        await stir.next(None if is_told else LOOK_SECONDS)
         except TimeoutError:
             progress.took = anyio.current_time() - began
             stopped = await self._interrupt(plan, progress, call)
@@ -192,7 +212,7 @@ class TypedCommands:
             return
         if not await rests(terminal):
             return
-        await terminal.write(INTERRUPT)
+        await _press(terminal)
         raise Refusal(
             "The shell told of no command and waits for more: most likely the line is unfinished (an open quote, bracket "
             "or block). It was given up with Ctrl-C; nothing was run. Send it again, whole."
@@ -202,14 +222,11 @@ class TypedCommands:
         """Ctrl-C, and whether it helped; says so in the receipt. The terminal itself goes on."""
         grace = self._reach.means.grace
         stopped = False
-        with anyio.CancelScope(shield=True), anyio.move_on_after(grace + 1.0):
-            try:
-                await plan.terminal.write(INTERRUPT)
-            except KeeperError:
-                return plan.terminal.exit is not None
-            call.receipt = replace(
-                call.receipt, signals=(*call.receipt.signals, SignalSent(signal="SIGINT", after_ms=0))
-            )
+        with anyio.CancelScope(shield=True), anyio.move_on_after(grace + 1.0), suppress(KeeperError):
+            if _may_interrupt(plan.terminal, call):
+                await _press(plan.terminal)
+                sent = SignalSent(signal="SIGINT", after_ms=0)
+                call.receipt = replace(call.receipt, signals=(*call.receipt.signals, sent))
             stopped = await self._has_stopped(plan, progress, grace)
         seen = plan.terminal.seen
         if not stopped and seen is not None and seen.foreground is not None:
@@ -270,6 +287,19 @@ class TypedCommands:
             "cwd": of_terminal(plan.terminal).cwd,
             "terminal_id": plan.terminal.id,
         }
+
+
+def _may_interrupt(terminal: Terminal, call: "Call") -> bool:
+    """A person who has taken the terminal over is not disturbed, unless a person cancels."""
+    by_person = call.outcome is not None and call.outcome.by not in ("client", "operation", "handrail")
+    return terminal.taken is None or by_person
+
+
+async def _press(terminal: Terminal) -> None:
+    """Ctrl-C, which reaches a program also where it hides what is typed. Raises KeeperError."""
+    offset = terminal.tail.end
+    await terminal.write(INTERRUPT)
+    terminal.hear_typing(HANDRAIL, INTERRUPT, offset)
 
 
 def _by_marks(marks: Marks, progress: Progress) -> bool:
