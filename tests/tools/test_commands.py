@@ -100,7 +100,19 @@ async def test_children_get_no_more_than_the_environment_they_are_given(home: Pa
         data = await sh.data(command="env | sort", env={"ADDED": "by the call"})
     names = {line.partition("=")[0] for line in str(data["output"]).splitlines()}
     assert "ADDED" in names
-    assert names <= {"ADDED", "PATH", "HOME", "LANG", "PAGER", "GIT_PAGER", "TERM", "PWD", "SHLVL", "_", "OLDPWD"}
+    assert names <= {
+        "ADDED",
+        "PATH",
+        "HOME",
+        "LANG",
+        "PAGER",
+        "GIT_PAGER",
+        "TERM",
+        "PWD",
+        "SHLVL",
+        "_",
+        "OLDPWD",
+    }
 
 
 def test_the_daemons_environment_is_passed_on_by_name_alone() -> None:
