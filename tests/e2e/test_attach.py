@@ -44,6 +44,7 @@ def all_of(person: Person, terminal: str, after: int) -> bytes:
     with page_on(person, terminal, f"after={after}") as page:
         shown = page.to_end()
     assert (page.closed, page.gap, page.state["running"]) == (1000, 0, False)
+    assert page.state["ended_at"] >= page.state["started_at"]
     return shown
 
 

@@ -5,6 +5,7 @@ follower's own pace, and keys are taken in one frame after another. What is type
 who may connect (guard.py), nor what typing means (terminal/).
 """
 
+import contextlib
 from collections.abc import Awaitable, Callable
 
 import anyio
@@ -13,7 +14,7 @@ from fastapi import APIRouter, WebSocket
 from pydantic import ValidationError
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
-from handrail.server.holders import Holders
+from handrail.errors import Unwritable
 from handrail.server.live import accept
 from handrail.server.rooms import Rooms
 from handrail.server.routes.named import known
@@ -24,7 +25,6 @@ from handrail.server.terminal_wire import AttachRefused, AttachSize, AttachState
 from handrail.store.records import TerminalRecord
 from handrail.terminal.begin import is_alternate, near_end
 from handrail.terminal.keeper import KeeperError
-from handrail.terminal.tail import Tail
 from handrail.terminal.terminal import Terminal, TypingRefused, Typist
 
 PIECE = 32 * 1024
@@ -49,7 +49,7 @@ def sockets(rooms: Rooms) -> APIRouter:
         if record is None:
             await socket.close(NO_TERMINAL, "There is no such terminal.")
             return
-        page = Attachment(socket, record, rooms.terminals.get(id), rooms.terminals.tail(id), rooms.holders)
+        page = Attachment(socket, record, rooms)
         try:
             await page.run(after, tail)
             if WebSocketState.DISCONNECTED not in (socket.application_state, socket.client_state):
@@ -61,21 +61,15 @@ def sockets(rooms: Rooms) -> APIRouter:
 
 
 class Attachment:
-    """One socket on one terminal; `live` is None when that ended long ago."""
+    """One socket on one terminal, which may have ended long ago."""
 
-    def __init__(
-        self,
-        socket: WebSocket,
-        record: TerminalRecord,
-        live: Terminal | None,
-        tail: Tail,
-        holders: Holders,
-    ) -> None:
+    def __init__(self, socket: WebSocket, record: TerminalRecord, rooms: Rooms) -> None:
         self._socket = socket
         self._record = record
-        self._live = live
-        self._tail = tail
-        self._holders = holders
+        self._rooms = rooms
+        self._live = rooms.terminals.get(record.id)
+        self._tail = self._live.tail if self._live else rooms.terminals.tail(record.id)
+        self._holders = rooms.holders
         self._typist = Typist(person=True, name=by(socket))
         self._sending = anyio.Lock()
         self._told: tuple[TerminalView, bool] | None = None
@@ -94,6 +88,7 @@ class Attachment:
                     group.start_soon(self._tell_on, self._live.changed)
                     group.start_soon(self._tell_on, self._holders.changed)
                 await self._tail.follow(begin, self._send_output)
+                await self._read_end()
                 await self._tell()
                 group.cancel_scope.cancel()
         finally:
@@ -122,9 +117,18 @@ class Attachment:
     async def _tell_on(self, changed: Callable[[], Awaitable[None]]) -> None:
         """Tell of every change. What changes while a state is being sent is looked at before we wait again."""
         while True:
+            await self._read_end()
             while await self._tell():
                 pass
             await changed()
+
+    async def _read_end(self) -> None:
+        """When it ended is known to the record alone."""
+        if self._live is None or self._live.exit is None or self._record.ended_at is not None:
+            return
+        with contextlib.suppress(Unwritable):
+            await self._rooms.journal.committed(self._rooms.journal.head)
+        self._record = await self._rooms.records.terminal(self._record.id) or self._record
 
     def _sizes(self) -> bool:
         live = self._live

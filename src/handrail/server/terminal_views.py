@@ -57,7 +57,7 @@ def terminal_view(record: TerminalRecord, live: Terminal | None, tail: Tail) -> 
         attached=live is not None and live.exit is None and live.attached,
         started_at=record.opened_at,
         ended_at=record.ended_at,
-        last_output_at=_ms(live.last_output_at) if live else None,
+        last_output_at=_ms((live and live.last_output_at) or tail.last_at),
         bytes=(record.bytes or 0) if forgotten else tail.end,
         first=(record.bytes or 0) if forgotten else tail.first,
         lines_dropped=0 if forgotten else tail.lines_dropped,

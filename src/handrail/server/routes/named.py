@@ -1,11 +1,16 @@
 """The terminal that a path names: its record, itself while it runs, and how it looks now."""
 
+from collections.abc import Sequence
+
+import anyio.to_thread
 from fastapi import HTTPException
 
 from handrail.errors import Conflict
+from handrail.server.access import Person
 from handrail.server.rooms import Rooms
 from handrail.server.terminal_views import terminal_view
 from handrail.server.terminal_wire import TerminalView
+from handrail.server.visible import visible_terminal
 from handrail.store.records import TerminalRecord
 from handrail.terminal.terminal import Terminal
 
@@ -29,6 +34,15 @@ async def found(rooms: Rooms, id: str) -> TerminalRecord:
 def view_of(rooms: Rooms, record: TerminalRecord, live: Terminal | None = None) -> TerminalView:
     live = live or rooms.terminals.get(record.id)
     return terminal_view(record, live, live.tail if live else rooms.terminals.tail(record.id))
+
+
+async def views_of(rooms: Rooms, records: Sequence[TerminalRecord], person: Person) -> list[TerminalView]:
+    """As this person may see them. Each is a look at its folder, and there may be many: so in a thread."""
+
+    def look() -> list[TerminalView]:
+        return [visible_terminal(view_of(rooms, record), person) for record in records]
+
+    return await anyio.to_thread.run_sync(look)
 
 
 async def running(rooms: Rooms, id: str) -> Terminal:

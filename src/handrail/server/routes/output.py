@@ -36,9 +36,7 @@ def routes(rooms: Rooms) -> APIRouter:
         lines: Annotated[int | None, Query(ge=1, le=100_000)] = None,
         download: bool = False,
     ) -> OutputView | Response:
-        record = await found(rooms, id)
-        if record.forgotten_at is not None:
-            raise HTTPException(404, f"The output of terminal {id} was deleted: its time or its room was up.")
+        record = await _kept(rooms, id)
         tail = rooms.terminals.tail(id)
         shown = await _screen(rooms, record, tail) if mode == "screen" else None
         if download:
@@ -61,7 +59,7 @@ def routes(rooms: Rooms) -> APIRouter:
         context: Annotated[int, Query(ge=0, le=100)] = 0,
         max_results: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> FoundView:
-        await found(rooms, id)
+        await _kept(rooms, id)
         try:
             matches = await search(
                 rooms.terminals.tail(id),
@@ -76,6 +74,16 @@ def routes(rooms: Rooms) -> APIRouter:
         return found_view(matches)
 
     return router
+
+
+async def _kept(rooms: Rooms, id: str) -> TerminalRecord:
+    record = await found(rooms, id)
+    if record.forgotten_at is not None:
+        raise HTTPException(
+            404,
+            f"The output of terminal {id} was deleted, to keep within [terminal] keep_days and keep_bytes.",
+        )
+    return record
 
 
 async def _screen(rooms: Rooms, record: TerminalRecord, tail: Tail) -> Shown:

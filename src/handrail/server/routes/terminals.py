@@ -7,12 +7,11 @@ import anyio
 from fastapi import APIRouter, BackgroundTasks, HTTPException, Query, Request
 
 from handrail.server.rooms import Rooms
-from handrail.server.routes.named import found, fresh_view, view_of
+from handrail.server.routes.named import found, fresh_view, view_of, views_of
 from handrail.server.routes.person import by, person_of
 from handrail.server.shape import Position
 from handrail.server.terminal_views import closed_view, terminal_detail
 from handrail.server.terminal_wire import Closed, OpenBody, TerminalDetail, TerminalView
-from handrail.server.visible import visible_terminal
 from handrail.store.event import Owner, TerminalClosed, TerminalKind
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.opening import BadOpening, open_shell, shell_for
@@ -34,8 +33,8 @@ def routes(rooms: Rooms) -> APIRouter:
         before: Position | None = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     ) -> list[TerminalView]:
-        found = await rooms.records.terminals(running, tuple(of) if of else None, before, limit)
-        return [visible_terminal(view_of(rooms, record), person_of(request)) for record in found]
+        listed = await rooms.records.terminals(running, tuple(of) if of else None, before, limit)
+        return await views_of(rooms, listed, person_of(request))
 
     @router.post("/terminals", status_code=201)
     async def open_terminal(body: OpenBody, request: Request, later: BackgroundTasks) -> TerminalView:

@@ -5,10 +5,10 @@ from fastapi import APIRouter, Request
 from handrail import __version__
 from handrail.server import views
 from handrail.server.rooms import Rooms
-from handrail.server.routes.named import view_of
+from handrail.server.routes.named import views_of
 from handrail.server.routes.person import person_of
 from handrail.server.shape import Position
-from handrail.server.visible import visible, visible_terminal
+from handrail.server.visible import visible
 from handrail.server.wire import CallView, Health, LiveEntries, State
 
 MOST_OPEN = 2000
@@ -28,6 +28,7 @@ def routes(rooms: Rooms) -> APIRouter:
         open_calls = await _open_calls(rooms)
         newest = await rooms.records.calls(limit=RECENT + len(open_calls))
         asked = await rooms.records.approvals(open_only=True)
+        running = await rooms.records.terminals(running_only=True, limit=MOST_TERMINALS)
         return State(
             seq=seq,
             now=views.now_ms(),
@@ -37,10 +38,7 @@ def routes(rooms: Rooms) -> APIRouter:
             command_line=rooms.command_line,
             calls=open_calls,
             recent=[views.call_view(call, None) for call in newest if call.id not in rooms.gate.open],
-            terminals=[
-                visible_terminal(view_of(rooms, record), person_of(request))
-                for record in await rooms.records.terminals(running_only=True, limit=MOST_TERMINALS)
-            ],
+            terminals=await views_of(rooms, running, person_of(request)),
             approvals=[views.approval_view(record, rooms.gate) for record in asked],
         )
 
