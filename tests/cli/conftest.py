@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.cli.agent import Agent
 from tests.cli.scene import Home
+from tests.cli.terminal_scene import opened, shows
 
 
 @pytest.fixture(scope="session")
@@ -55,3 +56,13 @@ def workspace(tmp_path: Path) -> Path:
     path = tmp_path / "project"
     path.mkdir()
     return path
+
+
+@pytest.fixture
+def asking(handrail: Home) -> Iterator[str]:
+    """A terminal that says back what it is told, until it is told to leave."""
+    script = 'echo ready; while read -r line; do echo "got <$line>"; [ "$line" = leave ] && exit 3; done'
+    made = opened(handrail, script, "asking")
+    shows(handrail, made, "ready")
+    yield made
+    handrail.run("terminal", "close", made)

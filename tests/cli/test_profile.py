@@ -14,6 +14,7 @@ from tests.door.sitting import Sitting
 from handrail.cli.app import run
 from handrail.cli.jsonc import parse
 from handrail.cli.profile import profile
+from handrail.cli.settings_file import BACKUP
 
 SYSTEM, BASE = ("osx", "Library/Application Support") if sys.platform == "darwin" else ("linux", ".config")
 PROFILES = f"terminal.integrated.profiles.{SYSTEM}"
@@ -59,7 +60,7 @@ def test_it_is_put_in_beside_what_is_there_and_the_change_is_shown(
     assert "// the old way" in made
     shown = capsys.readouterr().out
     assert f'-    "{DEFAULT}": "zsh", // the old way\n+    "{DEFAULT}": "handrail", // the old way\n' in shown
-    assert settings.with_name("settings.json.before-handrail").read_text() == SETTINGS
+    assert settings.with_name(f"settings.json{BACKUP}").read_text() == SETTINGS
 
 
 @pytest.mark.parametrize("before", [SETTINGS, "", "{}", SETTINGS.replace("\n", "\r\n"), "\ufeff{ }"])
