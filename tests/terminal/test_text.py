@@ -4,7 +4,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from handrail.terminal.screen import plain
@@ -95,6 +95,8 @@ SEQUENCES = [
     st.lists(st.one_of(st.sampled_from(SEQUENCES), st.binary(max_size=4)), max_size=60).map(b"".join),
     st.lists(st.integers(0, 500), max_size=10),
 )
+@example(b"\x1b\x1b]0;t\x1b\\?", [2])
+@example(b"\x1b\x1b[31m?\n", [1])
 def test_text_made_piece_by_piece_is_the_text_of_the_whole(printed: bytes, cuts: list[int]) -> None:
     at = sorted({0, len(printed), *(cut % (len(printed) + 1) for cut in cuts)})
     paper = Paper()

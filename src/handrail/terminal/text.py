@@ -27,9 +27,12 @@ _STRING = re.compile(r"\x1b[\]PX^_][^\x07\x18\x1a\x1b]*(?:[\x07\x18\x1a]|\x1b\\|
 _STRING_END = re.compile(r"[\x07\x18\x1a\x1b]")
 _STILL = re.compile(
     r"\x1b\[[0-?]{0,256}[ -/]{0,8}[HIL-OQ-WYZ\[-_a-~]"  # CSI that moves nothing on a line: modes, positions
+    r"|\x1b\[0?K"
     r"|\x1b[ -/]{1,8}[0-~]"  # character sets
     r"|\x1b[0-LN-OQ-WYZ\\`-~]"  # two-character escapes
+    f"|{_STRING.pattern}"
 )
+"""In one go: what is left when one sequence is taken out must not become another."""
 _UNFINISHED = re.compile(r"\x1b(?:\[[0-?]{0,256}[ -/]{0,8}|[ -/]{0,8})\Z")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _INNER_RETURN = re.compile(r"\r(?!\r*\n)")
@@ -64,10 +67,10 @@ class Paper:
         return "".join(self._take(self._decoder.decode(b"", True))) + self._sheet.close()
 
     def _take(self, text: str) -> Iterator[str]:
-        text = self._held + text
-        printed = text.count("\n")
-        text = self._whole_sequences(text)
-        self._lines += printed - text.count("\n") - self._held.count("\n")
+        fed = self._held + text
+        text = self._whole_sequences(fed)
+        if len(text) + len(self._held) != len(fed):  # lines within a string are printed too, if not shown
+            self._lines += fed.count("\n") - text.count("\n")
         at = 0
         while at < len(text):
             end = self._block_end(text, at)
@@ -115,23 +118,21 @@ class Paper:
 
     def _resolve(self, text: str) -> None:
         until = self._lines + text.count("\n")
-        lines = _scrolled(text) if self._sheet.clean and text[-1] == "\n" else None
-        if lines is not None:
-            self._sheet.append(lines)
-        else:
-            for line in _LINE.findall(_STRING.sub("", text)):
-                self._resolve_line(line)
+        if not self._append(text):
+            for line in _LINE.findall(_STRING.sub("\0", text)):
+                if not self._append(line):
+                    self._sheet.write(line)
+                self._lines += line[-1] == "\n"
+                self._note()
         self._lines = until
         self._note()
 
-    def _resolve_line(self, line: str) -> None:
-        lines = _scrolled(line) if self._sheet.clean and line[-1] == "\n" else None
+    def _append(self, text: str) -> bool:
+        """Complete lines that only scroll, onto a clean sheet; False when these are none."""
+        lines = _scrolled(text) if self._sheet.clean and text[-1] == "\n" else None
         if lines is not None:
             self._sheet.append(lines)
-        else:
-            self._sheet.write(line)
-        self._lines += line[-1] == "\n"
-        self._note()
+        return lines is not None
 
     def _note(self) -> None:
         if self._sheet.clean and len(self.overwritten) < _NOTES:
@@ -154,9 +155,9 @@ def _scrolled(text: str) -> str | None:
     if "\b" in text or (text.count("\r") != text.count("\r\n") and _INNER_RETURN.search(text)):
         return None
     if "\x1b" in text:
-        text = _COLOURS.sub("", text)
+        text, marked = _COLOURS.sub("", text), text
         if "\x1b" in text:
-            text = _STILL.sub("", _STRING.sub("", text))
+            text = _STILL.sub("", marked)
             if "\x1b" in text:
                 return None
     data = text.encode().translate(None, _CONTROLS)
