@@ -22,7 +22,7 @@ INPUT_MAX = 256 * 1024
 PTY_HOLDS = 128 * 1024
 """More than a PTY holds: what a leader wrote before it left is within this many bytes."""
 _IUTF8 = 0x4000
-GATHER = 512 * 1024
+GATHER = 256 * 1024
 """Bytes moved at once: a page at a time would cost more in writing than in reading."""
 _BYTES = bytearray(GATHER)
 _BUFFER = memoryview(_BYTES)
