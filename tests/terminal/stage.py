@@ -15,7 +15,8 @@ from handrail.store.event import Owner
 from handrail.terminal.keeper import Keeper
 from handrail.terminal.knowing import Knowing
 from handrail.terminal.note import Note
-from handrail.terminal.terminal import Terminal, Typist
+from handrail.terminal.sharing import Typist
+from handrail.terminal.terminal import Terminal
 from handrail.terminal.terminals import Terminals
 
 ANN = Typist(person=True, name="ann")

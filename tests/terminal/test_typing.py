@@ -208,6 +208,15 @@ async def test_who_takes_a_terminal_over_has_it_until_they_release_it(home: Path
         assert stage.told == ["taken", "released by ann"]
 
 
+async def test_what_a_window_reports_by_itself_takes_nothing_over(home: Path) -> None:
+    async with sharing(home) as stage:
+        terminal = await stage.open("cat")
+        await terminal.type(b"\x1b[I", ANN)
+        assert (terminal.taken, stage.told) == (None, [])
+        await terminal.type(b"\x1b[A", ANN)
+        assert (terminal.taken is not None, stage.told) == (True, ["taken"])
+
+
 async def test_a_persons_own_terminal_is_not_taken_over_by_typing(home: Path) -> None:
     async with sharing(home) as stage:
         terminal = await stage.bash(note=OWN)

@@ -90,6 +90,11 @@ class Keystrokes:
         return Key(_KNOWN.get(found[0]) or _unnamed(found))
 
 
+def is_typing(data: bytes) -> bool:
+    """Whether any of it was pressed by somebody."""
+    return any(True for _ in Keystrokes().feed(data))
+
+
 def readable(data: bytes) -> str:
     """All of an input as one text: keys by name, line ends as such, the last one left out."""
     parts = [

@@ -27,6 +27,7 @@ from handrail.keeper.protocol import (
     Typed,
 )
 from handrail.terminal.keeper import Keeper, KeeperError
+from handrail.terminal.keystrokes import is_typing
 from handrail.terminal.sharing import Asks, Taken, Told, TypingRefused, Typist
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Terminal:
         if not typist.person and self.taken is not None:
             raise TypingRefused(_taken_sentence(self, self.taken))
         offset = self.tail.end
-        if typist.person:
+        if typist.person and is_typing(data):
             self.heed(typist)
         try:
             # Sent in this very tick: nobody can take the terminal over between the look above and the keeper.

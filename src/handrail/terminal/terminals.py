@@ -30,8 +30,10 @@ from handrail.keeper.protocol import (
 )
 from handrail.terminal import note as notes
 from handrail.terminal.keeper import close_all
+from handrail.terminal.keystrokes import is_typing
+from handrail.terminal.sharing import Told, Typist
 from handrail.terminal.tail import Tail
-from handrail.terminal.terminal import Terminal, Told, Typist
+from handrail.terminal.terminal import Terminal
 from handrail.terminal.typing import Typing
 
 if TYPE_CHECKING:
@@ -225,7 +227,8 @@ class Terminals:
     def _overheard(self, terminal: Terminal, data: bytes | None, size: int) -> None:
         owner = terminal.note.owner
         typist = Typist(person=True, name=owner.name if owner.person else WINDOW)
-        terminal.heed(typist)
+        if data is None or is_typing(data):
+            terminal.heed(typist)
         terminal.hear_typing(typist, data, size)
 
     def _typed(self, terminal: Terminal, typist: Typist, data: bytes | None, offset: int) -> None:
