@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
+from tests.ui.conftest import BOUND
 
 pytestmark = pytest.mark.browser
 
@@ -164,7 +165,7 @@ def test_five_megabytes_in_a_second_leave_the_page_alive_and_what_is_left_out_sa
     shown(page, site)
     flood = specimen(page, "detail: flood")
 
-    expect(flood).to_contain_text("5.0 MB")
+    expect(flood).to_contain_text("5.0 MB", timeout=BOUND * 1000)
     expect(flood.get_by_role("log")).to_contain_text(re.compile(r"[\d.]+ MB before this are left out here"))
 
     lines = flood.locator("[role=log] pre").evaluate_all(
@@ -172,6 +173,84 @@ def test_five_megabytes_in_a_second_leave_the_page_alive_and_what_is_left_out_sa
     )
     assert 4000 <= lines <= 5000
     assert flood.locator("[role=log] pre").count() <= 30
+
+
+FRAMES = """() => new Promise(enough => {
+    window.drawn = [];
+    const note = now => {
+        if (window.drawn.push(now) === 60) enough();
+        requestAnimationFrame(note);
+    };
+    requestAnimationFrame(note);
+})"""
+
+
+def rate(page: Page, since: float = 0) -> float:
+    """Pictures per second since then, on the page's clock."""
+    drawn = [at for at in page.evaluate("window.drawn") if at >= since]
+    return 1000 * (len(drawn) - 1) / (drawn[-1] - drawn[0])
+
+
+def test_a_flooded_terminal_keeps_drawing_and_keeps_the_end(page: Page, site: str) -> None:
+    shown(page, site)
+    expect(specimen(page, "detail: flood")).to_contain_text("5.0 MB", timeout=BOUND * 1000)  # the other is over
+    flood = specimen(page, "terminal: flood")
+    begin = flood.get_by_role("button", name="Five megabytes in a second")
+    begin.scroll_into_view_if_needed()
+    page.evaluate(FRAMES)
+    idle = rate(page)
+
+    since: float = page.evaluate("performance.now()")
+    begin.click()
+    expect(flood).to_contain_text("5.0 MB", timeout=BOUND * 1000)
+    flooded = rate(page, since)
+
+    expect(flood.locator(".xterm-rows")).to_contain_text("a line of output, one of very many, and red")
+    expect(flood.get_by_role("list", name="About this terminal")).to_contain_text("Older output has left")
+    print(f"{flooded:.0f} pictures per second in the flood, {idle:.0f} before it")
+    assert flooded > min(30, idle / 4)  # a machine that is busy otherwise has fewer to give
+
+
+def test_a_terminal_says_what_a_person_must_know(page: Page, site: str) -> None:
+    shown(page, site)
+    told = {
+        "terminal: an agent's": "claude-code typed “npm run watch”",
+        "terminal: taken over": "You have it: agents cannot type until you release it",
+        "terminal: asks for a secret": "Waits for input: [sudo] password for ada: — only you can answer; it is not recorded",
+        "terminal: seems to wait": "Seems to wait for input: ? Which framework would you like",
+        "terminal: larger than the room": "Drawn smaller than usual",
+        "terminal: far too large": "The first 3.1 MB, 12,004 lines were dropped to keep within the limits",
+        "terminal: ended": "It has ended; its output is kept.",
+        "terminal: forgotten": "Its output was deleted",
+    }
+
+    for name, words in told.items():
+        expect(specimen(page, name).get_by_role("list", name="About this terminal")).to_contain_text(words)
+
+
+def test_a_terminal_is_ended_by_a_second_click_only(page: Page, site: str) -> None:
+    shown(page, site)
+    pane = specimen(page, "terminal: an agent's")
+
+    pane.get_by_role("button", name="Stop", exact=True).click()
+    expect(page.get_by_role("list", name="Remarks")).not_to_contain_text("stopped")
+    pane.get_by_role("button", name="End it and all it started?").click()
+
+    expect(page.get_by_role("list", name="Remarks")).to_contain_text("stopped")
+
+
+def test_a_screen_too_large_for_its_room_scrolls_and_others_fit(page: Page, site: str) -> None:
+    shown(page, site)
+    over = "one => [one.scrollWidth > one.clientWidth, one.scrollHeight > one.clientHeight]"
+
+    small = specimen(page, "terminal: taken over").locator(".room")
+    large = specimen(page, "terminal: far too large").locator(".room")
+
+    large.scroll_into_view_if_needed()
+    expect(large.locator(".xterm-screen")).to_be_visible()
+    assert large.evaluate(over) == [True, True]
+    small.scroll_into_view_if_needed()
+    assert small.evaluate(over) == [False, False]
 
 
 def test_without_a_bearer_the_page_says_how_to_sign_in(page: Page, site: str) -> None:

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { advance, fromState, type Model } from "../src/state/model.ts";
-import { frozen, next, sections } from "../src/state/order.ts";
+import { frozen, next, sections, urgent } from "../src/state/order.ts";
 import type { Event, LiveEntries, State } from "../src/types.ts";
 
 const caller = { door: "stdio", client: "claude", key: "k", workspace: "/home/me/api", thread: null, operation: null } as const;
@@ -136,4 +136,42 @@ test("when a question is answered the next one after it follows, then the first"
   assert.equal(next(["a", "b", "c"], "c", () => true), "a");
   assert.equal(next(["a", "b", "c"], "a", (id) => id === "c"), "c");
   assert.equal(next(["a"], "a", () => true), null);
+});
+
+const owner = { person: false, name: "claude", workspace: null };
+
+function begun(terminal: string, call: string | null): Event {
+  return { kind: "TerminalOpened", terminal, call, name: terminal, cwd: "/", pid: 1, of: call ? "command" : "tracked", owner, argv: [], cols: 80, rows: 24, nonce: "" };
+}
+
+function waits(terminal: string, sure: "certain" | "likely" = "certain", secret = false): Event {
+  return { kind: "TerminalAsked", terminal, prompt: "Name? ", sure, secret };
+}
+
+test("a call whose terminal surely waits for input needs the person until it goes on", () => {
+  const model = then(empty(), opened("c1"), begun("t1", "c1"), waits("t1"));
+  assert.deepEqual(sections(model), { needs: ["c1"], running: [], recent: [] });
+  assert.equal(urgent(model)[0]?.asks?.prompt, "Name? ");
+  const on = then(model, { kind: "TerminalWentOn", terminal: "t1" });
+  assert.deepEqual(sections(on), { needs: [], running: ["c1"], recent: [] });
+});
+
+test("a wait that is only likely is shown but calls nobody, unless it is a secret's", () => {
+  const model = then(empty(), opened("c1"), begun("t1", "c1"), waits("t1", "likely"));
+  assert.deepEqual(sections(model).needs, []);
+  assert.ok(model.terminals.get("t1")?.asks);
+  assert.deepEqual(sections(then(model, waits("t1", "likely", true))).needs, ["c1"]);
+});
+
+test("a call that was completed and whose terminal asks stands among what needs the person, once", () => {
+  const model = then(empty(), opened("c1"), begun("t1", "c1"), settled("c1"), waits("t1"));
+  assert.deepEqual(sections(model), { needs: ["c1"], running: [], recent: [] });
+});
+
+test("a terminal that ended is no longer among those that run, and asks nobody", () => {
+  const model = then(empty(), begun("t1", null), waits("t1"), { kind: "TerminalTaken", terminal: "t1", by: "page", holds: true });
+  assert.deepEqual(model.terminals.get("t1")?.taken, { by: "page", holds: true });
+  const ended = then(model, { kind: "TerminalEnded", terminal: "t1", exit_code: 0, signal: null, bytes: 1, lost: false });
+  assert.equal(ended.terminals.size, 0);
+  assert.deepEqual(urgent(ended), []);
 });

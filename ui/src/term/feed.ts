@@ -1,15 +1,15 @@
 /**
  * Bytes on their way to the screen, at the pace at which it can read them.
  *
- * Owns back-pressure: few pieces are under way at a time, each small, so that the browser draws in between; what
- * waits is bounded, and who feeds too fast is told. It does not know xterm beyond one write with a callback.
+ * Owns back-pressure: one small batch at a time, the next one after the browser has drawn; what waits is bounded, and
+ * who feeds too fast is told. It does not know xterm beyond one write with a callback.
  */
 import { markStarts } from "../text/marks.ts";
 
-/** A piece is parsed without a pause: this much takes a few milliseconds. */
-const PIECE = 32 << 10;
-/** Pieces under way: enough to fill the time between two pictures. */
-const UNDER_WAY = 8;
+/** A piece is parsed without a pause: this much takes a millisecond or two. */
+const PIECE = 16 << 10;
+/** Bytes between two pictures: enough for several megabytes a second, little enough to leave time to draw. */
+const BATCH = 160 << 10;
 /** More than this waiting means that nobody will ever read it. */
 export const MOST_WAITING = 8 << 20;
 
@@ -29,10 +29,13 @@ export class Feed {
   private pieces: Piece[] = [];
   private next = 0;
   private readonly underWay: Piece[] = [];
+  private resting = false;
   private readonly write: Write;
+  private readonly afterDrawing: (go: () => void) => void;
 
-  constructor(write: Write) {
+  constructor(write: Write, afterDrawing: (go: () => void) => void) {
     this.write = write;
+    this.afterDrawing = afterDrawing;
   }
 
   /** False when too much waits already: nothing was taken. */
@@ -40,7 +43,7 @@ export class Feed {
     if (this.waiting + bytes.length > MOST_WAITING) return false;
     for (const [from, to] of cuts(bytes)) this.pieces.push({ bytes: bytes.subarray(from, to), at: at + from });
     this.waiting += bytes.length;
-    this.go();
+    if (this.underWay.length === 0 && !this.resting) this.go();
     return true;
   }
 
@@ -54,13 +57,14 @@ export class Feed {
   }
 
   private go(): void {
-    while (this.underWay.length < UNDER_WAY) {
+    for (let size = 0; size < BATCH; ) {
       const piece = this.pieces[this.next];
       if (!piece) break;
       this.next++;
       if (this.underWay.length === 0) this.at = piece.at;
       this.underWay.push(piece);
       this.waiting -= piece.bytes.length;
+      size += piece.bytes.length;
       this.write(piece.bytes, () => this.parsed(piece));
     }
     if (this.next > 256 || this.next === this.pieces.length) {
@@ -73,7 +77,15 @@ export class Feed {
   private parsed(piece: Piece): void {
     this.underWay.shift();
     this.at = this.underWay[0]?.at ?? piece.at + piece.bytes.length;
-    this.go();
+    if (this.underWay.length === 0 && this.waiting > 0) this.rest();
+  }
+
+  private rest(): void {
+    this.resting = true;
+    this.afterDrawing(() => {
+      this.resting = false;
+      this.go();
+    });
   }
 }
 

@@ -55,7 +55,7 @@ export class Screen {
     this.host = host;
     this.term = new Terminal(options(size, watcher));
     this.gutter = new Gutter(this.term, () => this.feed.at);
-    this.feed = new Feed((bytes, parsed) => this.term.write(bytes, parsed));
+    this.feed = new Feed((bytes, parsed) => this.term.write(bytes, parsed), afterDrawing);
     quiet(this.term.parser);
     this.addons(watcher);
     this.term.open(host);
@@ -110,6 +110,11 @@ export class Screen {
   forgetFind(): void {
     this.search.clearDecorations();
     this.term.clearSelection();
+  }
+
+  /** No more lines are kept than there are. */
+  get full(): boolean {
+    return this.term.buffer.normal.length >= SCROLLBACK + this.term.rows;
   }
 
   get following(): boolean {
@@ -181,6 +186,12 @@ function ours(event: KeyboardEvent, selected: boolean): "leave" | "find" | "copy
     if (key === "c" && MAC && selected) return "copy";
   }
   return null;
+}
+
+/** A page that is not seen draws nothing, but goes on. */
+function afterDrawing(go: () => void): void {
+  if (document.hidden) setTimeout(go);
+  else requestAnimationFrame(go);
 }
 
 /** A cell as xterm will draw it: whole device pixels high. */

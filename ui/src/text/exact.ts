@@ -57,6 +57,12 @@ export function spelledOut(text: string): string {
   return ASCII.test(text) ? text : text.replace(HIDDEN, spelled);
 }
 
+/** What is typed, apart from the Enter that ends it: that one is nothing to be warned of. */
+export function typed(text: string): { readonly text: string; readonly enter: boolean } {
+  const bare = text.replace(/(\r\n|\r|\n)$/, "");
+  return { text: bare, enter: bare !== text };
+}
+
 /** One sentence about what is hidden in the text, or none. */
 export function warning(text: string): string | null {
   const kinds = new Map<string, number>();

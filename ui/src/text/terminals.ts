@@ -82,18 +82,20 @@ export interface Shown {
   readonly lost: boolean;
   /** Offset of the first byte on the screen. */
   readonly begin: number;
+  /** The screen keeps no more lines: older ones have left it. */
+  readonly full: boolean;
   readonly refused: string;
   readonly letterboxed: boolean;
 }
 
-export function remarks({ terminal, typed, lost, begin, refused, letterboxed }: Shown): Remark[] {
+export function remarks({ terminal, typed, lost, begin, full, refused, letterboxed }: Shown): Remark[] {
   return [
-    ...(lost ? [say("violet", "gone", "The connection was lost. It goes on where it stopped as soon as the daemon is back; keys are not sent meanwhile.")] : []),
-    ...waits(terminal),
+    ...(lost ? [say("violet", "gone", "The connection was lost; it goes on where it stopped. Keys are not sent meanwhile.")] : []),
     ...(refused ? [say("amber", "alert", refused)] : []),
+    ...waits(terminal),
     ...hands(terminal),
+    ...older(terminal, begin, full),
     ...(typed && terminal.running ? [say("grey", "keyboard", `${typed.by} typed ${quoted(typed.text)}`)] : []),
-    ...older(terminal, begin),
     ...(letterboxed ? [say("grey", "keyboard", `Drawn smaller than usual, at its own ${terminal.size.join(" × ")}: ${sizeOwner(terminal)}.`)] : []),
   ];
 }
@@ -110,11 +112,11 @@ function hands({ taken, running }: TerminalView): Remark[] {
   return [say("teal", "keyboard", "You have it: agents cannot type until you release it")];
 }
 
-function older({ first, forgotten, lines_dropped }: TerminalView, begin: number): Remark[] {
+function older({ first, forgotten, lines_dropped }: TerminalView, begin: number, full: boolean): Remark[] {
   if (forgotten) return [say("violet", "gone", "Its output was deleted, to keep within what is kept of ended terminals.")];
   const dropped = lines_dropped ? `, ${counted(lines_dropped, "line")}` : "";
   const gone = first > 0 ? `The first ${sizeText(first)}${dropped} were dropped to keep within the limits. ` : "";
-  if (begin > first) return [{ ...say("grey", "alert", `${gone}${sizeText(begin - first)} before this are not on the screen; searching and downloading have them.`), act: "search" }];
+  if (begin > first || full) return [{ ...say("grey", "alert", `${gone}Older output has left the screen; searching and downloading have it.`), act: "search" }];
   return gone ? [say("grey", "alert", gone.trim())] : [];
 }
 
@@ -130,4 +132,11 @@ function quoted(text: string | null): string {
 
 function say(tone: Tone, sign: Remark["sign"], text: string): Remark {
   return { tone, sign, text };
+}
+
+/** What stands there when nothing is to be said, so that nothing moves when something is. */
+export function quietly({ running, owner, of }: TerminalView): string {
+  if (!running) return "It has ended; its output is kept.";
+  if (owner?.person) return "Yours: an agent that wants to type here asks first.";
+  return of === "command" ? "It runs for a call; what you type here goes to its program." : "Shared: what an agent and what you type go to the same program.";
 }

@@ -3,6 +3,7 @@
  * reads the same wherever it appears. It does not know colours: a tone is a name that style.css paints.
  */
 import type { ApprovalView, Asks, Caller, CallView, Preview, Restart, Risk } from "../types.ts";
+import { typed } from "./exact.ts";
 import { asking } from "./terminals.ts";
 import { counted } from "./time.ts";
 
@@ -59,7 +60,9 @@ export function riskWord(risk: Risk): string {
 export function headline(call: Pick<CallView, "title">, approval?: ApprovalView): string {
   const preview = approval?.preview;
   if (preview?.kind === "command") return preview.command;
-  return preview?.kind === "input" ? preview.text || preview.keys.join(" ") : call.title;
+  if (preview?.kind !== "input") return call.title;
+  const { text, enter } = typed(preview.text);
+  return [...(text || enter ? [`${text}${enter ? " ⏎" : ""}`] : []), ...preview.keys].join(" ");
 }
 
 /** As much of a text as a list row holds, and how many characters that leaves out; the whole stands in the detail. */
