@@ -124,7 +124,7 @@ class Marks:
     def _begin(self, mark: Mark, tail: Tail) -> None:
         self._close(mark, tail)
         began = self.prompt_at if self.at_prompt else mark.start
-        started_at = _seconds(mark) or _written(tail, mark.start)
+        started_at = _time_of(mark, tail)
         line = self._line if self._line is not None else self._echoed(mark, tail)
         self._commands.append(
             Command(line=line, begin=began, output=mark.end, cwd=self.cwd, started_at=started_at)
@@ -143,7 +143,7 @@ class Marks:
             command,
             end=None if self._gap and not said else mark.start,
             exit_code=_number(said.text) if said else None,
-            duration_ms=_duration(command, said) if said else None,
+            duration_ms=_duration(command, said, tail) if said else None,
         )
 
     def _pass_title(self, tail: Tail) -> None:
@@ -196,18 +196,17 @@ def _number(text: str) -> int | None:
     return int(text) if re.fullmatch(r"-?[0-9]{1,9}", text) else None
 
 
-def _seconds(mark: Mark) -> float | None:
+def _time_of(mark: Mark, tail: Tail) -> float | None:
+    """When it was written, in seconds since 1970: as the shell says, else as the keeper noted."""
     at = mark.about.get("at", "")
-    return float(at) if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,9})?", at) else None
+    if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,9})?", at):
+        return float(at)
+    noted = tail.time_of(mark.start)
+    return None if noted is None else noted / 1000
 
 
-def _written(tail: Tail, offset: int) -> float | None:
-    milliseconds = tail.time_of(offset)
-    return None if milliseconds is None else milliseconds / 1000
-
-
-def _duration(command: Command, end: Mark) -> int | None:
-    said, at = _number(end.about.get("took", "")), _seconds(end)
+def _duration(command: Command, end: Mark, tail: Tail) -> int | None:
+    said, at = _number(end.about.get("took", "")), _time_of(end, tail)
     if said is not None or at is None or command.started_at is None:
         return said
     return max(0, round((at - command.started_at) * 1000))

@@ -26,11 +26,10 @@ export -n __handrail_ps0_plain=$'\e]133;C;nonce='"$__handrail_nonce"$'\a'
 export -n __handrail_before='{ __handrail_ended "$?" "$(trap -p DEBUG)"; } 3>&2 2>/dev/null'
 export -n __handrail_after='{ __handrail_prompts "$?"; } 3>&2 2>/dev/null'
 
-# Sets __handrail_now to the seconds since 1970.
+# Sets __handrail_at to what a mark says of the time: nothing where bash has no clock finer than a second.
 __handrail_clock() {
-  __handrail_now=${EPOCHREALTIME-}
-  __handrail_now=${__handrail_now/[!0-9]/.} # some languages write a comma
-  [[ -n $__handrail_now ]] || builtin printf -v __handrail_now '%(%s)T' -1
+  __handrail_at=${EPOCHREALTIME-}
+  __handrail_at=${__handrail_at:+";at=${__handrail_at/[!0-9]/.}"} # some languages write a comma
 }
 
 # Sets __handrail_text to $1 as a mark can hold it: no backslash, semicolon or control character of its own.
@@ -62,12 +61,12 @@ __handrail_begins() {
     builtin printf '\e]633;E;%s;%s\a' "$__handrail_text" "$__handrail_nonce"
   fi
   __handrail_clock
-  builtin printf '\e]133;C;nonce=%s;id=%s;at=%s\a' "$__handrail_nonce" "$__handrail_count" "$__handrail_now"
+  builtin printf '\e]133;C;nonce=%s;id=%s%s\a' "$__handrail_nonce" "$__handrail_count" "$__handrail_at"
 } 2>/dev/null
 
 # The first of all prompt commands: $1 is how the last command ended, $2 the user's DEBUG trap.
 __handrail_ended() {
-  builtin local -
+  builtin local - options="$-"
   set +aeux
   __handrail_tell_end "$1"
   __handrail_done=''
@@ -75,8 +74,7 @@ __handrail_ended() {
     __handrail_prompts "$1"
   fi
   __handrail_arrange "$2"
-  [[ -n ${__handrail_one-} && $- != *e* ]] && return "$1"
-  return 0
+  if [[ -n ${__handrail_one-} && $options != *e* ]]; then return "$1"; fi # what follows us in one text reads $?
 }
 
 # The last of all prompt commands, when the user's have made their prompt.
@@ -102,7 +100,7 @@ __handrail_tell_end() {
   elif ((__handrail_count > __handrail_told)); then
     __handrail_told=$__handrail_count
     __handrail_clock
-    builtin printf '\e]133;D;%s;nonce=%s;id=%s;at=%s\a' "$1" "$__handrail_nonce" "$__handrail_count" "$__handrail_now" >&3
+    builtin printf '\e]133;D;%s;nonce=%s;id=%s%s\a' "$1" "$__handrail_nonce" "$__handrail_count" "$__handrail_at" >&3
   fi
 }
 
@@ -122,13 +120,11 @@ __handrail_dress() {
   fi
 }
 
-# Keeps ours first and last among the prompt commands, element by element: bash is walking along the list meanwhile.
+# Keeps ours last among the prompt commands, element by element: bash is walking along the list meanwhile. $1 is the
+# user's DEBUG trap.
 __handrail_arrange() {
   if [[ -n ${__handrail_one-} ]]; then
-    builtin local rest="${PROMPT_COMMAND-}"
-    rest=${rest//$'\n'"$__handrail_after"/}
-    [[ -n $1 ]] || rest+=$'\n'$__handrail_after
-    PROMPT_COMMAND=$rest
+    __handrail_arrange_text "$1"
     return 0
   fi
   builtin local at last
@@ -141,10 +137,28 @@ __handrail_arrange() {
   [[ -n $1 || ${PROMPT_COMMAND[last]-} == "$__handrail_after" ]] || PROMPT_COMMAND+=("$__handrail_after")
 }
 
+# The same before 5.1, where prompt commands are one text. A line break in it would bring us into the history: only
+# where a comment needs one there is one.
+__handrail_arrange_text() {
+  builtin local theirs="${PROMPT_COMMAND-}" space=$'[; \t\n]'
+  theirs=${theirs//"$__handrail_before"/}
+  theirs=${theirs//"$__handrail_after"/}
+  while [[ $theirs == $space* ]]; do theirs=${theirs#?}; done
+  while [[ $theirs == *$space ]]; do theirs=${theirs%?}; done
+  PROMPT_COMMAND="$__handrail_before${theirs:+; }$theirs"
+  [[ -z $1 ]] || return 0
+  case $theirs in
+    *'#'*) PROMPT_COMMAND+=$'\n' ;;
+    *'&') PROMPT_COMMAND+=' ' ;;
+    *) PROMPT_COMMAND+='; ' ;;
+  esac
+  PROMPT_COMMAND+=$__handrail_after
+}
+
 # Puts ours before all others, where the user's files or the user have set PROMPT_COMMAND anew.
 __handrail_first() {
   if [[ -n ${__handrail_one-} ]]; then
-    PROMPT_COMMAND=$__handrail_before$'\n'${PROMPT_COMMAND-}
+    __handrail_arrange_text ''
     return 0
   fi
   builtin local at downwards= IFS=' '
