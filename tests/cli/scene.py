@@ -128,7 +128,7 @@ class Home:
         with reach("read") as link:
             terminal = link.get("calls", call)["terminal_id"]
         return b"".join(
-            file.read_bytes() for file in sorted((self.path / "spool" / terminal).iterdir())
+            file.read_bytes() for file in sorted((self.path / "spool" / terminal).glob("*.seg"))
         ).decode()
 
     def ended(self, pidfd: int) -> bool:
