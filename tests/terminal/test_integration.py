@@ -85,6 +85,14 @@ async def test_a_line_is_told_as_it_was_typed(home: Path, shell: str, line: str)
         assert (await it.run(line)).line == line
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+async def test_a_very_long_line_is_told_cut_and_says_so(home: Path, shell: str) -> None:
+    async with marked(home, shell) as it:
+        await it.run("true")
+        line = (await it.run(f"true {'x' * 20000}")).line
+        assert line == f"true {'x' * (16384 - 5)}…"
+
+
 @each_shell
 async def test_a_line_over_several_lines_is_one_command(home: Path, shell: str) -> None:
     lines = {

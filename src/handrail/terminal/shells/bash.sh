@@ -37,7 +37,7 @@ __handrail_escape() {
   builtin local LC_ALL=C code char
   __handrail_text=$1
   if ((${#__handrail_text} > 16384)); then
-    __handrail_text=${__handrail_text:0:16384}$'\u2026'
+    __handrail_text=${__handrail_text:0:16384}$'\xe2\x80\xa6'
   fi
   __handrail_text=${__handrail_text//'\'/'\\'}
   __handrail_text=${__handrail_text//';'/'\x3b'}

@@ -28,7 +28,7 @@ if [[ -o interactive && -n "$__handrail_nonce" ]]; then
     [[ $__handrail_text == *[[:cntrl:]]* ]] || 'builtin' 'return' 0
     'builtin' 'local' code char
     for code in 0{1..9} 0{a..f} 1{0..9} 1{a..f} 7f; do
-      'builtin' 'print' '-v' char "\\x$code"
+      char=${(g::):-\\x$code}
       __handrail_text=${__handrail_text//$char/\\x$code}
     done
   }
