@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import cancel, command, door_start, read_file, storm, trees
+from bench import cancel, command, crowd, cursor, door_start, finding, idle, read_file, storm, trees
 from bench.figures import Line
 from bench.stage import Stage, staged
 from bench.table import as_json, as_table
@@ -16,6 +16,10 @@ BENCHES: dict[str, Callable[[Stage], list[Line]]] = {
     "storm": storm.run,
     "cancel": cancel.run,
     "trees": trees.run,
+    "crowd": crowd.run,
+    "cursor": cursor.run,
+    "finding": finding.run,
+    "idle": idle.run,
 }
 
 
