@@ -36,7 +36,10 @@ class Home:
     def __init__(self, path: Path, config: str) -> None:
         self.places = Places.under(path)
         self.port = free_port()
-        self.environment = {**os.environ, "HANDRAIL_HOME": str(path)}
+        # Shells read start-up files there: none of the machine's own.
+        person = path / "person"
+        person.mkdir()
+        self.environment = {**os.environ, "HANDRAIL_HOME": str(path), "HOME": str(person)}
         self._ours: subprocess.Popen[bytes] | None = None
         self.places.make()
         self.places.config.write_text(f"{config}\n[server]\nport = {self.port}\n")

@@ -12,7 +12,7 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
         "No effect without a named allow rule or a durable, single-use approval whose digest equals what is executed.",
         (
             "gate.test_gate.test_a_read_in_the_workspace_is_allowed_by_a_rule_that_is_named",
-            "gate.test_rule.test_reads_inside_the_workspace_are_allowed_and_everything_else_asks",
+            "gate.test_rule.test_reads_in_the_workspace_and_ends_of_own_terminals_are_allowed_and_everything_else_asks",
             "gate.test_approval.test_an_approval_serves_one_call_only",
             "gate.test_approval.test_what_changed_since_it_was_asked_is_not_done_although_it_was_allowed",
             "gate.test_durability.test_an_answer_is_on_record_before_what_it_allows_starts",
