@@ -26,6 +26,8 @@ TOOLS: dict[str, dict[str, Any]] = {
     "edit_file": {"path": "notes.txt", "old_string": "line one", "new_string": "line 1"},
     "apply_diff": {"path": "notes.txt", "diff": "@@ -1,2 +1,2 @@\n-line one\n+line 1\n line two\n"},
     "execute_command": {"command": "echo from the command"},
+    "create_tracked_terminal": {"shellPath": "/bin/cat"},
+    "list_tracked_terminals": {},
     "list_calls": {},
     "get_call": {},
     "wait_for_call": {},
@@ -39,8 +41,13 @@ OUTSIDE: dict[str, dict[str, Any]] = {
     "edit_file": TOOLS["edit_file"],
     "apply_diff": TOOLS["apply_diff"],
     "execute_command": TOOLS["execute_command"],
+    "create_tracked_terminal": TOOLS["create_tracked_terminal"],
 }
 """An input for each tool that can ask, about which a person is asked."""
+CHANGES = {"write_file", "edit_file", "apply_diff", "execute_command", "create_tracked_terminal"}
+IN_TERMINALS = {"send_to_terminal", "close_terminal"}
+OF_TERMINALS = IN_TERMINALS | {"get_terminal_buffer", "wait_for_terminal", "search_terminal_buffer"}
+"""Those that need a terminal to begin with, seen at work in test_terminals.py."""
 
 
 @pytest.fixture(scope="module")
@@ -75,14 +82,14 @@ async def test_every_tool_is_listed_with_its_schemas_and_honest_hints(
     async with agent(home_of_all, workspace) as client:
         listed = (await client.client.list_tools()).tools
 
-    assert {tool.name for tool in listed} == TOOLS.keys()
+    assert {tool.name for tool in listed} == TOOLS.keys() | OF_TERMINALS
     for tool in listed:
         assert tool.title
         assert tool.description
         assert tool.output_schema is not None
         assert "status" in tool.output_schema["required"]
         assert tool.annotations is not None
-        changes = tool.name in {"write_file", "edit_file", "apply_diff", "execute_command"}
+        changes = tool.name in CHANGES | IN_TERMINALS
         assert tool.annotations.read_only_hint is not changes
         assert tool.annotations.destructive_hint is changes
 
@@ -95,7 +102,7 @@ async def test_a_call_that_is_done_says_so_in_its_schema(
         earlier = await client.use("read_file", path="notes.txt")
         named = {"call_id": earlier.call} if tool in ("get_call", "wait_for_call") else {}
         asked = client.ask(tool, **TOOLS[tool], **named)
-        if tool in ("write_file", "edit_file", "apply_diff", "execute_command"):
+        if tool in CHANGES:
             await decider.allow()
         told = await asked.told()
 

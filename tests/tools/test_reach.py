@@ -60,9 +60,7 @@ async def test_an_agent_opens_runs_reads_searches_types_waits_and_closes(
     assert {"create_tracked_terminal", "wait_for_terminal", "execute_command"} <= tools
     assert (ran["status"], ran["output"], ran["exit_code"]) == ("done", "1\n2\n3\n", 1)
     assert (woke["woke"], len(found["matches"])) == ("pattern", 1)
-    assert [(item["terminal_id"], item["foreground"]["name"]) for item in listed["terminals"]] == [
-        (own, "cat")
-    ]
+    assert [(item["id"], item["foreground"]["name"]) for item in listed["terminals"]] == [(own, "cat")]
     assert (back["woke"], back["detail"]["exit_code"]) == ("prompt", 0)
     assert closed["was_running"]
     assert (read["running"], "echoed" in read["output"]) == (False, True)

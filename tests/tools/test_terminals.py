@@ -37,7 +37,7 @@ async def test_a_terminal_is_listed_with_all_that_is_known_of_it(
         ("false", 1, False),
     ]
     assert told == {
-        "terminal_id": terminal.id,
+        "id": terminal.id,
         "name": "mine",
         "kind": "tracked",
         "shell": "/bin/bash",
@@ -81,8 +81,8 @@ async def test_ended_ones_are_listed_with_how_they_ended_unless_only_running_one
             await ended.wait()
         alive = await at.open(shellPath="/bin/cat")
         every, running = await listed(at), await listed(at, runningOnly=True)
-    assert [item["terminal_id"] for item in every] == [alive.id, ended.id]
-    assert [item["terminal_id"] for item in running] == [alive.id]
+    assert [item["id"] for item in every] == [alive.id, ended.id]
+    assert [item["id"] for item in running] == [alive.id]
     assert (every[1]["running"], every[1]["signal"]) == (False, "SIGSEGV")
 
 
@@ -98,7 +98,7 @@ async def test_those_of_other_workspaces_are_named_but_not_what_they_run(
         persons = await at.terminals.open(["/bin/cat"], str(root), {"PATH": "/bin"}, note=note)
         mine = (await at.reply("execute_command", command="cat", background=True)).call.terminal
         their_call = (await other.reply("execute_command", command="cat", background=True)).call.terminal
-        told = {item["terminal_id"]: item for item in await listed(at)}
+        told = {item["id"]: item for item in await listed(at)}
     assert set(told) == {theirs.id, persons.id, mine}
     assert their_call not in told
     assert "commands" not in told[theirs.id]

@@ -28,12 +28,14 @@ async def test_until_exit_it_tells_how_it_ended_and_what_it_printed(home: Path, 
         terminal = await at.open(shellPath="/bin/sh", shellArgs=["-c", "echo bye; sleep 0.3; exit 6"])
         woke = await wait(at, terminal, "exit")
         again = await wait(at, terminal, "pattern", "never")
+        there = await wait(at, terminal, "pattern", "b.e")
     assert (woke["woke"], woke["detail"], woke["output"]) == (
         "exit",
         {"exit_code": 6, "signal": None},
         "bye\n",
     )
     assert (again["woke"], again["running"], again["exit_code"]) == ("exit", False, 6)
+    assert (there["woke"], there["running"]) == ("pattern", False), "it was printed before the end"
 
 
 async def test_a_pattern_that_came_before_the_wait_is_found_but_the_echo_of_the_line_is_not(
@@ -88,7 +90,7 @@ async def test_idle_is_quiet_for_as_long_as_was_said(home: Path, caller: Caller)
         woke = await wait(at, terminal, "idle", 0.7)
         at_once = await wait(at, terminal, "idle", 0.5, timeout_seconds=0)
     assert (woke["woke"], woke["output"]) == ("idle", "1\n2\n3\n4\n5\n")
-    assert at_once["woke"] == "timeout" or at_once["woke"] == "idle"
+    assert at_once["woke"] == "idle", "no time to wait is time to look"
 
 
 @pytest.mark.parametrize("shell", ["/bin/bash", "/usr/bin/zsh", "/usr/bin/fish", "/bin/dash"])

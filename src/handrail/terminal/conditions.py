@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from handrail.store.event import Json
     from handrail.terminal.marks import Marks
     from handrail.terminal.matching import Matcher
+    from handrail.terminal.tail import Tail
     from handrail.terminal.terminal import Terminal
 
     Reading = Callable[[], Awaitable[Marks | None]]
@@ -38,9 +39,9 @@ class Matches(Condition):
 
     until = "pattern"
 
-    def __init__(self, terminal: Terminal, matcher: Matcher, start: int, marks: Reading | None) -> None:
+    def __init__(self, tail: Tail, matcher: Matcher, start: int, marks: Reading | None) -> None:
         """With `marks`, what a shell only echoes does not count."""
-        self._terminal = terminal
+        self._tail = tail
         self._matcher = matcher
         self._at = start
         self._marks = marks
@@ -50,7 +51,7 @@ class Matches(Condition):
         if self._marks is not None and not await self._is_past_echo(self._marks):
             return None
         while True:
-            data, following = self._terminal.tail.read(self._at, _PIECE)
+            data, following = self._tail.read(self._at, _PIECE)
             if not data:
                 return None
             self._at = following
@@ -71,7 +72,7 @@ class Matches(Condition):
         return True
 
     def _may_come(self) -> bool:
-        return anyio.current_time() < self._patience and self._terminal.exit is None
+        return anyio.current_time() < self._patience and not self._tail.closed
 
 
 class Idle(Condition):
@@ -128,8 +129,9 @@ class Listens(Condition):
 
     until = "port"
 
-    def __init__(self, terminal: Terminal, port: int) -> None:
-        self._terminal = terminal
+    def __init__(self, leader: int, port: int) -> None:
+        """Of what `leader` started, the holder is told."""
+        self._leader = leader
         self._port = port
 
     async def met(self) -> Json | None:
@@ -142,7 +144,7 @@ class Listens(Condition):
         found = listening(self._port)
         if not found:
             return None
-        return {"port": self._port, "pid": holder(found, self._terminal.pid)}
+        return {"port": self._port, "pid": holder(found, self._leader)}
 
 
 class Written(Condition):

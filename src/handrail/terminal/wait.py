@@ -62,18 +62,23 @@ async def wait(
     terminal: Terminal, condition: Condition, timeout: float, asks: Callable[[], Asks | None]
 ) -> Woke:
     """Return when the condition is true, or the terminal ends, or it `asks`, or the time is up; says which."""
+    if (woke := await _now(terminal, condition, asks)) is not None:  # also when there is no time to wait
+        return woke
     with anyio.move_on_after(timeout):
         async with stirring(terminal) as stir:
-            while True:
-                left = terminal.exit  # before the condition looks, so that it sees the last of the output
-                if (detail := await condition.met()) is not None:
-                    return Woke(why=condition.until, detail=detail)
-                if left is not None:
-                    return Woke(why="exit", detail={"exit_code": left.code, "signal": left.signal})
-                if asks() is not None:
-                    return Woke(why="waiting_for_input", detail={})
+            while (woke := await _now(terminal, condition, asks)) is None:
                 await stir.next(_sooner(condition.due(), terminal.asks))
+            return woke
     return Woke(why="timeout", detail={})
+
+
+async def _now(terminal: Terminal, condition: Condition, asks: Callable[[], Asks | None]) -> Woke | None:
+    left = terminal.exit  # before the condition looks, so that it sees the last of the output
+    if (detail := await condition.met()) is not None:
+        return Woke(why=condition.until, detail=detail)
+    if left is not None:
+        return Woke(why="exit", detail={"exit_code": left.code, "signal": left.signal})
+    return Woke(why="waiting_for_input", detail={}) if asks() is not None else None
 
 
 def _sooner(due: float | None, asks: Asks | None) -> float | None:

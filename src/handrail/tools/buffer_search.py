@@ -77,7 +77,7 @@ class SearchTerminalBuffer(Tool[SearchTerminalBufferInput, SearchPlan]):
         return f"Search terminal {input.terminalId} for {brief(input.pattern, 60)}"
 
     async def plan(self, input: SearchTerminalBufferInput, caller: Caller) -> SearchPlan:
-        known = await self._reach.find(input.terminalId)
+        known = await self._reach.to_read(input.terminalId, caller)
         if known.forgotten:
             raise Refusal(
                 f"The output of terminal {known.id} was deleted, as configured, because of its age or size."

@@ -17,7 +17,7 @@ from handrail.terminal.buffer import Reading, read
 from handrail.terminal.screen import plain, render
 from handrail.tools.answer import Format, Input, answer
 from handrail.tools.facts import facts
-from handrail.tools.known import Known, ending, is_inside, reading
+from handrail.tools.known import Known, ending, is_inside, look, reading
 from handrail.tools.pieces import mask, raw
 from handrail.tools.reach import Reach
 
@@ -138,7 +138,7 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
             raise Refusal(
                 "`after`, `lastN` and `lines` are three ways to say what to read. Give one of them."
             )
-        known = await self._reach.find(input.terminalId)
+        known = await self._reach.to_read(input.terminalId, caller)
         return BufferPlan(
             claims=(reading(known, caller),),
             bound={"terminal": known.id},
@@ -197,6 +197,7 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
         return [_typed(item) for item in wanted[-HISTORY:]]
 
     async def _facts(self, known: Known, caller: Caller) -> Json:
+        known = await look(known)
         marks = await self._reach.marks(known)
         return facts(known, marks.commands if marks else (), private=not is_inside(known, caller))
 

@@ -13,7 +13,7 @@ from handrail.terminal.terminal import Asks
 from handrail.tools.answer import brief
 from handrail.tools.known import Known, ending
 
-LAST_COMMANDS = 5
+LAST_COMMANDS = 10
 """Of a shell's commands that are told with it."""
 
 
@@ -22,7 +22,7 @@ def facts(known: Known, commands: Sequence[Command], *, private: bool) -> Json:
     live = known.running
     seen = live and live.seen
     told: Json = {
-        "terminal_id": known.id,
+        "id": known.id,
         "name": known.name,
         "kind": known.of,
         "shell": known.argv[0] if known.argv else "",
@@ -54,7 +54,7 @@ def line(told: Json) -> str:
     state = ending_of(told)
     if told["running"]:
         state = _doing(told)
-    return f"{told['terminal_id']}  {brief(str(told['name']), 30)}  {state}  pid {told['pid']}  {told['cwd']}{_last(told)}"
+    return f"{told['id']}  {brief(str(told['name']), 30)}  {state}  pid {told['pid']}  {told['cwd']}{_last(told)}"
 
 
 def ending_of(told: Json) -> str:

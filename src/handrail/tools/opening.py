@@ -47,6 +47,7 @@ class CreateTrackedTerminalInput(Input):
 
 class CreateTrackedTerminalOutput(BaseModel):
     terminal_id: str | None = Field(None, description="Give this to the other terminal tools.")
+    id: str | None = Field(None, description="The same.")
     name: str | None = None
     shell: str | None = None
     pid: int | None = None
@@ -123,6 +124,7 @@ class CreateTrackedTerminal(Tool[CreateTrackedTerminalInput, OpeningPlan]):
         seen = of_terminal(terminal)
         data: Json = {
             "terminal_id": terminal.id,
+            "id": terminal.id,
             "name": seen.name,
             "shell": plan.shell,
             "pid": terminal.pid,

@@ -13,7 +13,7 @@ from handrail.terminal.marks import Marks
 from handrail.terminal.opening import Means
 from handrail.terminal.terminals import Terminals
 from handrail.tools.asking import Askings
-from handrail.tools.known import Known, find, look
+from handrail.tools.known import Known, find, is_inside, look
 from handrail.tools.workspace import Workspace
 
 
@@ -32,6 +32,11 @@ class Reach:
     async def find(self, id: str) -> Known:
         """The terminal of that id, seen now. Raises Refusal when there is none."""
         return await look(await find(self.terminals, self.records, id))
+
+    async def to_read(self, id: str, caller: Caller) -> Known:
+        """The same, looked at only if that decides whether the caller may read it: a read by cursor must be quick."""
+        known = await find(self.terminals, self.records, id)
+        return known if is_inside(known, caller) else await look(known)
 
     async def marks(self, known: Known) -> Marks | None:
         return await self.marked.of(known.id, known.nonce, known.tail)

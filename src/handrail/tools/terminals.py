@@ -30,7 +30,7 @@ class ListTrackedTerminalsInput(Input):
 class ListTrackedTerminalsOutput(BaseModel):
     terminals: list[dict[str, Any]] | None = Field(
         None,
-        description="Each: terminal_id, name, kind, shell, cwd, pid, running, exit_code, signal, created_at and "
+        description="Each: id, name, kind, shell, cwd, pid, running, exit_code, signal, created_at and "
         "last_output_at (milliseconds since 1970), bytes, size, owner, busy, foreground, waiting_for_input, "
         "taken_over_by, and its last commands with their exit codes.",
     )

@@ -6,6 +6,7 @@ Owns how a wait is asked for and told. It does not wait itself (terminal/wait.py
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio.to_thread
@@ -17,7 +18,6 @@ from handrail.terminal.conditions import AtPrompt, Idle, Listens, Matches, Writt
 from handrail.terminal.matching import BadPattern, matching
 from handrail.terminal.matching import check as check_pattern
 from handrail.terminal.ports import can_tell
-from handrail.terminal.terminal import Terminal
 from handrail.terminal.wait import Condition, Exits, Until, Why, Woke, wait
 from handrail.tools.answer import Format, Input, answer, brief
 from handrail.tools.asking import question_of
@@ -133,51 +133,48 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
         )
 
     async def run(self, plan: WaitPlan, call: "Call") -> Result:
-        known, asked = plan.known, plan.input
-        start = await self._start(known, asked)
-        terminal = known.running
-        if terminal is None:
-            left = known.exit
-            detail: Json = {"exit_code": left and left.code, "signal": left and left.signal}
-            return await self._told(plan, Woke(why="exit", detail=detail), start)
-        call.terminal = terminal.id
-        async with AsyncExitStack() as stack:
-            condition = await self._condition(plan, terminal, start, stack)
-            try:
-                woke = await wait(
-                    terminal,
-                    condition,
-                    asked.timeout_seconds,
-                    lambda: self._reach.askings.fresh(terminal, plan.who),
-                )
-            except BadPattern as problem:
-                raise Refusal(str(problem)) from None
+        start = await self._start(plan.known, plan.input)
+        try:
+            async with AsyncExitStack() as stack:
+                woke = await self._woke(plan, await self._condition(plan, start, stack))
+        except BadPattern as problem:
+            raise Refusal(str(problem)) from None
         return await self._told(plan, woke, start)
 
-    async def _condition(
-        self, plan: WaitPlan, terminal: Terminal, start: int, stack: AsyncExitStack
-    ) -> Condition:
-        value = plan.input.value
+    async def _woke(self, plan: WaitPlan, condition: Condition) -> Woke:
+        terminal, left = plan.known.running, plan.known.exit
+        if terminal is not None:
+            asks = partial(self._reach.askings.fresh, terminal, plan.who)
+            return await wait(terminal, condition, plan.input.timeout_seconds, asks)
+        if (detail := await condition.met()) is not None:  # it has ended, and what was wished for is so
+            return Woke(why=condition.until, detail=detail)
+        return Woke(why="exit", detail={"exit_code": left and left.code, "signal": left and left.signal})
 
-        async def marks() -> Any:
-            return await self._reach.marks(plan.known)
-
+    async def _condition(self, plan: WaitPlan, start: int, stack: AsyncExitStack) -> Condition:
+        known, value = plan.known, plan.input.value
+        marks = partial(self._reach.marks, known)
         match plan.input.until:
-            case "exit":
-                return Exits()
             case "pattern":
                 matcher = await stack.enter_async_context(matching(str(value)))
-                return Matches(terminal, matcher, start, marks if plan.input.after is None else None)
-            case "idle":
-                return Idle(terminal, IDLE_SECONDS if value is None else float(value))
-            case "prompt":
-                return AtPrompt(terminal, start, marks)
+                return Matches(known.tail, matcher, start, marks if plan.input.after is None else None)
             case "port":
-                return Listens(terminal, int(value or 0))
+                return Listens(known.pid, int(value or 0))
             case "file":
                 assert plan.place is not None
-                since = terminal.last_input_at or terminal.created_at
-                return await anyio.to_thread.run_sync(Written, plan.place.path, since)
+                return await anyio.to_thread.run_sync(Written, plan.place.path, await self._since(known))
+            case "idle" if known.running is not None:
+                return Idle(known.running, IDLE_SECONDS if value is None else float(value))
+            case "prompt" if known.running is not None:
+                return AtPrompt(known.running, start, marks)
+            case "exit" | "idle" | "prompt":
+                return Exits()
+
+    async def _since(self, known: Known) -> float:
+        """When somebody typed last, or it was opened; in seconds since 1970."""
+        if known.live is not None and known.live.last_input_at is not None:
+            return known.live.last_input_at
+        typed = await self._reach.records.typed(known.id, 1)
+        return (typed[-1].at if typed else known.opened_at) / 1000
 
     async def _start(self, known: Known, asked: WaitForTerminalInput) -> int:
         """Where new output begins: where somebody typed last."""
