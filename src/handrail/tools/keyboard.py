@@ -1,7 +1,6 @@
-"""send_to_terminal: what an agent types, and into what.
+"""send_to_terminal: text and keys, as from a keyboard.
 
-Owns the bytes that are typed and what an approval of them is bound to. It does not decide who has the terminal
-(terminal.py), and names no keys itself (keys.py).
+Owns the bytes that are typed. It does not decide whether they may be (typists.py), and names no keys itself (keys.py).
 """
 
 from dataclasses import dataclass
@@ -11,14 +10,13 @@ import anyio.to_thread
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Plan, Refusal, Tool
-from handrail.store.event import Caller, Claim, InputPreview, Json, Result
-from handrail.terminal.keeper import KeeperError
+from handrail.store.event import Caller, Json, Result
 from handrail.terminal.keys import UnknownKey, encode
 from handrail.terminal.screen import render
-from handrail.terminal.terminal import Seen, Terminal, TypingRefused, Typist
+from handrail.terminal.terminal import Seen, Terminal, Typist
 from handrail.tools.answer import Format, Input, answer, brief
-from handrail.tools.known import Known, ended, is_inside, is_own
 from handrail.tools.reach import Reach
+from handrail.tools.typists import bound, open_to, preview, reader_of, type_to, typing
 
 if TYPE_CHECKING:
     from handrail.gate.call import Call
@@ -115,7 +113,7 @@ class SendToTerminal(Tool[SendToTerminalInput, TypingPlan]):
         call.terminal = plan.terminal.id
         before = plan.terminal.tail.end
         await type_to(plan.terminal, plan.seen, plan.data, plan.typist)
-        name = _reader(plan.seen)
+        name = reader_of(plan.seen)
         data: Json = {
             "terminal_id": plan.terminal.id,
             "typed": plan.data.decode(),
@@ -129,77 +127,6 @@ class SendToTerminal(Tool[SendToTerminalInput, TypingPlan]):
             f"wait_for_terminal waits for what comes of it; get_terminal_buffer with after={before} reads it."
         )
         return answer(words + then, data, plan.input.response_format)
-
-
-def open_to(known: Known, caller: Caller) -> Terminal:
-    """The terminal, when this caller's keys may go there at all. Raises Refusal."""
-    terminal = known.running
-    if terminal is None:
-        raise ended(known)
-    if known.of == "command" and not is_own(known, caller):
-        raise Refusal(
-            f"Terminal {known.id} belongs to a call of another agent, so nothing was typed. Open your own with "
-            "create_tracked_terminal."
-        )
-    if terminal.taken is not None:
-        raise Refusal(
-            f"Terminal {known.id} is taken over by {terminal.taken.by}, so nothing was typed. Wait until they release "
-            "it; list_tracked_terminals tells who has it."
-        )
-    if terminal.seen is not None and terminal.seen.secret:
-        raise Refusal(
-            f"Terminal {known.id} hides what is typed: it asks for a secret, which only a person may give. They see the "
-            "question on their page. Nothing was typed: tell them, then wait with wait_for_terminal."
-        )
-    return terminal
-
-
-def typing(known: Known, data: bytes, caller: Caller) -> Claim:
-    """What typing claims; a person's own terminal is a protected place."""
-    return Claim(
-        action="type",
-        resource=data.decode(errors="replace"),
-        inside=is_inside(known, caller),
-        protected=known.owner.person,
-    )
-
-
-def preview(known: Known, data: bytes, keys: tuple[str, ...] = ()) -> InputPreview:
-    return InputPreview(
-        terminal=known.id,
-        name=known.name,
-        text=data.decode(errors="replace"),
-        keys=keys,
-        cwd=known.cwd,
-        foreground=_reader(known.live and known.live.seen),
-        owner=known.owner.name or ("a person" if known.owner.person else "an agent"),
-    )
-
-
-def bound(known: Known) -> Json:
-    """An answer holds for this terminal and this program in it: what another program reads is another question."""
-    seen = known.live.seen if known.live else None
-    reader = seen.foreground if seen else None
-    return {
-        "terminal": known.id,
-        "leader": known.pid,
-        "foreground": [reader.pid, reader.name] if reader else None,
-    }
-
-
-async def type_to(terminal: Terminal, planned: Seen | None, data: bytes, typist: Typist) -> None:
-    """Type, if the program in the foreground is still the one it was planned for. Raises Refusal."""
-    try:
-        seen = await terminal.look()
-        if seen.foreground != (planned and planned.foreground):
-            raise Refusal(
-                f"Another program reads the keys of terminal {terminal.id} now: {_reader(seen) or 'none'}, and this was "
-                f"meant for {_reader(planned) or 'none'}. Nothing was typed. Look at its screen (get_terminal_buffer, mode "
-                "screen), then send again."
-            )
-        await terminal.type(data, typist)
-    except (TypingRefused, KeeperError) as problem:
-        raise Refusal(str(problem)) from None
 
 
 async def _data(input: SendToTerminalInput, terminal: Terminal) -> bytes:
@@ -224,8 +151,3 @@ async def _application(terminal: Terminal) -> bool:
     """Whether the program asked for application cursor keys, as vim and less do."""
     shown = await anyio.to_thread.run_sync(render, terminal.tail, *terminal.size)
     return shown.application_keys
-
-
-def _reader(seen: Seen | None) -> str:
-    """The program that reads the keys, by name."""
-    return seen.foreground.name if seen is not None and seen.foreground is not None else ""

@@ -1,45 +1,36 @@
 """execute_command with terminal_id: a line typed into a shell that is there already.
 
-Owns how such a line is typed, when it is done, and how it is interrupted. It starts no process and never ends the
-terminal. What the shell makes of the line is its own matter: aliases and state may change its meaning.
+Owns when such a line may be typed and what is told of it. It starts no process, and leaves to shell_line.py when the
+line is done. What the shell makes of it is its own matter: aliases and state may change its meaning.
 """
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 
 from handrail.gate.tool import Plan, Refusal, Salvage
-from handrail.store.event import Caller, Json, ProcessSeen, Result, SignalSent
-from handrail.terminal.conditions import quiet, rests
+from handrail.store.event import Caller, Json, Result
 from handrail.terminal.keeper import KeeperError
-from handrail.terminal.marks import Command, Marks
-from handrail.terminal.screen import render
 from handrail.terminal.stir import stirring
 from handrail.terminal.terminal import Seen, Terminal, Typist
 from handrail.tools.answer import answer
 from handrail.tools.asking import question_of
 from handrail.tools.commanding import COMPLETED, NO_OUTPUT, ExecuteCommandInput, matching_lines
-from handrail.tools.keyboard import bound, open_to, preview, type_to, typing
 from handrail.tools.known import Known, of_terminal
 from handrail.tools.output import Output, read_output
 from handrail.tools.reach import Reach
+from handrail.tools.shell_line import ShellLine, keys_of
+from handrail.tools.typists import bound, open_to, preview, type_to, typing
 
 if TYPE_CHECKING:
     from handrail.gate.call import Call
 
 FIRST_PROMPT_SECONDS = 5.0
 """How long a shell that has just been opened may take to its first prompt."""
-UNFINISHED_SECONDS = 1.5
-"""Of quiet, after which a shell that reads again and ran nothing is taken to wait for the rest of the line."""
-LOOK_SECONDS = 0.2
-"""Between looks at a shell that does not mark its commands."""
-INTERRUPT = b"\x03"
-HANDRAIL = Typist(person=False, name="handrail")
-"""Who interrupts, for whoever cancelled."""
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -56,28 +47,13 @@ class TypedPlan(Plan):
     input: ExecuteCommandInput
 
 
-@dataclass(slots=True)
-class Progress:
-    """How far a typed line has come."""
-
-    terminal: str
-    call: "Call"
-    begin: int
-    """Where its output begins; until the shell says so, where the output stood when it was typed."""
-    end: int | None = None
-    exit_code: int | None = None
-    ran: bool = False
-    """The shell told that it began."""
-    took: float = 0.0
-    """Seconds."""
-
-
 class TypedCommands:
     """Runs lines in shells that stay."""
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
-        self._progress: dict[str, Progress] = {}
+        self._lines: dict[str, ShellLine] = {}
+        """Under way, by call."""
 
     async def plan(self, input: ExecuteCommandInput, caller: Caller) -> TypedPlan:
         if input.cwd is not None or input.env:
@@ -89,7 +65,7 @@ class TypedCommands:
         known = await self._reach.find(input.terminal_id or "")
         terminal = open_to(known, caller)
         await self._check_idle(known, terminal)
-        data = await _keys(input.command, terminal)
+        data = await keys_of(input.command, terminal)
         return TypedPlan(
             claims=(typing(known, data, caller),),
             preview=preview(known, data),
@@ -103,38 +79,28 @@ class TypedCommands:
         )
 
     async def run(self, plan: TypedPlan, call: "Call") -> Result:
-        terminal = plan.terminal
-        self._check_alone(terminal)
-        progress = self._progress[call.id] = Progress(terminal.id, call, terminal.tail.end)
+        self._check_alone(plan.terminal)
+        line = self._lines[call.id] = ShellLine(
+            known=plan.known,
+            terminal=plan.terminal,
+            call=call,
+            reach=self._reach,
+            begin=plan.terminal.tail.end,
+        )
         try:
-            await self._check_idle(plan.known, terminal)
-            return await self._type(plan, progress, call)
+            await self._check_idle(plan.known, plan.terminal)
+            return await self._type(plan, line, call)
         finally:
-            del self._progress[call.id]
-
-    async def _type(self, plan: TypedPlan, progress: Progress, call: "Call") -> Result:
-        call.terminal = plan.terminal.id
-        progress.begin = plan.terminal.tail.end
-        began = anyio.current_time()
-        await type_to(plan.terminal, plan.seen, plan.data, plan.typist)
-        if plan.input.background:
-            call.hand_back()
-        try:
-            await self._attend(plan, progress, call, began)
-            return await self._result(plan, progress)
-        except anyio.get_cancelled_exc_class():
-            await self._interrupt(plan, progress, call)
-            raise
+            del self._lines[call.id]
 
     def salvage(self, plan: TypedPlan, call: "Call") -> Salvage | None:
-        progress = self._progress.get(call.id)
-        if progress is None:
+        line = self._lines.get(call.id)
+        if line is None:
             return None
-        data = self._data(plan, progress, self._output(plan, progress))
+        data = _data(line, _output(plan.input, line))
         if (asks := plan.terminal.asks) is not None:
-            data["waiting_for_input"] = question_of(
-                asks, plan.terminal.id, f'call wait_for_call with call_id "{call.id}"'
-            )
+            then = f'call wait_for_call with call_id "{call.id}"'
+            data["waiting_for_input"] = question_of(asks, plan.terminal.id, then)
         return Salvage(
             result=answer(str(data["output"]), data, plan.input.response_format),
             message=COMPLETED,
@@ -143,8 +109,8 @@ class TypedCommands:
 
     def _check_alone(self, terminal: Terminal) -> None:
         """Raises Refusal while another call's line is under way there; one that was completed is not waited for."""
-        for other in self._progress.values():
-            if other.terminal == terminal.id and other.call.outcome is None:
+        for other in self._lines.values():
+            if other.terminal is terminal and other.call.outcome is None:
                 raise Refusal(
                     f"Terminal {terminal.id} is busy: call {other.call.id} ({other.call.title}) runs in it, so nothing was "
                     "typed. Wait for it with wait_for_call, or run this without terminal_id."
@@ -172,163 +138,54 @@ class TypedCommands:
             "without terminal_id."
         )
 
-    async def _attend(self, plan: TypedPlan, progress: Progress, call: "Call", began: float) -> None:
-        """Return when the line is done. One that is out of time is interrupted. Raises Refusal."""
-        limit = plan.input.timeout_seconds
+    async def _type(self, plan: TypedPlan, line: ShellLine, call: "Call") -> Result:
+        call.terminal, line.begin = plan.terminal.id, plan.terminal.tail.end
+        await type_to(plan.terminal, plan.seen, plan.data, plan.typist)
+        if plan.input.background:
+            call.hand_back()
         try:
-            with anyio.fail_after(limit):
-                async with stirring(plan.terminal) as stir:
-                    while not await self._is_done(plan, progress):
-                        self._reach.askings.heed(plan.terminal, call)
-                        is_told = progress.ran and plan.terminal.asks is None
-                        await stir.next(None if is_told else LOOK_SECONDS)
+            with anyio.fail_after(plan.input.timeout_seconds):
+                await line.finish()
         except TimeoutError:
-            progress.took = anyio.current_time() - began
-            stopped = await self._interrupt(plan, progress, call)
-            now = "It was interrupted with Ctrl-C" if stopped else "Ctrl-C was sent, but it still runs"
-            shown = await self._result(plan, progress)
-            raise Refusal(
-                f"The command ran out of time after {limit:g} s. {now}; the terminal stays. Its output so far is kept.",
-                shown,
-            ) from None
-        progress.took = anyio.current_time() - began
-
-    async def _is_done(self, plan: TypedPlan, progress: Progress) -> bool:
-        terminal, left = plan.terminal, plan.terminal.exit
-        marks = await self._reach.marks(plan.known)
-        if marks is not None and marks.at_prompt is not None:
-            done = _by_marks(marks, progress)
-            if not done and left is None:
-                await self._check_unfinished(terminal, marks, progress)
-        else:
-            done = await rests(terminal)
-        if left is not None:  # the line ended the shell itself
-            progress.exit_code = left.code
-        return done or left is not None
-
-    async def _check_unfinished(self, terminal: Terminal, marks: Marks, progress: Progress) -> None:
-        """Raises Refusal when the shell waits for the rest of the line, after giving it up."""
-        if progress.ran or quiet(terminal) < UNFINISHED_SECONDS:
-            return
-        if not await rests(terminal):
-            return
-        await _press(terminal)
-        raise Refusal(
-            "The shell told of no command and waits for more: most likely the line is unfinished (an open quote, bracket "
-            "or block). It was given up with Ctrl-C; nothing was run. Send it again, whole."
-        )
-
-    async def _interrupt(self, plan: TypedPlan, progress: Progress, call: "Call") -> bool:
-        """Ctrl-C, and whether it helped; says so in the receipt. The terminal itself goes on."""
-        grace = self._reach.means.grace
-        stopped = False
-        with anyio.CancelScope(shield=True), anyio.move_on_after(grace + 1.0), suppress(KeeperError):
-            if _may_interrupt(plan.terminal, call):
-                await _press(plan.terminal)
-                sent = SignalSent(signal="SIGINT", after_ms=0)
-                call.receipt = replace(call.receipt, signals=(*call.receipt.signals, sent))
-            stopped = await self._has_stopped(plan, progress, grace)
-        seen = plan.terminal.seen
-        if not stopped and seen is not None and seen.foreground is not None:
-            left = ProcessSeen(pid=seen.foreground.pid, name=seen.foreground.name)
-            call.receipt = replace(call.receipt, processes_left=(left,))
-            call.unwinding = True  # so that nobody is told it has stopped
-        return stopped
-
-    async def _has_stopped(self, plan: TypedPlan, progress: Progress, grace: float) -> bool:
-        with anyio.move_on_after(grace):
-            async with stirring(plan.terminal) as stir:
-                while not await self._is_idle(plan, progress):
-                    await stir.next(LOOK_SECONDS)
-                return True
-        return False
-
-    async def _is_idle(self, plan: TypedPlan, progress: Progress) -> bool:
-        if plan.terminal.exit is not None:
-            return True
-        marks = await self._reach.marks(plan.known)
-        if marks is not None and marks.at_prompt is not None:
-            return _by_marks(marks, progress)
-        return await rests(plan.terminal)
-
-    async def _result(self, plan: TypedPlan, progress: Progress) -> Result:
-        asked = plan.input
-        with suppress(KeeperError):  # it has ended, and is where it was
-            await plan.terminal.look()
-        output = await anyio.to_thread.run_sync(self._output, plan, progress)
-        output = await matching_lines(asked, plan.terminal.tail, output, progress.begin, progress.end)
-        data = self._data(plan, progress, output)
-        data["exit_code"] = progress.exit_code
-        data["duration_ms"] = round(progress.took * 1000)
-        ended = (
-            f"exit code {progress.exit_code}"
-            if progress.exit_code is not None
-            else "its exit code is not known"
-        )
-        return answer(f"{data['output']}\n[{ended}, {progress.took:.1f} s]", data, asked.response_format)
-
-    def _output(self, plan: TypedPlan, progress: Progress) -> Output:
-        asked = plan.input
-        return read_output(
-            plan.terminal.tail,
-            asked.output_head,
-            asked.output_tail,
-            begin=progress.begin,
-            end=progress.end,
-        )
-
-    def _data(self, plan: TypedPlan, progress: Progress, output: Output) -> Json:
-        return {
-            "exit_code": None,
-            "output": output.text if output.captured else NO_OUTPUT,
-            "output_captured": output.captured,
-            "output_bytes": output.bytes,
-            "output_left_out": output.left_out,
-            "cwd": of_terminal(plan.terminal).cwd,
-            "terminal_id": plan.terminal.id,
-        }
+            raise await _out_of_time(plan.input, line) from None
+        except anyio.get_cancelled_exc_class():
+            await line.interrupt()
+            raise
+        return await _result(plan.input, line)
 
 
-def _may_interrupt(terminal: Terminal, call: "Call") -> bool:
-    """A person who has taken the terminal over is not disturbed, unless a person cancels."""
-    by_person = call.outcome is not None and call.outcome.by not in ("client", "operation", "handrail")
-    return terminal.taken is None or by_person
+async def _out_of_time(asked: ExecuteCommandInput, line: ShellLine) -> Refusal:
+    took, stopped = line.took, await line.interrupt()
+    line.took = took
+    done = "It was interrupted with Ctrl-C" if stopped else "Ctrl-C was sent, but it still runs"
+    if not line.interrupted:
+        done = "A person has taken the terminal over, so it was not interrupted"
+    sentence = f"The command ran out of time after {asked.timeout_seconds:g} s. {done}; the terminal stays."
+    return Refusal(f"{sentence} Its output so far is kept.", await _result(asked, line))
 
 
-async def _press(terminal: Terminal) -> None:
-    """Ctrl-C, which reaches a program also where it hides what is typed. Raises KeeperError."""
-    offset = terminal.tail.end
-    await terminal.write(INTERRUPT)
-    terminal.hear_typing(HANDRAIL, INTERRUPT, offset)
+async def _result(asked: ExecuteCommandInput, line: ShellLine) -> Result:
+    with suppress(KeeperError):  # it has ended, and is where it was
+        await line.terminal.look()
+    output = await anyio.to_thread.run_sync(_output, asked, line)
+    output = await matching_lines(asked, line.terminal.tail, output, line.begin, line.end)
+    data = _data(line, output) | {"exit_code": line.exit_code, "duration_ms": round(line.took * 1000)}
+    code = "its exit code is not known" if line.exit_code is None else f"exit code {line.exit_code}"
+    return answer(f"{data['output']}\n[{code}, {line.took:.1f} s]", data, asked.response_format)
 
 
-def _by_marks(marks: Marks, progress: Progress) -> bool:
-    """Whether the shell is at a new prompt; notes what it told of the line."""
-    ran = [item for item in marks.commands if item.output >= progress.begin]
-    if ran:
-        _note(progress, ran)
-    is_back = bool(marks.at_prompt) and marks.prompt_at >= progress.begin
-    if is_back and not ran:
-        progress.end = marks.prompt_at
-    return is_back
+def _output(asked: ExecuteCommandInput, line: ShellLine) -> Output:
+    tail = line.terminal.tail
+    return read_output(tail, asked.output_head, asked.output_tail, begin=line.begin, end=line.end)
 
 
-def _note(progress: Progress, ran: list[Command]) -> None:
-    progress.ran, progress.begin = True, ran[0].output
-    progress.end, progress.exit_code = ran[-1].end, ran[-1].exit_code
-
-
-async def _keys(command: str, terminal: Terminal) -> bytes:
-    """The line as a keyboard, or a paste, would send it."""
-    if "\n" not in command and "\t" not in command:
-        return f"{command}\r".encode()
-    shown = await anyio.to_thread.run_sync(render, terminal.tail, *terminal.size)
-    drops_tabs = terminal.argv[0].endswith("fish") and "\t" in command
-    if shown.bracketed_paste and not drops_tabs:
-        return b"\x1b[200~" + command.encode() + b"\x1b[201~\r"
-    if "\t" in command or terminal.note.nonce:
-        raise Refusal(
-            "This shell does not take tabs, or several lines at once, as they are. Nothing was typed: send one line "
-            "without tabs."
-        )
-    return f"{command.rstrip()}\r".replace("\n", "\r").encode()
+def _data(line: ShellLine, output: Output) -> Json:
+    return {
+        "exit_code": None,
+        "output": output.text if output.captured else NO_OUTPUT,
+        "output_captured": output.captured,
+        "output_bytes": output.bytes,
+        "output_left_out": output.left_out,
+        "cwd": of_terminal(line.terminal).cwd,
+        "terminal_id": line.terminal.id,
+    }

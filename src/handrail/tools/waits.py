@@ -7,79 +7,29 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
-from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Plan, Refusal, Tool
 from handrail.store.event import Caller, Json, Result
 from handrail.terminal.conditions import AtPrompt, Idle, Listens, Matches, Written
 from handrail.terminal.matching import BadPattern, matching
-from handrail.terminal.matching import check as check_pattern
-from handrail.terminal.ports import can_tell
-from handrail.terminal.wait import Condition, Exits, Until, Why, Woke, wait
-from handrail.tools.answer import Format, Input, answer, brief
+from handrail.terminal.wait import Condition, Exits, Why, Woke, wait
+from handrail.tools.answer import answer, brief
 from handrail.tools.asking import question_of
 from handrail.tools.known import Known, ending, of_terminal, reading
 from handrail.tools.output import read_output
 from handrail.tools.place import Place
 from handrail.tools.reach import Reach
+from handrail.tools.wait_shape import TIMEOUT_SECONDS, WaitForTerminalInput, WaitForTerminalOutput, check
 
 if TYPE_CHECKING:
     from handrail.gate.call import Call
 
-TIMEOUT_SECONDS = 40.0
-"""Below the shortest patience, so that a wait ends by itself and is not handed back."""
 IDLE_SECONDS = 2.0
 HEAD_LINES, TAIL_LINES = 50, 150
 """Of the output since, told with the wake."""
-
-
-class WaitForTerminalInput(Input):
-    terminalId: Annotated[str, Field(description="As list_tracked_terminals names it.")]  # noqa: N815
-    until: Annotated[
-        Until,
-        Field(
-            description="`exit`: its program ends. `pattern`: its output matches `value`. `idle`: no output for `value` "
-            "seconds (2). `prompt`: the shell waits for the next line. `port`: something listens on port `value`. "
-            "`file`: the file `value` appears, or is written anew."
-        ),
-    ]
-    value: Annotated[
-        str | int | float | None,
-        Field(description="The pattern (a Python regular expression), seconds, port or path."),
-    ] = None
-    timeout_seconds: Annotated[
-        float, Field(ge=0, le=3600, description="How long to wait at most; the terminal goes on.")
-    ] = TIMEOUT_SECONDS
-    after: Annotated[
-        int | None,
-        Field(
-            ge=0,
-            description="A byte offset (`next` of another result): what counts as new. Where the output stood when "
-            "something was typed last, unless given.",
-        ),
-    ] = None
-    response_format: Format = "text"
-
-
-class WaitForTerminalOutput(BaseModel):
-    terminal_id: str | None = None
-    woke: Why | None = Field(None, description="Why the wait ended: what was waited for, or what came first.")
-    detail: dict[str, Any] | None = Field(
-        None, description="What is known of it: matched and line, exit_code, port and pid, path …"
-    )
-    waiting_for_input: dict[str, Any] | None = Field(
-        None, description="When its program waits for input: prompt, sure, secret, advice."
-    )
-    output: str | None = Field(None, description="The output since, as text: head and tail.")
-    output_left_out: int | None = Field(None, description="Bytes of it that `output` does not show.")
-    start: int | None = Field(None, description="Where `output` begins.")
-    next: int | None = Field(None, description="Give this as `after` to go on from here.")
-    running: bool | None = None
-    exit_code: int | None = None
-    signal: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +70,7 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
 
     async def plan(self, input: WaitForTerminalInput, caller: Caller) -> WaitPlan:
         known = await self._reach.find(input.terminalId)
-        _check(input)
+        check(input)
         place = self._reach.workspace(caller).place(str(input.value)) if input.until == "file" else None
         claims = (reading(known, caller),) if place is None else (reading(known, caller), place.claim("read"))
         return WaitPlan(
@@ -210,44 +160,6 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
             data["waiting_for_input"] = asked
             words = f"{words} {asked['advice']}"
         return answer(f"{words}\n\n{shown.text}" if shown.text else words, data, plan.input.response_format)
-
-
-def _check(input: WaitForTerminalInput) -> None:
-    """Raises Refusal when the value does not fit what is waited for."""
-    value = input.value
-    match input.until:
-        case "exit" | "prompt":
-            return
-        case "pattern":
-            try:
-                check_pattern(_needed(value, "a regular expression"))
-            except BadPattern as problem:
-                raise Refusal(str(problem)) from None
-        case "idle":
-            if value is not None and not _between(value, 0.1, 3600):
-                raise Refusal("`value` is for how many seconds it must be quiet: a number from 0.1 to 3600.")
-        case "port":
-            if not _between(value, 1, 65_535):
-                raise Refusal("`value` is the port's number, from 1 to 65535.")
-            if not can_tell():
-                raise Refusal(
-                    "This system does not tell who listens on a port. Wait for a pattern in the output instead."
-                )
-        case "file":
-            _needed(value, "the path of a file")
-
-
-def _needed(value: str | float | None, what: str) -> str:
-    if value is None or not str(value):
-        raise Refusal(f"`value` is needed: {what}.")
-    return str(value)
-
-
-def _between(value: str | float | None, low: float, high: float) -> bool:
-    try:
-        return value is not None and low <= float(value) <= high
-    except ValueError:
-        return False
 
 
 def _words(known: Known, woke: Woke, asked: WaitForTerminalInput) -> str:
