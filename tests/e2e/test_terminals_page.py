@@ -287,8 +287,9 @@ async def points_to(tab: Tab, terminal: Watched, words: str, address: str) -> bo
 
 async def point(tab: Tab, terminal: Watched, words: str, *, click: bool = False) -> None:
     """Put the pointer on words in the terminal; click them as one who wants a link opened."""
-    box = await terminal.rows.get_by_text(words).last.bounding_box()
-    assert box is not None
+    box = await eventually(
+        terminal.rows.get_by_text(words).last.bounding_box
+    )  # rows are drawn anew at any time
     await tab.page.mouse.move(box["x"] + 12, box["y"] + 6)
     await tab.page.mouse.move(box["x"] + 14, box["y"] + 7)
     if click:
@@ -321,10 +322,12 @@ async def test_commands_are_marked_with_how_they_ended(shared_person: Person, ta
     one = (await shared_person.post("terminals", {"shell": "bash", "name": "marked"}))["id"]
     terminal = await watch(tab, one)
     await eventually(lambda: at_prompt(shared_person, one))
-    for line in ("echo one two", "sh -c 'exit 7'", "sleep 100"):
-        await terminal.runs(line)
     signs = terminal.pane.locator(".gutter:visible")
-    await expect(signs).to_have_text(["✓", "✗7", "◐"], timeout=MS)
+    ran: list[str] = []
+    for line, sign in (("echo one two", "✓"), ("sh -c 'exit 7'", "✗7"), ("sleep 100", "◐")):
+        await terminal.runs(line)
+        ran.append(sign)
+        await expect(signs).to_have_text(ran, timeout=MS)
     await terminal.button("Commands").click()
     commands = terminal.pane.get_by_role("region", name="Commands").get_by_role("listitem")
     await expect(commands).to_have_count(3, timeout=MS)
@@ -339,7 +342,11 @@ async def test_commands_are_marked_with_how_they_ended(shared_person: Person, ta
     await terminal.runs("seq -f 'far below %g' 200")
     await terminal.sees("far below 200")
     await expect(terminal.rows).not_to_contain_text("one two")
-    await commands.filter(has_text="echo one two").get_by_role("button", name="echo one two", exact=True).click()
+    await (
+        commands.filter(has_text="echo one two")
+        .get_by_role("button", name="echo one two", exact=True)
+        .click()
+    )
     await terminal.sees("one two")
     await terminal.button("Next command").click()
     await expect(terminal.rows).not_to_contain_text("one two")
@@ -479,6 +486,7 @@ async def test_a_call_that_waits_for_input_needs_the_person_and_takes_their_answ
         await row.get_by_role("button", name="Terminal →").click()
         terminal = Watched(tab.page)
         await expect(terminal.remarks).to_contain_text("Waits for input: Which colour?", timeout=MS)
+        await terminal.sees("Which colour?")
         await terminal.runs("teal")
         await terminal.sees("you said teal")
         await expect(tab.page).to_have_title("Handrail", timeout=MS)
@@ -495,6 +503,7 @@ async def test_a_secret_prompt_says_that_only_a_person_can_answer(shared_person:
     await expect(terminal.remarks).to_contain_text(
         "Waits for input: Password: — only you can answer; it is not recorded", timeout=MS
     )
+    await terminal.sees("Password:")
     await terminal.runs("xyzzy")
     await terminal.sees("it has 5 letters")
     await expect(terminal.remarks).not_to_contain_text("only you can answer", timeout=MS)

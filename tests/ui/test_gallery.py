@@ -48,6 +48,11 @@ def test_every_specimen_fits_and_is_photographed(
 def test_axe_finds_nothing_serious(page: Page, site: str, scheme: Literal["light", "dark"]) -> None:
     page.emulate_media(color_scheme=scheme)
     shown(page, site)
+    finding = specimen(page, "terminal: taken over")
+    finding.get_by_role("button", name="Find", exact=True).click()
+    finding.get_by_placeholder("Find", exact=True).fill("py")
+    finding.get_by_role("button", name="All output").click()
+    expect(finding.get_by_role("region", name="Found in all output")).to_be_visible()
     page.evaluate(AXE.read_text())
 
     found: dict[str, Any] = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
@@ -193,7 +198,9 @@ def rate(page: Page, since: float = 0) -> float:
 
 def test_a_flooded_terminal_keeps_drawing_and_keeps_the_end(page: Page, site: str) -> None:
     shown(page, site)
-    expect(specimen(page, "detail: flood")).to_contain_text("5.0 MB", timeout=BOUND * 1000)  # the other is over
+    expect(specimen(page, "detail: flood")).to_contain_text(
+        "5.0 MB", timeout=BOUND * 1000
+    )  # the other is over
     flood = specimen(page, "terminal: flood")
     begin = flood.get_by_role("button", name="Five megabytes in a second")
     begin.scroll_into_view_if_needed()

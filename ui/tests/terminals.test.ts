@@ -112,6 +112,7 @@ test("the wheel types only for a person who has the terminal", () => {
   const event = { type: "wheel", isTrusted: true };
   assert.ok(isByHand("\x1b[A", { ...still, event, wheelTypes: true }));
   assert.ok(!isByHand("\x1b[A", { ...still, event }));
+  assert.ok(!isByHand("\x1b[<65;2;1M", { ...still, event, wheelTypes: true }), "a report of the pointer's place is no line");
 });
 
 const cell = (letter: number): { width: number; height: number } => ({ width: letter * 0.6, height: Math.ceil(letter * 1.2) });

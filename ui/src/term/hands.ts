@@ -10,6 +10,8 @@ export const HANDS: ReadonlySet<string> = new Set(["keydown", "keypress", "input
 /** Text without anything a program could have asked for: replies begin with control characters. */
 const PLAIN = /^[^\x00-\x1f\x7f-\x9f]+$/;
 const DELETE = "\x7f";
+/** What the wheel may type: lines up and down, never a report of where the pointer is. */
+const ARROWS = /^(\x1b[[O][AB])+$/;
 /** An input method reports a deletion this long after its key, at most. */
 const METHOD_MS = 100;
 
@@ -25,7 +27,8 @@ export interface Moment {
 }
 
 export function isByHand(data: string, { event, field, sinceMethodKey, wheelTypes }: Moment): boolean {
-  if (event?.isTrusted && (HANDS.has(event.type) || (wheelTypes && event.type === "wheel"))) return true;
+  if (event?.isTrusted && HANDS.has(event.type)) return true;
+  if (event?.isTrusted && event.type === "wheel") return wheelTypes && ARROWS.test(data);
   if (event !== undefined) return false;
   if (data === DELETE) return sinceMethodKey < METHOD_MS;
   return PLAIN.test(data) && field.includes(data);
