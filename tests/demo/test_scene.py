@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from handrail.demo.scene import APPLES, NEW_LOOP, OLD_LOOP, PEARS, scene
+from handrail.demo.scene import APPLES, GATE, NEW_LOOP, OLD_LOOP, PEARS, scene
 
 
 def test_the_project_is_there_while_it_is_needed() -> None:
@@ -20,6 +20,11 @@ def test_the_edit_fits_and_changes_nothing_that_is_printed() -> None:
     assert edited != APPLES
     assert printed(edited) == printed(APPLES) == "19\n"
     assert printed(PEARS) == "14 pears, most of them in the west\n"
+
+
+def test_the_program_with_questions_is_one_that_python_takes() -> None:
+    assert GATE.count("input(") == GATE.count("getpass(") == 1
+    compile(GATE, "gate.py", "exec")
 
 
 def printed(program: str) -> str:

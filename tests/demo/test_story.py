@@ -4,7 +4,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.cli.scene import BOUND, Home
+from tests.cli.scene import BOUND, Home, Json, within
+from tests.cli.terminal_scene import shows
 
 pytestmark = pytest.mark.e2e
 
@@ -24,6 +25,12 @@ def test_every_part_of_the_demo_ends_as_the_person_decides(alone: Home) -> None:
         alone.ok("complete", counter["call_id"], "--stop")
         edit = alone.asked(anywhere=True)[0]
         assert "return sum(trees.values())" in alone.ok("approve", edit["id"]).out
+        for _ in range(6):  # opening the terminal, four lines in it, one answer
+            alone.ok("approve", alone.asked(anywhere=True)[0]["id"])
+        terminal = asks_for_a_secret(alone)
+        alone.ok("terminal", "send", terminal, "pippin")
+        shown = shows(alone, terminal, "The gate to the north tree is open.")
+        alone.ok("terminal", "close", terminal)
         told = demo.stdout.read()
         assert demo.wait(BOUND) == 0
     for line in (
@@ -34,11 +41,18 @@ def test_every_part_of_the_demo_ends_as_the_person_decides(alone: Home) -> None:
         "the edit is done",
         "the flood is done",
         "deleting outside its work was denied: Stay in your folder.",
+        "a line in it is done, exit code 0",
+        "a line that cannot work is done, exit code 2",
+        "is open, held by pid ",
+        "its answer is done",
+        "the program with questions is done, exit code 0",
+        "closing the terminal is done",
         "Every call has its outcome.",
     ):
         assert line in told
     assert "It printed 5," in told
     assert "#code=" in told
+    assert "pippin" not in shown + told
 
 
 def test_the_demo_ends_by_itself_and_leaves_no_question_and_no_folder(alone: Home) -> None:
@@ -48,3 +62,13 @@ def test_the_demo_ends_by_itself_and_leaves_no_question_and_no_folder(alone: Hom
     assert alone.ok("approvals", "--json").json == []
     project = next(word for word in done.out.split() if "handrail-demo-" in word).rstrip(".")
     assert not Path(project).exists()
+
+
+def asks_for_a_secret(home: Home) -> str:
+    """The terminal that does, once there is one."""
+
+    def look() -> str | None:
+        rows: list[Json] = home.ok("terminals", "--json").json
+        return next((row["id"] for row in rows if row["asks"] and row["asks"]["secret"]), None)
+
+    return within(look, "a hidden question")

@@ -57,6 +57,17 @@ def best(trees):
 print(sum(TREES.values()), "pears, most of them in the", best(TREES))
 '''
 
+GATE = '''\
+"""Opens the gate to a tree."""
+
+from getpass import getpass
+
+tree = input("Which tree, north or south? ")
+word = getpass("The gate's secret word (any will do): ")
+print(f"The gate to the {tree} tree is open." if word else "The gate stays shut.")
+raise SystemExit(not word)
+'''
+
 
 @dataclass(frozen=True, slots=True)
 class Scene:
@@ -73,6 +84,7 @@ def scene() -> Generator[Scene]:
         made.project.mkdir()
         (made.project / "README.md").write_text(README)
         (made.project / "apples.py").write_text(APPLES)
+        (made.project / "gate.py").write_text(GATE)
         (made.elsewhere / "old-harvests").mkdir(parents=True)
         (made.elsewhere / "old-harvests" / "last-year.txt").write_text("19 apples\n")
         yield made

@@ -1,0 +1,61 @@
+"""The demo's agent: told and untold calls, and which of them are still open."""
+
+import anyio
+import pytest
+from tests.cli.scene import BOUND, SRC, Home
+
+from handrail.demo.agent import ASKS, Agent
+from handrail.demo.client import door
+
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
+
+
+@pytest.fixture(autouse=True)
+def _allowed(alone: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(SRC))
+    (alone.path / "config.toml").write_text('default_policy = "allow"\n')
+
+
+async def test_an_outcome_is_told_with_its_exit_code_or_its_reason(alone: Home) -> None:
+    said: list[str] = []
+    with anyio.fail_after(BOUND):
+        async with door(alone.workspace) as client:
+            agent = Agent(client, said.append, set())
+            await agent.do("a line", "execute_command", command="exit 3")
+            await agent.do("a look", "read_file", path="none.txt")
+            await agent.quietly("list_files")
+    assert said[0] == "  a line is done, exit code 3"
+    assert said[1].startswith("  a look failed: There is no none.txt")
+    assert len(said) == 2
+
+
+async def test_a_call_that_is_handed_back_is_open_until_it_ends_and_told_of_once(alone: Home) -> None:
+    said: list[str] = []
+    left: set[str] = set()
+    command = "until [ -e go ]; do sleep 0.1; done"
+    with anyio.fail_after(BOUND):
+        async with door(alone.workspace) as client, anyio.create_task_group() as group:
+            agent = Agent(client, said.append, left)
+            group.start_soon(lambda: agent.do("it", "execute_command", command=command, wait_seconds=0.2))
+            while not left:  # noqa: ASYNC110 - it is told by no event
+                await anyio.sleep(0.02)
+            (alone.workspace / "go").touch()
+    assert not left
+    assert said == [
+        "  it was handed back to the agent, which asks again for its outcome",
+        "  it is done, exit code 0",
+    ]
+
+
+async def test_a_question_comes_back_and_the_call_goes_on_after_its_answer(alone: Home) -> None:
+    said: list[str] = []
+    left: set[str] = set()
+    with anyio.fail_after(BOUND):
+        async with door(alone.workspace) as client:
+            agent = Agent(client, said.append, left)
+            reply = await agent.do("it", "execute_command", command="read -rp 'Who? ' x; echo $x")
+            assert reply.status == ASKS
+            assert (reply.data[ASKS]["prompt"].strip(), left) == ("Who?", {reply.data["call_id"]})
+            await agent.quietly("send_to_terminal", terminalId=reply.data["terminal_id"], text="me")
+            done = await agent.go_on("it", reply)
+    assert (done.status, left, said) == ("done", set(), ["  it is done, exit code 0"])
