@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Iterable
 from itertools import pairwise
 from pathlib import Path
@@ -255,6 +256,25 @@ def test_only_a_few_emulators_are_kept(tmp_path: Path, monkeypatch: pytest.Monke
 def test_any_size_is_shown_within_bounds(tmp_path: Path, size: tuple[int, int]) -> None:
     shown = render(spooled(tmp_path / "t", [b"hello\r\nworld"]), *size)
     assert 1 <= len(shown.lines) <= screen.MOST
+
+
+@pytest.mark.parametrize("bomb", [b"x\x1b[65535b" * 60_000, b"\x1bc" * 500_000], ids=["repeat", "reset"])
+def test_output_that_keeps_the_emulator_busy_is_shown_as_text_until_it_is_past(
+    tmp_path: Path, bomb: bytes
+) -> None:
+    tail = spooled(tmp_path, [bomb, b"\r\nthe last line"])
+    began = time.monotonic()
+    assert "the last line" in render(tail, COLS, ROWS).lines
+    first = time.monotonic() - began
+    assert first < screen.SECONDS + 5
+    again = time.monotonic()
+    assert "the last line" in render(tail, COLS, ROWS).lines
+    assert time.monotonic() - again < screen.SECONDS, "it is not tried over and over"
+    later = Spool(str(tmp_path / "later"), 1 << 26)
+    for piece in (bomb, b"\x1bc", b"ordinary\r\n" * feeding.ENOUGH):
+        later.append(memoryview(piece))
+    later.close()
+    assert render(Tail(tmp_path / "later"), COLS, ROWS).lines[0] == "ordinary"
 
 
 def test_output_cannot_make_us_read_or_delete_a_file(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from handrail.terminal.screen import plain
-from handrail.terminal.sheet import LONGEST
+from handrail.terminal.sheet import BLANKS, LONGEST
 from handrail.terminal.text import REACH, Paper
 
 BAR = b"".join(b"\r\x1b[2K[%-10s] %d%%" % (b"=" * (n // 10), n) for n in range(101))
@@ -131,3 +131,19 @@ def test_hostile_output_takes_time_in_proportion_to_its_length(hostile: bytes) -
 
     small = min(seconds(100_000) for _ in range(3))
     assert seconds(800_000) < 8 * small * 4 + 0.2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"\x1b[65535G.\r\n", b"\x1b[9999C.\n", b"x\r" + b"\x1b[256@" * 60 + b"\n"],
+    ids=["column", "forward", "insert"],
+)
+def test_a_few_bytes_do_not_become_megabytes_of_blanks(line: bytes) -> None:
+    printed = line * (256 * 1024 // len(line))
+    assert len(plain(printed)) < 10 * len(printed) + 2 * BLANKS
+
+
+def test_columns_far_to_the_right_stand_where_they_should() -> None:
+    printed = b"".join(b"unit %d\x1b[60G[ ok ]\r\n" % n for n in range(2000))
+    lines = plain(printed).splitlines()
+    assert {line.index("[ ok ]") for line in lines} == {59}

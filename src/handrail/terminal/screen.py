@@ -10,8 +10,9 @@ always had that size, wrapped anew; full-screen programs draw themselves again w
 from __future__ import annotations
 
 import logging
+import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -32,6 +33,12 @@ MOST = 500
 _KEEP = 4
 """Emulators kept for who looks again; each holds one screen."""
 _FALLBACK = 64 * 1024
+_SHUNNED = 1000
+"""Terminals remembered whose output takes too long."""
+SECONDS = 2.0
+"""For the emulator to take what shows one screen. Output can be made that takes it minutes: it is shown as text."""
+_PIECE = 4096
+"""Bytes fed between two looks at the clock: a few of them can repeat a character sixty thousand times."""
 
 _log = logging.getLogger(__name__)
 
@@ -43,12 +50,29 @@ class _Kept:
     """It has seen all output up to here."""
 
 
+class _Costly(Exception):
+    """The emulator takes too long over this output."""
+
+
 class _Shelf:
-    """A few emulators, each taken off while one thread uses it."""
+    """A few emulators, each taken off while one thread uses it; and whose output took too long, up to where."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._kept: OrderedDict[tuple[Path, int, int], _Kept] = OrderedDict()
+        self._costly: OrderedDict[Path, int] = OrderedDict()
+
+    def is_costly(self, folder: Path, end: int) -> bool:
+        """What took too long would still be fed."""
+        with self._lock:
+            return end < self._costly.get(folder, -ENOUGH) + ENOUGH
+
+    def shun(self, folder: Path, end: int) -> None:
+        with self._lock:
+            self._costly[folder] = end
+            self._costly.move_to_end(folder)
+            if len(self._costly) > _SHUNNED:
+                self._costly.popitem(last=False)
 
     def take(self, key: tuple[Path, int, int]) -> _Kept | None:
         with self._lock:
@@ -73,6 +97,8 @@ def render(tail: Tail, cols: int, rows: int) -> Shown:
     for again in (True, False):
         try:
             return _render(tail, cols, rows, again)
+        except _Costly:
+            break
         except Exception:
             _log.warning("A screen could not be shown%s.", ", trying anew" * again, exc_info=True)
     return _from_text(tail, cols, rows)
@@ -89,15 +115,22 @@ def _render(tail: Tail, cols: int, rows: int, may_go_on: bool) -> Shown:
             bracketed_paste=False,
             title="",
         )
-    key, end = (files[0][1].parent, cols, rows), tail.end
+    folder, end = files[0][1].parent, tail.end
+    key = (folder, cols, rows)
+    if _shelf.is_costly(folder, end):
+        raise _Costly
     kept = _shelf.take(key)
     if kept is not None and not (may_go_on and files[0][0] <= kept.end <= end <= kept.end + ENOUGH):
         kept.engine.close()
         kept = None
-    if kept is None:
-        kept = _fed(Engine(cols, rows), feeding(tail, cols, rows, end), end)
-    else:
-        kept = _fed(kept.engine, stretch(tail, kept.end, end), end)
+    try:
+        if kept is None:
+            kept = _fed(Engine(cols, rows), feeding(tail, cols, rows, end), end)
+        else:
+            kept = _fed(kept.engine, stretch(tail, kept.end, end), end)
+    except _Costly:
+        _shelf.shun(folder, end)
+        raise
     shown = kept.engine.shown()
     _shelf.put(key, kept)
     return shown
@@ -105,12 +138,22 @@ def _render(tail: Tail, cols: int, rows: int, may_go_on: bool) -> Shown:
 
 def _fed(engine: Engine, pieces: Iterable[bytes], end: int) -> _Kept:
     try:
-        for piece in pieces:
+        for piece in _in_time(pieces):
             engine.feed(piece)
     except BaseException:
         engine.close()
         raise
     return _Kept(engine, end)
+
+
+def _in_time(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same in small pieces, as long as there is time. Raises _Costly."""
+    until = time.monotonic() + SECONDS
+    for piece in pieces:
+        for at in range(0, len(piece), _PIECE):
+            yield piece[at : at + _PIECE]
+            if time.monotonic() > until:
+                raise _Costly
 
 
 def _from_text(tail: Tail, cols: int, rows: int) -> Shown:

@@ -13,6 +13,10 @@ from dataclasses import dataclass, field
 
 LONGEST = 16 * 1024
 """Cells of one line a cursor can move over; what is longer stands, and the line goes on after it."""
+BLANKS = 64 * 1024
+BLANKS_PER_CHARACTER = 8
+"""Blanks that movements may leave before text, at first and for each character or movement: a few bytes that go to the
+right end of every line must not become gigabytes of nothing. Beyond that, text stands right after what was there."""
 _TOKEN = re.compile(
     r"([^\x00-\x08\x0a-\x1f\x7f-\x9f]+)"
     r"|\x1b\[([0-?]{0,256})[ -/]{0,8}([@-~])"
@@ -39,6 +43,7 @@ class Sheet:
         self._rows = [_Row()]
         self._row = 0
         self._column = 0
+        self._blanks = BLANKS
         self.lines = 0
         """How many lines are complete, those already taken away included."""
 
@@ -99,11 +104,13 @@ class Sheet:
             row.cells, self._column = [], 0
             at += room
         self._overwrite(cells[at:] if at else cells)
+        self._blanks += BLANKS_PER_CHARACTER * len(run)
 
     def _overwrite(self, cells: list[str]) -> None:
         there = self._rows[self._row].cells
         if self._column > len(there):
-            there.extend(" " * (self._column - len(there)))
+            there.extend(" " * self._afford(self._column - len(there)))
+            self._column = len(there)
         end = self._column + len(cells)
         if self._column < len(there):  # half of a wide character that is written over leaves a blank
             if not there[self._column] and cells and self._column:
@@ -143,6 +150,7 @@ class Sheet:
         self.lines -= len(again)
 
     def _obey(self, verb: str, params: str) -> None:
+        self._blanks += BLANKS_PER_CHARACTER
         count = _number(params) if params else 0
         if verb in "ABCDEFG`":
             self._move(verb, max(1, count))
@@ -152,7 +160,14 @@ class Sheet:
         elif verb == "K":
             _erase(self._rows[self._row], self._column, count)
         elif verb in "P@X":
-            _shift(self._rows[self._row].cells, verb, self._column, max(1, count))
+            count = max(1, count) if verb != "@" else self._afford(min(max(1, count), 256))
+            _shift(self._rows[self._row].cells, verb, self._column, count)
+
+    def _afford(self, blanks: int) -> int:
+        """How many of these blanks may be written."""
+        granted = min(blanks, self._blanks)
+        self._blanks -= granted
+        return granted
 
     def _move(self, verb: str, count: int) -> None:
         if verb in "AF":
@@ -179,7 +194,7 @@ def _shift(cells: list[str], verb: str, column: int, count: int) -> None:
     elif verb == "X":
         cells[column:stop] = " " * (stop - column)
     else:
-        cells[column:column] = " " * min(count, 256)
+        cells[column:column] = " " * count
         del cells[LONGEST:]
 
 
