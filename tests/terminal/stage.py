@@ -42,6 +42,7 @@ class Stage:
 
     terminals: Terminals
     keeper: Keeper
+    places: Places
     typed: list[Typed] = field(default_factory=list[Typed])
     told: list[str] = field(default_factory=list[str])
 
@@ -77,7 +78,7 @@ async def sharing(home: Path, *, knows: bool = False, end: bool = True) -> Async
         asked=telling("asked"),
         went_on=telling("went on"),
     )
-    stage = Stage(terminals, keeper)
+    stage = Stage(terminals, keeper, places)
     async with anyio.create_task_group() as group:
         with anyio.fail_after(BOUND):
             await group.start(keeper.run)

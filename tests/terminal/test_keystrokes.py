@@ -4,10 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.terminal.keystrokes import Key, Keystrokes, Text, readable
+from handrail.terminal.keystrokes import PIECES_MAX, Key, Keystrokes, Passed, Text, is_typing
+from handrail.terminal.keystrokes import readable as read
 
 
-def cut(*pieces: bytes) -> list[Text | Key]:
+def readable(data: bytes) -> str:
+    """A short input, of which nothing is left out."""
+    text, more = read(data)
+    assert more == 0
+    return text
+
+
+def cut(*pieces: bytes) -> list[Text | Key | Passed]:
     strokes = Keystrokes()
     return [found for piece in pieces for found in strokes.feed(piece)]
 
@@ -67,10 +75,11 @@ def test_it_does_not_matter_where_a_stream_is_cut(data: st.DataObject, text: str
     assert joined(cut(whole[:at], whole[at:])) == joined(cut(whole))
 
 
-def joined(found: list[Text | Key]) -> list[str]:
+def joined(found: list[Text | Key | Passed]) -> list[str]:
     """Neighbouring text as one."""
     parts: list[str] = []
     for item in found:
+        assert not isinstance(item, Passed)
         if isinstance(item, Text) and parts and parts[-1].startswith("text:"):
             parts[-1] += item.text
         else:
@@ -82,3 +91,24 @@ def joined(found: list[Text | Key]) -> list[str]:
 def test_no_input_breaks_it(data: bytes) -> None:
     cut(data)
     readable(data)
+
+
+def test_of_a_flood_the_beginning_is_cut_and_the_rest_is_counted() -> None:
+    *head, rest = cut(b"one line\r\n" * 20_000)
+    assert len(head) == PIECES_MAX
+    assert rest == Passed(
+        lines=20_000 - PIECES_MAX // 3, size=200_000 - 10 * (PIECES_MAX // 3) - len("one line")
+    )
+    assert read(b"ls\n" * 20_000) == ("ls\n" * (PIECES_MAX // 2 - 1) + "ls", 20_000 - PIECES_MAX // 2)
+
+
+def test_what_a_flood_leaves_unfinished_goes_on_behind_it() -> None:
+    flood = b"x\n" * PIECES_MAX
+    assert cut(b"\x1b[200~" + flood, b"a\rb")[-3:] == [Text("a"), Text("\n"), Text("b")]
+    assert cut(b"\x1b[200~" + flood + b"\x1b[201~", b"\r")[-1] == Key("<enter>")
+    assert cut(b"\x1b[200~" + flood + b"\x1b[20", b"1~\r")[-1] == Key("<enter>")
+
+
+def test_so_much_as_no_program_says_by_itself_is_typed() -> None:
+    assert not is_typing(b"\x1b[I\x1b[<0;10;5M")
+    assert is_typing(b"\x1b[I" * 5000)

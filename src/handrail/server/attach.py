@@ -25,15 +25,13 @@ from handrail.server.terminal_wire import AttachRefused, AttachSize, AttachState
 from handrail.store.records import TerminalRecord
 from handrail.terminal.begin import is_alternate, near_end
 from handrail.terminal.keeper import KeeperError
-from handrail.terminal.terminal import Terminal, TypingRefused, Typist
+from handrail.terminal.terminal import NotReading, Terminal, TypingRefused, Typist
 
 PIECE = 32 * 1024
 """Bytes typed at once: several fit into what the keeper holds for a program that is slow to read."""
 READ_SECONDS = 2.0
 """How long a program may leave typed keys unread before the rest is given up, and that is said."""
 RETRY_SECONDS = 0.02
-NOT_READING = "is not reading"
-"""In the keeper's word about a program for which too much waits already: nothing was typed, and it may be tried again."""
 NO_TERMINAL = 4404
 
 
@@ -171,8 +169,8 @@ class Attachment:
         while True:
             try:
                 await live.type(piece, self._typist)
-            except TypingRefused as problem:
-                if NOT_READING not in str(problem) or anyio.current_time() > until:
+            except NotReading:
+                if anyio.current_time() > until:
                     raise
                 await anyio.sleep(RETRY_SECONDS)
             else:

@@ -16,10 +16,14 @@ from handrail.terminal import keys
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+PIECES_MAX = 256
+"""Keys and stretches of text cut from one piece of input: bounds the work for a flood."""
 REST_MAX = 256
 """Characters of an escape sequence that never ends before it is taken for what it looks like."""
 ENTER = "<enter>"
 BACKSPACE = "<backspace>"
+LOOKED_AT = 4096
+"""Bytes in which somebody's key is looked for: no program says so much by itself at once."""
 _ESCAPE = re.compile(
     r"\x1b(?:"
     r"\[(?P<csi>[0-?]*[ -/]*[@-~])"
@@ -48,6 +52,14 @@ class Key:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What came after so many keys in one go that nobody pressed them one by one: counted, not cut."""
+
+    lines: int
+    size: int
+
+
 class Keystrokes:
     """One keyboard's stream, cut into text and keys; what is unfinished waits for the rest."""
 
@@ -56,16 +68,32 @@ class Keystrokes:
         self._rest = ""
         self._pasting = False
 
-    def feed(self, data: bytes) -> Iterator[Text | Key]:
+    def feed(self, data: bytes, most: int = PIECES_MAX) -> Iterator[Text | Key | Passed]:
+        """Cut what came. At most so many pieces are looked at one by one: whatever is fed takes a millisecond."""
         waiting, self._rest = self._rest + self._decode(data), ""
         at = 0
         while at < len(waiting):
             if waiting[at] == "\x1b" and self._is_unfinished(waiting, at):
                 self._rest = waiting[at:]
                 return
+            if most <= 0:
+                yield self._pass(waiting, at)
+                return
             found, at = self._next(waiting, at)
+            most -= 1
             if found is not None:
                 yield found
+
+    def _pass(self, waiting: str, at: int) -> Passed:
+        """The rest in one go; whether it is inside a paste, and an escape cut off at its end, still count."""
+        begun, ended = waiting.rfind(f"\x1b[{_PASTE}", at), waiting.rfind(f"\x1b[{_PASTED}", at)
+        if begun != ended:
+            self._pasting = begun > ended
+        last = waiting.rfind("\x1b", at)
+        if last >= 0 and self._is_unfinished(waiting, last):
+            self._rest = waiting[last:]
+        ends = [waiting.count(end, at) for end in ("\r", "\n", "\r\n")]
+        return Passed(lines=ends[0] + ends[1] - ends[2], size=len(waiting) - at)
 
     def _is_unfinished(self, waiting: str, at: int) -> bool:
         # An escape alone is the key; what was begun comes whole, or in the next piece.
@@ -92,17 +120,18 @@ class Keystrokes:
 
 def is_typing(data: bytes) -> bool:
     """Whether any of it was pressed by somebody."""
-    return any(True for _ in Keystrokes().feed(data))
+    return len(data) > LOOKED_AT or any(True for _ in Keystrokes().feed(data))
 
 
-def readable(data: bytes) -> str:
-    """All of an input as one text: keys by name, line ends as such, the last one left out."""
-    parts = [
-        found.text if isinstance(found, Text) else "\n" if found.name == ENTER else found.name
-        for found in Keystrokes().feed(data)
-    ]
+def readable(data: bytes) -> tuple[str, int]:
+    """An input as one text: keys by name, line ends as such, the last one left out; and how many lines follow."""
+    parts: list[str] = []
+    for found in Keystrokes().feed(data):
+        if isinstance(found, Passed):
+            return "".join(parts).removesuffix("\n"), max(1, found.lines)
+        parts.append(found.text if isinstance(found, Text) else "\n" if found.name == ENTER else found.name)
     text = "".join(parts)
-    return text[:-1] if text.endswith("\n") and len(text) > 1 else text if text != "\n" else ENTER
+    return (ENTER if text == "\n" else text.removesuffix("\n")), 0
 
 
 def _unnamed(found: re.Match[str]) -> str:

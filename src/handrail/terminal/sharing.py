@@ -49,6 +49,10 @@ class TypingRefused(Exception):
     """Nothing was typed; the sentence says why, and what to do."""
 
 
+class NotReading(TypingRefused):
+    """The program left so much unread that nothing more fits: the same may be typed again a little later."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
     """Who is told what happens in terminals, at once and in order. None of these may block or await."""

@@ -28,13 +28,27 @@ from handrail.keeper.protocol import (
 )
 from handrail.terminal.keeper import Keeper, KeeperError
 from handrail.terminal.keystrokes import is_typing
-from handrail.terminal.sharing import Asks, Taken, Told, TypingRefused, Typist
+from handrail.terminal.sharing import Asks, NotReading, Taken, Told, TypingRefused, Typist
 
 if TYPE_CHECKING:
     from handrail.terminal.note import Note
     from handrail.terminal.tail import Tail
 
-__all__ = ["Asks", "Exit", "Report", "Seen", "Taken", "Terminal", "Told", "TypingRefused", "Typist"]
+__all__ = [
+    "Asks",
+    "Exit",
+    "NotReading",
+    "Report",
+    "Seen",
+    "Taken",
+    "Terminal",
+    "Told",
+    "TypingRefused",
+    "Typist",
+]
+
+_NOT_READING = "is not reading"
+"""In the keeper's word about a program for which too much waits already; its refusals have sentences, no codes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -71,8 +85,8 @@ class Terminal:
     _bell: anyio.Event = field(default_factory=anyio.Event, repr=False)
 
     async def type(self, data: bytes, typist: Typist) -> None:
-        """Type. Raises TypingRefused when it has ended, is taken over, hides what an agent would type, or does not
-        read. An agent's terminal is a person's while they type into it."""
+        """Type. Raises TypingRefused when it has ended, is taken over, or hides what an agent would type, and
+        NotReading when it does not read. An agent's terminal is a person's while they type into it."""
         if not typist.person and self.taken is not None:
             raise TypingRefused(_taken_sentence(self, self.taken))
         offset = self.tail.end
@@ -84,7 +98,8 @@ class Terminal:
                 Input(self.keeper.number(), self.id, data, typist.person), Typed
             )
         except KeeperError as problem:
-            raise TypingRefused(str(problem)) from None
+            refused = NotReading if _NOT_READING in str(problem) else TypingRefused
+            raise refused(str(problem)) from None
         if not reply.typed:
             raise TypingRefused(
                 f"Terminal {self.id} hides what is typed: it asks for a secret, which only a person may give. "
