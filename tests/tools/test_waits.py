@@ -163,7 +163,7 @@ async def test_when_the_time_is_up_that_is_why_and_the_output_so_far_is_there(
 
 async def test_a_wait_ends_with_its_terminal_whatever_it_is_for(home: Path, caller: Caller) -> None:
     async with office(home, caller) as at:
-        terminal = await at.open(shellPath="/bin/cat")
+        terminal = await at.open(shellPath="/bin/sleep", shellArgs=["1000"])
         woke: list[Json] = []
 
         async def waits(until: str, value: Any) -> None:
