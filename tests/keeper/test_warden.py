@@ -224,6 +224,14 @@ async def test_a_stopped_warden_still_ends_its_tree(home: Path) -> None:
             assert mark.pids() == []
 
 
+async def test_a_program_that_stops_its_warden_is_still_seen_to_end(home: Path) -> None:
+    async with keeping(home) as scene:
+        terminal = await scene.sh("kill -STOP $PPID; kill -STOP $PPID; exit 7")
+        with anyio.fail_after(BOUND):
+            assert await terminal.wait() == Exit(7)
+            await terminal.wait_swept()
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="a warden shows its descriptors to root alone")
 async def test_wardens_hold_no_descriptor_of_other_terminals(home: Path) -> None:
     async with keeping(home) as scene:

@@ -171,9 +171,13 @@ class Keeper:
         if signal.SIGTERM in numbers or signal.SIGINT in numbers:
             self._end_all(2.0)
         with suppress(ChildProcessError):
-            while (pid := os.waitpid(-1, os.WNOHANG)[0]) != 0:
-                self._daemons.discard(pid)
-                self._shelf.reaped(pid)
+            while (child := os.waitpid(-1, os.WNOHANG | os.WUNTRACED))[0] != 0:
+                pid, status = child
+                if os.WIFSTOPPED(status):
+                    self._shelf.wake(pid)
+                else:
+                    self._daemons.discard(pid)
+                    self._shelf.reaped(pid)
 
     def _end_all(self, grace: float, request: int | None = None) -> None:
         self._orders.ending = True

@@ -128,6 +128,11 @@ class Shelf:
         if delete:
             held.spool.delete()
 
+    def wake(self, pid: int) -> None:
+        """A child of the keeper was stopped. A warden must not be: it alone sees how its program ends."""
+        if pid in self._by_warden:
+            os.kill(pid, signal.SIGCONT)
+
     def reaped(self, pid: int) -> None:
         """A child of the keeper is dead. If it was a warden, what it had not ended has fallen to us."""
         self._orphans.spared.discard(pid)
