@@ -4,7 +4,8 @@ import anyio
 import pytest
 
 from handrail.terminal import matching
-from handrail.terminal.matching import BadPattern, Hit, check
+from handrail.terminal.matching import Hit
+from handrail.terminal.pattern import BadPattern
 
 BOUND = 20.0
 
@@ -51,9 +52,3 @@ async def test_a_pattern_that_takes_for_ever_is_given_up_and_the_loop_goes_on(
             await hits("(a|a)*$(?<=b)", b"a" * 60)
         group.cancel_scope.cancel()
     assert ticks > 10
-
-
-@pytest.mark.parametrize("pattern", ["(", "a{2,1}", "(?P<n>a)(?P<n>b)"])
-def test_a_pattern_that_is_none_is_said_to_be(pattern: str) -> None:
-    with pytest.raises(BadPattern, match="is not a regular expression"):
-        check(pattern)

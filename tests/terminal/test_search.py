@@ -108,6 +108,16 @@ async def test_a_pattern_that_is_none_is_refused_with_the_reason(tmp_path: Path,
         await find(tail_of(tmp_path / "t", b"text"), "(", raw=raw)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "why"), [("a\0b", "NUL"), ("\ud800", "half"), ("x" * 200_000, "are possible")]
+)
+async def test_what_no_program_can_be_asked_for_gets_a_sentence(
+    tmp_path: Path, pattern: str, why: str
+) -> None:
+    with pytest.raises(BadPattern, match=why):
+        await find(tail_of(tmp_path / "t", b"text"), pattern)
+
+
 async def test_an_empty_tail_has_no_lines(tmp_path: Path) -> None:
     for raw in (False, True):
         assert await find(Tail(tmp_path / "none"), "", raw=raw) == Found(matches=(), more=False)

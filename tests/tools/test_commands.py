@@ -9,13 +9,14 @@ from typing import Any
 import anyio
 import pytest
 from tests.keeper.scene import keeping
-from tests.tools.desk import BOUND, done, refused
+from tests.tools.desk import BOUND, done
 from tests.tools.office import reach_of
 
 from handrail.gate import verbs
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate, Reply, Request
 from handrail.gate.rule import Policy
+from handrail.gate.tool import Refusal
 from handrail.store.event import Caller, CallStopped, CommandPreview, Json
 from handrail.store.journal import open_journal
 from handrail.store.query import open_records
@@ -205,8 +206,9 @@ async def test_no_match_is_said(home: Path, caller: Caller) -> None:
     assert data["output"] == "[no line matches]\n"
 
 
-def test_a_pattern_that_is_none_is_refused_before_anything_runs() -> None:
-    assert "is not a regular expression" in refused(lambda: check("(unclosed"))
+async def test_a_pattern_that_is_none_is_refused_before_anything_runs() -> None:
+    with pytest.raises(Refusal, match=r"is not a regular expression.* Nothing was run"):
+        await check("(unclosed")
 
 
 def swap(folder: Path) -> None:
@@ -224,7 +226,7 @@ def swap(folder: Path) -> None:
         ({"command": "true", "env": {"A=B": "c"}}, "a name holds `=`"),
         ({"command": "true", "cwd": "nowhere"}, "There is no nowhere"),
         ({"command": "true", "cwd": "file"}, "not a directory"),
-        ({"command": "true", "output_grep": "["}, "nothing was run"),
+        ({"command": "true", "output_grep": "["}, "Nothing was run"),
         ({"command": "true", "timeout_seconds": 0}, "timeout_seconds"),
         ({"command": "true", "shell": "zsh"}, "`shell` is not an input of this tool"),
         ({}, "`command` is required"),

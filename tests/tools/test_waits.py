@@ -228,6 +228,8 @@ async def test_an_agent_waits_for_a_secret_that_a_person_types(home: Path, calle
         ({"until": "pattern"}, "`value` is needed: a regular expression"),
         ({"until": "pattern", "value": "("}, "is not a regular expression"),
         ({"until": "port", "value": "http"}, "the port's number, from 1 to 65535"),
+        ({"until": "pattern", "value": "a\0b"}, "cannot be matched"),
+        ({"until": "port", "value": "1e3"}, "the port's number, from 1 to 65535"),
         ({"until": "port", "value": 70_000}, "the port's number, from 1 to 65535"),
         ({"until": "idle", "value": 0}, "a number from 0.1 to 3600"),
         ({"until": "file"}, "`value` is needed: the path of a file"),

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import anyio
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from handrail.terminal.pattern import BadPattern
+
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
@@ -34,10 +36,6 @@ _ANSWER = 64 * 1024
 _CODE = "import sys; sys.path.insert(0, sys.argv.pop(1)); from handrail.terminal.matching import main; main(sys.argv[1])"
 
 
-class BadPattern(Exception):
-    """The pattern is no regular expression, or never came to an end; the sentence says which."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """What matched."""
@@ -45,14 +43,6 @@ class Hit:
     text: str
     line: str
     """The line in which the match begins."""
-
-
-def check(pattern: str) -> None:
-    """Raises BadPattern for a pattern that is none."""
-    try:
-        re.compile(pattern, re.MULTILINE)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise BadPattern(f"The pattern is not a regular expression: {error}. Mend it.") from None
 
 
 class Matcher:

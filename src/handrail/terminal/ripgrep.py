@@ -19,6 +19,8 @@ from pathlib import Path
 
 SECONDS = 10.0
 """How long one search may take; what was found until then is given."""
+MOST_PATTERN = 10_000
+"""Characters; the system takes no argument longer than 128 KiB."""
 _RECORD = re.compile(rb"^/dev/fd/(\d+)\0(\d+):(\d+):(\d+):|^<stdin>\0(\d+):(\d+):(\d+):", re.MULTILINE)
 _ALWAYS = (
     "--no-config",
@@ -66,6 +68,7 @@ class Asking:
     """One search, which another thread may stop."""
 
     def __init__(self, pattern: str, most: int, case_insensitive: bool) -> None:
+        _check(pattern)
         self._options = (f"--max-count={most}", *(("--ignore-case",) if case_insensitive else ()))
         self._pattern = pattern
         self._running: set[subprocess.Popen[bytes]] = set()
@@ -118,6 +121,18 @@ class Asking:
         self._stopped = True
         for process in tuple(self._running):
             process.kill()
+
+
+def _check(pattern: str) -> None:
+    """Raises BadPattern for what no program can be given as an argument."""
+    if len(pattern) > MOST_PATTERN:
+        raise BadPattern(
+            f"The pattern has {len(pattern):,} characters, and {MOST_PATTERN:,} are possible. Shorten it."
+        )
+    if "\0" in pattern or any("\ud800" <= char <= "\udfff" for char in pattern):
+        raise BadPattern(
+            "The pattern holds a character that cannot be matched (NUL, or half of one). Remove it."
+        )
 
 
 def _program() -> tuple[str, ...]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _TRIES = 3
+_LARGEST = 1 << 62
+"""No offset is beyond this, and the system takes none."""
 
 
 class Tail:
@@ -107,7 +109,7 @@ class Tail:
         """
         for _ in range(_TRIES):
             segments = self._segments()
-            if not segments:
+            if not segments or after > _LARGEST:
                 return b"", after
             start = _holding(segments, after)
             start = segments[0] if start is None else start

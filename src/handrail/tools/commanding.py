@@ -88,13 +88,13 @@ async def matching_lines(
     return replace(output, text=await grep(input.output_grep, tail, begin, end))
 
 
-def check(input: ExecuteCommandInput) -> None:
+async def check(input: ExecuteCommandInput) -> None:
     if not input.command.strip():
         raise Refusal("The command is empty. Give the line to run.")
     if "\0" in input.command or any("\0" in name + value or "=" in name for name, value in input.env.items()):
         raise Refusal("The command or a variable holds a NUL character, or a name holds `=`. Remove it.")
     if input.output_grep is not None:
-        check_pattern(input.output_grep)
+        await check_pattern(input.output_grep)
     size = len(input.command.encode(errors="replace"))
     if size > COMMAND_BYTES:
         raise Refusal(

@@ -13,6 +13,8 @@ import anyio
 from anyio.abc import ByteSendStream, Process
 
 from handrail.gate.tool import Refusal
+from handrail.terminal.pattern import BadPattern
+from handrail.terminal.pattern import check as check_pattern
 from handrail.terminal.screen import plain
 from handrail.terminal.tail import Tail
 
@@ -28,14 +30,12 @@ _CODE = (
 )
 
 
-def check(pattern: str) -> None:
+async def check(pattern: str) -> None:
     """Raises Refusal for a pattern that is none."""
     try:
-        re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise Refusal(
-            f"output_grep is not a regular expression: {error}. Mend it; nothing was run."
-        ) from None
+        await check_pattern(pattern)
+    except BadPattern as problem:
+        raise Refusal(f"`output_grep`: {problem} Nothing was run.") from None
 
 
 async def grep(pattern: str, tail: Tail, begin: int = 0, end: int | None = None) -> str:

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Refusal
-from handrail.terminal.matching import BadPattern
-from handrail.terminal.matching import check as check_pattern
+from handrail.terminal.pattern import BadPattern
+from handrail.terminal.pattern import check as check_pattern
 from handrail.terminal.ports import can_tell
 from handrail.terminal.wait import Until, Why
 from handrail.tools.answer import Format, Input
@@ -61,7 +61,7 @@ class WaitForTerminalOutput(BaseModel):
     signal: str | None = None
 
 
-def check(input: WaitForTerminalInput) -> None:
+async def check(input: WaitForTerminalInput) -> None:
     """Raises Refusal when the value does not fit what is waited for."""
     value = input.value
     match input.until:
@@ -69,14 +69,14 @@ def check(input: WaitForTerminalInput) -> None:
             return
         case "pattern":
             try:
-                check_pattern(_needed(value, "a regular expression"))
+                await check_pattern(_needed(value, "a regular expression"))
             except BadPattern as problem:
                 raise Refusal(str(problem)) from None
         case "idle":
             if value is not None and not _between(value, 0.1, 3600):
                 raise Refusal("`value` is for how many seconds it must be quiet: a number from 0.1 to 3600.")
         case "port":
-            if not _between(value, 1, 65_535):
+            if not _between(value, 1, 65_535) or not str(value).isdecimal():
                 raise Refusal("`value` is the port's number, from 1 to 65535.")
             if not can_tell():
                 raise Refusal(

@@ -14,7 +14,8 @@ import anyio.to_thread
 from handrail.gate.tool import Plan, Refusal, Tool
 from handrail.store.event import Caller, Json, Result
 from handrail.terminal.conditions import AtPrompt, Idle, Listens, Matches, Written
-from handrail.terminal.matching import BadPattern, matching
+from handrail.terminal.matching import matching
+from handrail.terminal.pattern import BadPattern
 from handrail.terminal.wait import Condition, Exits, Why, Woke, wait
 from handrail.tools.answer import answer, brief
 from handrail.tools.asking import question_of
@@ -70,7 +71,7 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
 
     async def plan(self, input: WaitForTerminalInput, caller: Caller) -> WaitPlan:
         known = await self._reach.find(input.terminalId)
-        check(input)
+        await check(input)
         place = self._reach.workspace(caller).place(str(input.value)) if input.until == "file" else None
         claims = (reading(known, caller),) if place is None else (reading(known, caller), place.claim("read"))
         return WaitPlan(
