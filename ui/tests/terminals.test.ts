@@ -8,7 +8,8 @@ import { letterFor, sizeFor } from "../src/text/fit.ts";
 import { safeLink } from "../src/text/link.ts";
 import { markStarts, parseMark } from "../src/text/marks.ts";
 import { asksFirst, pasted } from "../src/text/paste.ts";
-import { asking, isUrgent, matches, remarks, roughly, type Shown, terminalStanding } from "../src/text/terminals.ts";
+import { remarks, type Shown } from "../src/text/remarks.ts";
+import { asking, isUrgent, matches, roughly, terminalStanding } from "../src/text/terminals.ts";
 import { typed } from "../src/text/exact.ts";
 import type { TerminalView } from "../src/types.ts";
 
@@ -146,6 +147,9 @@ test("a terminal's state has a sign and a word", () => {
   assert.equal(word({}), "running");
   assert.equal(word({ busy: true, foreground: "vim" }), "busy: vim");
   assert.equal(word({ busy: true, foreground: "vim", asks }), "waits for input");
+  assert.equal(word({ asks: { ...asks, secret: false, sure: "likely" } }), "seems to wait");
+  assert.equal(word({ busy: true, foreground: "vim", owner: person, asks: { ...asks, secret: false } }), "busy: vim", "no news to its owner");
+  assert.equal(word({ owner: person, asks }), "waits for input", "but a secret is");
   assert.equal(word({ running: false, exit_code: 0 }), "ended 0");
   assert.equal(word({ running: false, exit_code: 1 }), "ended 1");
   assert.equal(word({ running: false, signal: "SIGTERM" }), "ended: SIGTERM");

@@ -11,19 +11,17 @@ import { Unicode11Addon } from "@xterm/addon-unicode11";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal } from "@xterm/xterm";
 
-import { type Extent, LETTER, letterFor, sizeFor } from "../text/fit.ts";
+import { type Extent, letterFor, sizeFor } from "../text/fit.ts";
 import { safeLink } from "../text/link.ts";
 import { matchColours, theme } from "./colours.ts";
 import { Feed } from "./feed.ts";
 import { Gutter } from "./gutter.ts";
 import { isByHand } from "./hands.ts";
+import { cell, follow, options, SCROLLBACK } from "./options.ts";
+import { ours } from "./ours.ts";
 import { quiet } from "./quiet.ts";
 
-/** Lines kept to scroll back to; what is older is a search or a download away. */
-export const SCROLLBACK = 10_000;
 const METHOD_KEY = 229;
-const LINE = 1.15;
-const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 
 export interface Watcher {
   typed(keys: Uint8Array): void;
@@ -53,7 +51,7 @@ export class Screen {
 
   constructor(host: HTMLElement, size: readonly [number, number], watcher: Watcher) {
     this.host = host;
-    this.term = new Terminal(options(size, watcher));
+    this.term = new Terminal(options(size, (address) => watcher.pointed(address)));
     this.gutter = new Gutter(this.term, () => this.feed.at);
     this.feed = new Feed((bytes, parsed) => this.term.write(bytes, parsed), afterDrawing);
     quiet(this.term.parser);
@@ -173,71 +171,8 @@ export class Screen {
   }
 }
 
-/** The few keys that are not the program's: leave, find, copy. Pasting is the browser's own. */
-function ours(event: KeyboardEvent, selected: boolean): "leave" | "find" | "copy" | null {
-  const key = event.key.toLowerCase();
-  if (event.ctrlKey && event.shiftKey && !event.altKey && !event.metaKey) {
-    if (key === "l") return "leave";
-    if (key === "c") return "copy";
-    if (key === "f") return "find";
-  }
-  if ((MAC ? event.metaKey : event.ctrlKey) && !event.shiftKey && !event.altKey) {
-    if (key === "f") return "find";
-    if (key === "c" && MAC && selected) return "copy";
-  }
-  return null;
-}
-
 /** A page that is not seen draws nothing, but goes on. */
 function afterDrawing(go: () => void): void {
   if (document.hidden) setTimeout(go);
   else requestAnimationFrame(go);
-}
-
-/** A cell as xterm will draw it: whole device pixels high. */
-function cell(letter: number): Extent {
-  const context = (measured ??= document.createElement("canvas").getContext("2d"));
-  if (!context) return { width: 0.6 * letter, height: LINE * letter };
-  context.font = `${letter}px ${mono()}`;
-  const { width, fontBoundingBoxAscent, fontBoundingBoxDescent } = context.measureText("W");
-  const height = Math.ceil((fontBoundingBoxAscent + fontBoundingBoxDescent) * devicePixelRatio);
-  return { width, height: Math.floor(height * LINE) / devicePixelRatio };
-}
-
-let measured: CanvasRenderingContext2D | null = null;
-
-function mono(): string {
-  return getComputedStyle(document.documentElement).getPropertyValue("--mono").trim();
-}
-
-function options(size: readonly [number, number], watcher: Watcher): ConstructorParameters<typeof Terminal>[0] {
-  return {
-    cols: size[0],
-    rows: size[1],
-    allowProposedApi: true, // decorations beside lines, and widths of newer characters
-    altClickMovesCursor: false,
-    cursorBlink: false,
-    cursorInactiveStyle: "outline",
-    fontFamily: mono(),
-    fontSize: LETTER,
-    lineHeight: LINE,
-    linkHandler: {
-      activate: (event, address) => follow(event, address),
-      hover: (_, address) => watcher.pointed(safeLink(address)),
-      leave: () => watcher.pointed(null),
-      allowNonHttpProtocols: false,
-    },
-    logLevel: "off",
-    macOptionIsMeta: false,
-    minimumContrastRatio: 4.5,
-    rightClickSelectsWord: false,
-    scrollback: SCROLLBACK,
-    theme: theme(),
-  };
-}
-
-/** Opens only by a deliberate click, only pages, and tells them nothing of this one. */
-function follow(event: MouseEvent, text: string): void {
-  const address = safeLink(text);
-  if (address && event.isTrusted && (event.ctrlKey || event.metaKey)) window.open(address, "_blank", "noopener,noreferrer");
 }

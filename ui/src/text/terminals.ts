@@ -2,14 +2,15 @@
  * The words and signs of the page for terminals; pure. One place, so that a terminal reads the same in the
  * list, above its screen and on the row of its call.
  */
-import type { Asks, Owner, TerminalView, Typed } from "../types.ts";
+import type { Asks, Owner, TerminalView } from "../types.ts";
 import { spelledOut } from "./exact.ts";
-import { clockText, counted, sizeText } from "./time.ts";
-import type { Standing, Tone } from "./words.ts";
+import { clockText } from "./time.ts";
+import type { Standing } from "./words.ts";
 
 export function terminalStanding(terminal: TerminalView): Standing {
   if (!terminal.running) return ending(terminal);
-  if (terminal.asks) return { sign: "needs", tone: "amber", word: "waits for input" };
+  const asks = asksNow(terminal);
+  if (asks) return { sign: "needs", tone: "amber", word: asks.sure === "likely" ? "seems to wait" : "waits for input" };
   if (terminal.busy && terminal.foreground) return { sign: "running", tone: "blue", word: `busy: ${spelledOut(terminal.foreground)}` };
   if (terminal.busy) return { sign: "running", tone: "blue", word: "busy" };
   return { sign: "running", tone: "blue", word: "running" };
@@ -20,6 +21,11 @@ function ending({ lost, signal, exit_code }: TerminalView): Standing {
   if (signal) return { sign: "cancelled", tone: "grey", word: `ended: ${signal}` };
   if (exit_code === 0) return { sign: "done", tone: "green", word: "ended 0" };
   return { sign: "failed", tone: "red", word: exit_code === null ? "ended" : `ended ${exit_code}` };
+}
+
+/** What it waits for, where that is news: in a person's own terminal every editor waits for keys, only a secret is told. */
+export function asksNow({ running, asks, owner }: Pick<TerminalView, "running" | "asks" | "owner">): Asks | null {
+  return running && asks && (asks.secret || !owner?.person) ? asks : null;
 }
 
 export function ownerName(owner: Owner | null): string {
@@ -62,81 +68,4 @@ export function matches(terminal: TerminalView, filter: string): boolean {
     if (field === "owner") return ownerName(terminal.owner).toLowerCase().includes(value ?? "");
     return all.includes(one);
   });
-}
-
-
-/** A line above the screen: what is true of this terminal right now, the most urgent first. */
-export interface Remark {
-  readonly tone: Tone;
-  readonly sign: "needs" | "keyboard" | "gone" | "done" | "alert";
-  readonly text: string;
-  /** What a person can do about it. */
-  readonly act?: "search";
-}
-
-export interface Shown {
-  readonly terminal: TerminalView;
-  /** The last input that was not a person's. */
-  readonly typed: Typed | null;
-  /** Its connection was lost, and is being made again. */
-  readonly lost: boolean;
-  /** Offset of the first byte on the screen. */
-  readonly begin: number;
-  /** The screen keeps no more lines: older ones have left it. */
-  readonly full: boolean;
-  readonly refused: string;
-  readonly letterboxed: boolean;
-}
-
-export function remarks({ terminal, typed, lost, begin, full, refused, letterboxed }: Shown): Remark[] {
-  return [
-    ...(lost ? [say("violet", "gone", "The connection was lost; it goes on where it stopped. Keys are not sent meanwhile.")] : []),
-    ...(refused ? [say("amber", "alert", refused)] : []),
-    ...waits(terminal),
-    ...hands(terminal),
-    ...older(terminal, begin, full),
-    ...(typed && terminal.running ? [say("grey", "keyboard", `${typed.by} typed ${quoted(typed.text)}`)] : []),
-    ...(letterboxed ? [say("grey", "keyboard", `Drawn smaller than usual, at its own ${terminal.size.join(" × ")}: ${sizeOwner(terminal)}.`)] : []),
-  ];
-}
-
-function waits({ asks, running }: TerminalView): Remark[] {
-  if (!asks || !running) return [];
-  const only = asks.secret ? " — only you can answer; it is not recorded" : "";
-  return [say("amber", "needs", asking(asks).replace(/^./, (first) => first.toUpperCase()) + only)];
-}
-
-function hands({ taken, running }: TerminalView): Remark[] {
-  if (!taken || !running) return [];
-  if (!taken.holds) return [say("teal", "keyboard", "You are typing: agents cannot type until you pause")];
-  return [say("teal", "keyboard", "You have it: agents cannot type until you release it")];
-}
-
-function older({ first, forgotten, lines_dropped }: TerminalView, begin: number, full: boolean): Remark[] {
-  if (forgotten) return [say("violet", "gone", "Its output was deleted, to keep within what is kept of ended terminals.")];
-  const dropped = lines_dropped ? `, ${counted(lines_dropped, "line")}` : "";
-  const gone = first > 0 ? `The first ${sizeText(first)}${dropped} were dropped to keep within the limits. ` : "";
-  if (begin > first || full) return [{ ...say("grey", "alert", `${gone}Older output has left the screen; searching and downloading have it.`), act: "search" }];
-  return gone ? [say("grey", "alert", gone.trim())] : [];
-}
-
-function sizeOwner({ attached, taken, owner }: TerminalView): string {
-  if (attached) return "the window of handrail shell sets it";
-  if (taken?.holds || owner?.person) return "type here to fit it to this page";
-  return "take it over to fit it to this page";
-}
-
-function quoted(text: string | null): string {
-  return text === null ? "something it does not show" : `“${spelledOut(text.replace(/[\r\n]+$/, "")).slice(0, 120)}”`;
-}
-
-function say(tone: Tone, sign: Remark["sign"], text: string): Remark {
-  return { tone, sign, text };
-}
-
-/** What stands there when nothing is to be said, so that nothing moves when something is. */
-export function quietly({ running, owner, of }: TerminalView): string {
-  if (!running) return "It has ended; its output is kept.";
-  if (owner?.person) return "Yours: an agent that wants to type here asks first.";
-  return of === "command" ? "It runs for a call; what you type here goes to its program." : "Shared: what an agent and what you type go to the same program.";
 }
