@@ -4,10 +4,10 @@ import anyio
 import pytest
 from tests.cli.scene import BOUND, SRC, Home
 
-from handrail.demo.agent import ASKS, Agent
-from handrail.demo.client import door
+from handrail.demo.agent import ASKS, Agent, told
+from handrail.demo.client import Reply, door
 
-pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
+pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture(autouse=True)
@@ -16,6 +16,7 @@ def _allowed(alone: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     (alone.path / "config.toml").write_text('default_policy = "allow"\n')
 
 
+@pytest.mark.anyio
 async def test_an_outcome_is_told_with_its_exit_code_or_its_reason(alone: Home) -> None:
     said: list[str] = []
     with anyio.fail_after(BOUND):
@@ -29,6 +30,7 @@ async def test_an_outcome_is_told_with_its_exit_code_or_its_reason(alone: Home) 
     assert len(said) == 2
 
 
+@pytest.mark.anyio
 async def test_a_call_that_is_handed_back_is_open_until_it_ends_and_told_of_once(alone: Home) -> None:
     said: list[str] = []
     left: set[str] = set()
@@ -47,6 +49,7 @@ async def test_a_call_that_is_handed_back_is_open_until_it_ends_and_told_of_once
     ]
 
 
+@pytest.mark.anyio
 async def test_a_question_comes_back_and_the_call_goes_on_after_its_answer(alone: Home) -> None:
     said: list[str] = []
     left: set[str] = set()
@@ -59,3 +62,14 @@ async def test_a_question_comes_back_and_the_call_goes_on_after_its_answer(alone
             await agent.quietly("send_to_terminal", terminalId=reply.data["terminal_id"], text="me")
             done = await agent.go_on("it", reply)
     assert (done.status, left, said) == ("done", set(), ["  it is done, exit code 0"])
+
+
+def test_what_the_mailbox_does_not_know_of_a_call_is_found_in_its_result() -> None:
+    record = {"status": "done", "terminal_id": None, "result": {"terminal_id": "t1", "pid": 7}}
+    reply = told("c1", Reply("", {"status": "done", "call": record}))
+    assert (reply.data["call_id"], reply.data["terminal_id"], reply.data["pid"]) == ("c1", "t1", 7)
+
+
+def test_a_mailbox_that_fails_is_told_as_a_failure() -> None:
+    reply = told("c1", Reply("There is no call c1.", {"status": "failed"}))
+    assert (reply.status, reply.data["message"]) == ("failed", "There is no call c1.")

@@ -32,7 +32,7 @@ class Agent:
         """`left` holds the calls that were handed back and are still open, for whoever tidies up."""
         self._client = client
         self._left = left
-        self._called: set[str] = set()
+        self._told_of: set[str] = set()
         self.say = say
 
     async def do(self, what: str, tool: str, **arguments: object) -> Reply:
@@ -54,23 +54,31 @@ class Agent:
             reply = await self._wait(reply.data["call_id"])
         if reply.status == ASKS:
             self._left.add(reply.data["call_id"])
+            self._told_of.add(reply.data["call_id"])  # that it was handed back is told by its question
         else:
             self.say(f"  {what} {OUTCOMES.get(reply.status, reply.status)}{_why(reply)}")
         return reply
 
     def _note_handed_back(self, what: str, call: str) -> None:
         self._left.add(call)
-        if call not in self._called:
-            self._called.add(call)
+        if call not in self._told_of:
+            self._told_of.add(call)
             self.say(f"  {what} was handed back to the agent, which asks again for its outcome")
 
     async def _wait(self, call: str) -> Reply:
         found = await self._client.call("wait_for_call", call_id=call, wait_seconds=ROUND_SECONDS)
-        told: dict[str, Any] = found.data.get("call") or {"status": found.status, "message": found.text}
-        result: dict[str, Any] = told.get("result") or {}
-        if told["status"] not in (*OPEN, ASKS):
+        reply = told(call, found)
+        if reply.status not in (*OPEN, ASKS):
             self._left.discard(call)
-        return Reply(found.text, {**result, **told, "call_id": call})
+        return reply
+
+
+def told(call: str, found: Reply) -> Reply:
+    """A call as the mailbox tells of it, in the shape of a reply to that call."""
+    record: dict[str, Any] = found.data.get("call") or {"status": found.status, "message": found.text}
+    result: dict[str, Any] = record.get("result") or {}
+    known = {name: value for name, value in record.items() if value is not None}
+    return Reply(found.text, {**result, **known, "call_id": call})
 
 
 def _why(reply: Reply) -> str:
