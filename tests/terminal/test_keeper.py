@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 
 import anyio
@@ -20,13 +21,16 @@ pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 
 @asynccontextmanager
-async def saying(places: Places, *messages: object) -> AsyncGenerator[None]:
-    """A keeper that says this in one breath, and then nothing any more."""
+async def saying(places: Places, *messages: object, hangs_up: int = 0) -> AsyncGenerator[None]:
+    """A keeper that says this in one breath, and then nothing any more; the first few it hangs up on."""
     places.make()
+    greeted = count(1)
 
     async def handle(stream: SocketStream) -> None:
         async with stream:
             await stream.receive()
+            if next(greeted) <= hangs_up:
+                return
             await stream.send(b"".join(encode(message) for message in messages))
             await anyio.sleep_forever()
 
@@ -57,6 +61,22 @@ async def test_a_keeper_that_hangs_after_its_hello_is_answered_for_with_a_senten
                 await keeper.health()
             with pytest.raises(KeeperError, match=r"has not answered for 0\.15 s"):
                 await keeper.request(Stop(keeper.number(), "t1", grace=0.1), Stopped)
+
+
+async def test_a_keeper_that_was_just_ending_is_not_the_last_word(home: Path) -> None:
+    places, keeper = Places.under(home), Keeper(Places.under(home))
+    async with saying(places, Welcome(PROTOCOL, 7), hangs_up=2), connected(keeper):
+        assert keeper.pid == 7
+
+
+async def test_a_keeper_that_hangs_up_on_everybody_is_told_of_with_a_sentence(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper_module, "HELLO_APART", 0.001)
+    places, keeper = Places.under(home), Keeper(Places.under(home))
+    async with saying(places, Welcome(PROTOCOL, 7), hangs_up=1000):
+        with anyio.fail_after(BOUND), pytest.raises(KeeperError, match="did not answer a hello: EndOfStream"):
+            await keeper.run()
 
 
 async def test_what_comes_in_the_same_breath_as_the_terminals_is_heard_of_them(home: Path) -> None:

@@ -62,12 +62,19 @@ BACK_OFF_MAX = 5.0
 """Seconds between attempts to reach a keeper when none can be had."""
 HELLO_SECONDS = 5.0
 """What a keeper gets to answer a hello: it never blocks, so one that takes longer is not well."""
+HELLO_TRIES = 5
+HELLO_APART = 0.1
+"""A keeper that is ending still takes connections for a moment; how often, and seconds between, another is sought."""
 REPLY_SECONDS = 20.0
 """Above a stop's grace: what a keeper gets for any answer. Only one that hangs, or a system that does, takes longer."""
 
 
 class KeeperError(Exception):
     """The keeper refused, or there is none; the sentence says which and why."""
+
+
+class _HungUp(KeeperError):
+    """It closed the connection before it answered: one that was just ending, after which another can be had."""
 
 
 class Listener(Protocol):
@@ -188,6 +195,24 @@ class Keeper:
             pause = min(pause * 2, BACK_OFF_MAX)
 
     async def _reach(self) -> UNIXSocketStream:
+        for tries_left in reversed(range(HELLO_TRIES)):
+            stream = await self._find()
+            try:
+                await self._greet(stream)
+            except _HungUp:
+                await anyio.aclose_forcefully(stream)
+                if not tries_left:
+                    raise
+                await anyio.sleep(HELLO_APART)
+            except BaseException:
+                await anyio.aclose_forcefully(stream)
+                raise
+            else:
+                return stream
+        raise AssertionError("the last try returns or raises")
+
+    async def _find(self) -> UNIXSocketStream:
+        """A connection to the keeper there is, or to a new one."""
         try:
             stream = await self._birth.connect()
             if stream is None:
@@ -196,11 +221,6 @@ class Keeper:
         except NoKeeperError as error:
             self._lose("The keeper has died, and no other could be had.")
             raise KeeperError(str(error)) from error
-        try:
-            await self._greet(stream)
-        except BaseException:
-            await anyio.aclose_forcefully(stream)
-            raise
         return stream
 
     async def _greet(self, stream: UNIXSocketStream) -> None:
@@ -210,10 +230,10 @@ class Keeper:
                 await stream.send(encode(Hello(PROTOCOL, "daemon")))
                 while self._expected is None or len(self._kept) < self._expected:
                     await self._receive(stream)
-        except (TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError, OSError, FrameError) as error:
-            raise KeeperError(
-                f"The keeper did not answer a hello: {error or type(error).__name__}."
-            ) from error
+        except (TimeoutError, FrameError) as error:
+            raise KeeperError(_unanswered(error)) from error
+        except (anyio.EndOfStream, anyio.BrokenResourceError, OSError) as error:
+            raise _HungUp(_unanswered(error)) from error
 
     def _adopt(self) -> None:
         """As soon as the last `Kept` is heard: a notice about one of them may come in the same read."""
@@ -315,6 +335,10 @@ class Keeper:
         if self.pid and self.listener is not None:
             self.listener.lost(why)
         self.pid = 0
+
+
+def _unanswered(error: Exception) -> str:
+    return f"The keeper did not answer a hello: {str(error) or type(error).__name__}."
 
 
 def _patience(request: Request) -> float:
