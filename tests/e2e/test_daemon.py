@@ -1,21 +1,27 @@
 """The daemon's own life: ending on purpose, giving way to the next one, and one for each home."""
 
+import hashlib
 import json
 import signal
 import socket
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from tests.e2e.agent import agent
-from tests.e2e.home import BOUND, Home, living, processes, until, watching
+from tests.e2e.home import BOUND, Home, eventually, living, processes, until, watching
 from tests.e2e.person import Person, reader
 
 from handrail.store.verify import verify
 
 PROMISED = 5.0
 """Seconds from SIGTERM to the end of the daemon."""
+ANSWERED = 2.0
+"""Seconds for an answer while another program floods a terminal: many times what it takes on a busy machine."""
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -62,9 +68,11 @@ async def person_again(home: Home, call: str) -> dict[str, Any]:
 
 async def test_a_restart_keeps_terminals_and_approvals(home: Home, person: Person, workspace: Path) -> None:
     async with agent(home, workspace) as client:
-        completed = client.ask("execute_command", command="exec sleep 64.2222")
-        await person.complete(await person.allow("64.2222"))
-        await completed.told()
+        asked_first = client.ask("execute_command", command="echo begun; exec sleep 64.2222")
+        first = await person.allow("64.2222")
+        await person.has_printed(first)  # to complete what has not begun is to cancel it
+        await person.complete(first)
+        completed = await asked_first.told()
         command = "while true; do echo tick; sleep 0.0642; done"
         asked = client.ask("execute_command", command=command, wait_seconds=50)
         call = await person.allow("0.0642")
@@ -89,6 +97,7 @@ async def test_a_restart_keeps_terminals_and_approvals(home: Home, person: Perso
 
     assert still_down, "a daemon that left on purpose comes back when somebody asks"
     assert home.pid != before
+    assert (completed.status, completed.data["output"]) == ("force-completed", "begun\n")
     assert (told.status, told.call) == ("interrupted", call)
     assert "tick" in told.text, "what there was is told before it leaves"
     assert told.data["terminal_id"] in {terminal["id"] for terminal in living}
@@ -96,7 +105,7 @@ async def test_a_restart_keeps_terminals_and_approvals(home: Home, person: Perso
     assert started["crashed"] is False
     assert (started["approvals_kept"], started["terminals_adopted"]) == (1, 2)
     assert grown > printed
-    assert len(living) == 2
+    assert {terminal["call_id"] for terminal in living} == {first, call}
     assert written["status"] == "done"
     assert (workspace / "kept.txt").read_text() == "kept\n"
     await until(lambda: not processes("0.0642") and not processes("64.2222"))
@@ -125,3 +134,44 @@ def test_a_daemon_whose_port_is_taken_takes_a_free_one() -> None:
 
     assert not url.endswith(f":{wished}")
     assert named == url
+
+
+async def test_a_file_piped_into_a_terminal_keeps_nobody_from_an_answer(home: Home, person: Person) -> None:
+    lines = "".join(f"{number}\n" for number in range(1, 20_001))
+    command = [sys.executable, "-m", "handrail", "shell", "--", "sh", "-c", "sleep 0.2; sha256sum"]
+    waits: list[float] = []
+    printed, history = b"", list[dict[str, Any]]()
+    async with anyio.create_task_group() as group:
+        group.start_soon(ask_on, person, waits)
+        with anyio.fail_after(BOUND):
+            ran = await anyio.run_process(
+                command, input=lines.encode(), env=home.environment, stderr=subprocess.STDOUT
+            )
+            printed = ran.stdout
+            history = await typed_in(person)
+        group.cancel_scope.cancel()
+
+    assert hashlib.sha256(lines.encode()).hexdigest().encode() in printed
+    print(f"{len(waits)} answers meanwhile, the slowest after {max(waits) * 1000:.0f} ms")
+    assert max(waits) < ANSWERED
+    assert history[0]["text"].startswith("1\n2\n3\n")
+    assert history[0]["text"].endswith(" more lines")
+    assert len(history) <= 5, "one, the end of the input, and more only where a busy machine made a pause"
+
+
+async def ask_on(person: Person, waits: list[float]) -> None:
+    """Ask one question after another, and note how long each answer takes."""
+    while True:
+        began = anyio.current_time()
+        await person.get("terminals")
+        waits.append(anyio.current_time() - began)
+
+
+async def typed_in(person: Person) -> list[dict[str, Any]]:
+    """What was typed in the only terminal, once any of it is told."""
+
+    async def look() -> list[dict[str, Any]] | None:
+        (terminal,) = await person.get("terminals")
+        return (await person.get(f"terminals/{terminal['id']}"))["typed"]
+
+    return sorted(await eventually(look), key=lambda entry: entry["offset"])
