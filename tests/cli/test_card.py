@@ -64,3 +64,24 @@ def test_a_diff_is_shown_line_by_line_and_no_odd_line_break_hides_in_it(
 def test_a_path_or_a_bare_input_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert "  /etc/passwd\n" in shown({"kind": "path", "path": "/etc/passwd"}, capsys)
     assert "  path: x\n" in shown(None, capsys)
+
+
+def test_what_would_be_typed_stands_with_its_terminal_owner_program_and_place(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    typing: dict[str, Any] = {
+        "kind": "input",
+        "terminal": "t1",
+        "name": "my shell",
+        "text": "cd /\rrm -rf x\x1b[201~\r",
+        "keys": ["enter"],
+        "cwd": "/home/me",
+        "foreground": "bash",
+        "owner": "a person",
+    }
+    out = shown(typing, capsys)
+    assert "  cd /⏎\n  rm -rf x\\e[201~ ⏎\n" in out
+    assert "  keys enter\n" in out
+    assert "  typed into my shell (t1) of a person\n" in out
+    assert "  read by bash, in /home/me\n" in out
+    assert "⚠ Holds what the eye would miss" in out

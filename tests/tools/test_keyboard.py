@@ -107,6 +107,39 @@ async def test_an_answer_meant_for_one_program_never_reaches_another(home: Path,
         assert (at.root / "typed").read_bytes() == b""
 
 
+async def test_an_answer_holds_for_the_folder_that_was_shown(home: Path, caller: Caller) -> None:
+    async with office(home, caller, policy=Policy()) as at:
+        created = await at.allowed("create_tracked_terminal", shellPath="bash")
+        assert created.result is not None
+        terminal = at.terminals.get(str(created.result.data["terminal_id"]))
+        assert terminal is not None
+        (at.root / "elsewhere").mkdir()
+        (at.root / "elsewhere" / "precious").touch()
+        moved = await at.waiting("send_to_terminal", terminalId=terminal.id, text="rm *")
+        await terminal.write(b"cd elsewhere; touch went\r")
+        await until((at.root / "elsewhere" / "went").exists)
+        await at.data("wait_for_terminal", terminalId=terminal.id, until="prompt")
+        outcome = await at.allow(moved)
+        assert outcome.ending == "failed"
+        assert "no longer what would run" in outcome.message
+        assert (at.root / "elsewhere" / "precious").exists()
+
+
+async def test_an_answer_holds_for_the_very_bytes_that_were_shown(home: Path, caller: Caller) -> None:
+    script = "read x; printf '\\033[?1hready'; read x; printf 'got <%s>' \"$x\"; sleep 100"
+    async with office(home, caller, policy=Policy()) as at:
+        created = await at.allowed("create_tracked_terminal", shellPath="/bin/sh", shellArgs=["-c", script])
+        assert created.result is not None
+        terminal = at.terminals.get(str(created.result.data["terminal_id"]))
+        assert terminal is not None
+        call = await at.waiting("send_to_terminal", terminalId=terminal.id, keys=["up", "enter"])
+        await terminal.write(b"\r")
+        await shows(at, terminal, "ready")
+        outcome = await at.allow(call)
+        assert outcome.ending == "failed"
+        assert "no longer what would run" in outcome.message
+
+
 async def test_auto_approve_still_asks_before_typing_into_a_persons_own_terminal(
     home: Path, root: Path, caller: Caller
 ) -> None:

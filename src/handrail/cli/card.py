@@ -45,8 +45,24 @@ def _path(_asked: Row, preview: Row) -> list[list[Piece]]:
     return [[("  " + preview["path"], "bold")]]
 
 
-def _input(asked: Row, _preview: Row) -> list[list[Piece]]:
+def _input(asked: Row, preview: Row) -> list[list[Piece]]:
+    if "text" in preview:
+        return _typed(preview)
     return [[f"  {name}: ", (str(value), "bold")] for name, value in asked["input"].items()]
+
+
+def _typed(preview: Row) -> list[list[Piece]]:
+    """Keys stand by their names too: the characters they send say little."""
+    text: str = preview["text"]
+    line = text.removesuffix("\r")
+    enter = " ⏎" if line != text else ""
+    keys: list[list[Piece]] = [[f"  keys {' '.join(preview['keys'])}"]] if preview["keys"] else []
+    return [
+        [("\n" + _indented(line.replace("\r", "⏎\n")) + enter + "\n", "bold")],
+        *keys,
+        [f"  typed into {preview['name']} ({preview['terminal']}) of {preview['owner']}"],
+        [f"  read by {preview['foreground'] or 'whatever reads there'}, in {preview['cwd']}"],
+    ]
 
 
 _SHOWN = {"command": _command, "diff": _diff, "path": _path, "input": _input}

@@ -101,7 +101,7 @@ class SendToTerminal(Tool[SendToTerminalInput, TypingPlan]):
         return TypingPlan(
             claims=(typing(known, data, caller),),
             preview=preview(known, data, tuple(input.keys)),
-            bound=bound(known),
+            bound=bound(known, data),
             terminal=terminal,
             data=data,
             typist=Typist(person=False, name=caller.client),

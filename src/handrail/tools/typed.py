@@ -69,7 +69,7 @@ class TypedCommands:
         return TypedPlan(
             claims=(typing(known, data, caller),),
             preview=preview(known, data),
-            bound=bound(known),
+            bound=bound(known, data),
             known=known,
             terminal=terminal,
             data=data,

@@ -4,6 +4,8 @@ Owns the claim, the preview and the last look before the keys are pressed. It do
 (terminal/terminal.py), and does not know what is typed or why (keyboard.py, typed.py).
 """
 
+import hashlib
+
 from handrail.gate.tool import Refusal
 from handrail.store.event import Caller, Claim, InputPreview, Json
 from handrail.terminal.keeper import KeeperError
@@ -56,19 +58,23 @@ def preview(known: Known, data: bytes, keys: tuple[str, ...] = ()) -> InputPrevi
     )
 
 
-def bound(known: Known) -> Json:
-    """An answer holds for this terminal and this program in it: what another program reads is another question."""
+def bound(known: Known, data: bytes) -> Json:
+    """An answer holds for these very bytes, this terminal, the program in it and where its shell is: what another
+    program reads, or the same shell elsewhere, is another question."""
     seen = known.live.seen if known.live else None
     reader = seen.foreground if seen else None
     return {
         "terminal": known.id,
         "leader": known.pid,
         "foreground": [reader.pid, reader.name] if reader else None,
+        "cwd": known.cwd,
+        "typed": hashlib.sha256(data).hexdigest(),
     }
 
 
 async def type_to(terminal: Terminal, planned: Seen | None, data: bytes, typist: Typist) -> None:
-    """Type, if the program in the foreground is still the one it was planned for. Raises Refusal."""
+    """Type, if the program in the foreground is still the one it was planned for, and the shell still there. Raises
+    Refusal."""
     try:
         seen = await terminal.look()
         if seen.foreground != (planned and planned.foreground):
@@ -76,6 +82,11 @@ async def type_to(terminal: Terminal, planned: Seen | None, data: bytes, typist:
                 f"Another program reads the keys of terminal {terminal.id} now: {reader_of(seen) or 'none'}, and this was "
                 f"meant for {reader_of(planned) or 'none'}. Nothing was typed. Look at its screen (get_terminal_buffer, mode "
                 "screen), then send again."
+            )
+        if planned is not None and seen.cwd != planned.cwd:
+            raise Refusal(
+                f"The shell of terminal {terminal.id} has gone from {planned.cwd} to {seen.cwd}. Nothing was typed; send "
+                "again if it is meant for there."
             )
         await terminal.type(data, typist)
     except (TypingRefused, KeeperError) as problem:
