@@ -22,6 +22,7 @@ handrail approvals -f               be asked here, in the terminal
 handrail cancel c3f                 stop a call; what it printed is kept
 handrail complete c3f               give the agent the output so far, and let it go on
 handrail shell                      your own shell, in a terminal that agents may read
+handrail terminals                  the terminals that run; handrail terminal read ID shows one
 handrail demo                       see all of it at work, without an agent
 claude mcp add handrail -- handrail mcp"""
 
