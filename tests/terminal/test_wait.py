@@ -1,5 +1,6 @@
 """Waiting for a terminal: nothing that happens is missed, and every wait ends."""
 
+import os
 from pathlib import Path
 
 import anyio
@@ -97,10 +98,14 @@ async def test_a_program_rests_when_it_reads_and_not_while_it_works(home: Path) 
 
 async def test_a_file_is_new_when_it_appears_changes_or_is_younger_than_the_moment(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    absent = Written(str(path), since=0.0)
+
+    def look() -> os.stat_result | None:
+        return path.stat() if path.exists() else None
+
+    absent = Written(str(path), look, since=0.0)
     assert await absent.met() is None
     path.write_text("one")
-    old, young = Written(str(path), since=path.stat().st_mtime + 60), Written(str(path), since=0.0)
+    old, young = (Written(str(path), look, since) for since in (path.stat().st_mtime + 60, 0.0))
     assert await absent.met() == {"path": str(path), "existed": False, "bytes": 3}
     assert await young.met() == {"path": str(path), "existed": True, "bytes": 3}
     assert await old.met() is None

@@ -182,6 +182,25 @@ async def test_reading_what_belongs_to_another_workspace_asks(home: Path, root: 
         await at.data("get_terminal_buffer", terminalId=here.id)
 
 
+async def test_a_persons_shell_that_has_left_the_workspace_is_theirs_again_at_once(
+    home: Path, root: Path, caller: Caller
+) -> None:
+    async with office(home, caller) as at:
+        note = Note(of="shell", name="sh", owner=Owner(person=True, name="a person"))
+        script = (
+            "read go; cd /; while echo private; do sleep 0.02; done"  # never quiet enough to be looked at
+        )
+        shell = await at.terminals.open(["/bin/sh", "-c", script], str(root), {"PATH": "/bin"}, note=note)
+        await at.data("get_terminal_buffer", terminalId=shell.id)
+        await shell.write(b"\r")
+        with anyio.fail_after(BOUND):
+            while b"private" not in shell.tail.read(0)[0]:  # noqa: ASYNC110 - nothing rings for this
+                await anyio.sleep(0.01)
+        for tool, more in (("get_terminal_buffer", {}), ("search_terminal_buffer", {"pattern": "private"})):
+            call = await at.waiting(tool, terminalId=shell.id, **more)
+            assert call.approval is not None
+
+
 @pytest.mark.parametrize(
     ("input", "words"),
     [

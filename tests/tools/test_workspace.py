@@ -47,6 +47,25 @@ def test_a_workspace_given_by_a_link_is_the_folder_behind_it(root: Path) -> None
     assert Workspace(str(alias)).place("a").path == str(root / "a")
 
 
+def test_a_look_later_follows_no_link_that_was_put_there_meanwhile(root: Path) -> None:
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (outside / "file").write_text("12345")
+    (root / "sub").mkdir()
+    place, last = Workspace(str(root)).place("sub/file"), Workspace(str(root)).place("file")
+    assert place.look() is None
+    (root / "sub/file").write_text("123")
+    found = place.look()
+    assert found is not None
+    assert found.st_size == 3
+    (root / "sub").rename(root / "moved")
+    (root / "sub").symlink_to(outside)
+    (root / "file").symlink_to(outside / "file")
+    assert place.look() is None
+    link = last.look()
+    assert link is None or link.st_ino == (root / "file").lstat().st_ino
+
+
 def test_a_link_to_itself_is_refused(root: Path) -> None:
     (root / "loop").symlink_to("loop")
     assert "leads back to itself" in refused(lambda: Workspace(str(root)).place("loop"))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
@@ -17,6 +16,8 @@ from handrail.terminal.ports import holder, listening
 from handrail.terminal.wait import Condition
 
 if TYPE_CHECKING:
+    import os
+
     from handrail.store.event import Json
     from handrail.terminal.marks import Marks
     from handrail.terminal.matching import Matcher
@@ -152,27 +153,26 @@ class Written(Condition):
 
     until = "file"
 
-    def __init__(self, path: str, since: float) -> None:
-        """`since` is in seconds since 1970: what was written before is old."""
-        self._path = Path(path)
+    def __init__(self, path: str, look: Callable[[], os.stat_result | None], since: float) -> None:
+        """`look` tells what is there; it may take its time. `since` is in seconds since 1970: what was written before
+        is old."""
+        self._path = path
+        self._look = look
         self._since_ns = int(since * 1e9)
         self._before = self._stamp()
 
     async def met(self) -> Json | None:
-        now = self._stamp()
+        now = await anyio.to_thread.run_sync(self._stamp, abandon_on_cancel=True)
         if now is None or (now == self._before and now[0] < self._since_ns):
             return None
-        return {"path": str(self._path), "existed": self._before is not None, "bytes": now[1]}
+        return {"path": self._path, "existed": self._before is not None, "bytes": now[1]}
 
     def due(self) -> float | None:
         return POLL_SECONDS
 
     def _stamp(self) -> tuple[int, int, int] | None:
-        try:
-            found = self._path.stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        found = self._look()
+        return None if found is None else (found.st_mtime_ns, found.st_size, found.st_ino)
 
 
 async def rests(terminal: Terminal) -> bool:

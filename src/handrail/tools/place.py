@@ -14,7 +14,7 @@ from pathlib import Path
 
 from handrail.gate.tool import Refusal
 from handrail.store.event import Action, Claim, Json
-from handrail.tools.beneath import open_beneath
+from handrail.tools.beneath import LOOK, open_beneath
 
 _NEVER_BLOCK = os.O_NONBLOCK | os.O_NOCTTY
 _NAMES_MAX = 2000
@@ -73,6 +73,17 @@ class Place:
         if kind != "directory":
             raise Refusal(f"{self.shown} is a {kind}, not a directory. Name the directory it lies in.")
         return self._open(os.O_RDONLY | os.O_DIRECTORY, stat.S_ISDIR)
+
+    def look(self) -> os.stat_result | None:
+        """What is there now, without following any link put there since; None when there is nothing."""
+        try:
+            descriptor = open_beneath(self.root, self.rest, LOOK)
+        except OSError:
+            return None
+        try:
+            return os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
 
     def _kind(self) -> str:
         if self.found is None:

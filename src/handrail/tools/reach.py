@@ -13,7 +13,7 @@ from handrail.terminal.marks import Marks
 from handrail.terminal.opening import Means
 from handrail.terminal.terminals import Terminals
 from handrail.tools.asking import Askings
-from handrail.tools.known import Known, find, is_inside, look
+from handrail.tools.known import Known, find, is_own, look
 from handrail.tools.workspace import Workspace
 
 
@@ -34,9 +34,12 @@ class Reach:
         return await look(await find(self.terminals, self.records, id))
 
     async def to_read(self, id: str, caller: Caller) -> Known:
-        """The same, looked at only if that decides whether the caller may read it: a read by cursor must be quick."""
+        """The same, looked at only if that decides whether the caller may read it: a read by cursor must be quick.
+
+        Where a shell is decides, and not where it was: a person may have gone elsewhere since.
+        """
         known = await find(self.terminals, self.records, id)
-        return known if is_inside(known, caller) else await look(known)
+        return known if is_own(known, caller) else await look(known)
 
     async def marks(self, known: Known) -> Marks | None:
         return await self.marked.of(known.id, known.nonce, known.tail)

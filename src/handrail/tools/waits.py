@@ -112,7 +112,8 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
                 return Listens(known.pid, int(value or 0))
             case "file":
                 assert plan.place is not None
-                return await anyio.to_thread.run_sync(Written, plan.place.path, await self._since(known))
+                place, since = plan.place, await self._since(known)
+                return await anyio.to_thread.run_sync(Written, place.path, place.look, since)
             case "idle" if known.running is not None:
                 return Idle(known.running, IDLE_SECONDS if value is None else float(value))
             case "prompt" if known.running is not None:
