@@ -67,6 +67,48 @@ def test_a_shell_at_its_own_prompt_asks_nothing(
     assert sureness(look, "tracked", at_prompt) == sure
 
 
+@pytest.mark.parametrize(
+    ("line", "reads"),
+    [
+        ("sh", True),
+        ("/bin/sh -i", True),
+        ("-sh -l", True),
+        ("sh -o vi", True),
+        ("sh -eo pipefail", True),
+        ("sh -s one two", True),
+        ("sh --", True),
+        ("sh --rcfile /w/rc -i", True),
+        ("sh --init-command x", True),
+        ("fish -C x -l", True),
+        ("sh -C script", False),
+        ("sh -c x", False),
+        ("sh -ec x", False),
+        ("sh -o vi -c x", False),
+        ("sh --command=x", False),
+        ("sh -Command x", False),
+        ("sh script one", False),
+        ("sh -e script", False),
+        ("sh -- script", False),
+    ],
+)
+def test_a_shell_that_was_started_to_run_something_is_at_no_prompt_of_its_own(line: str, reads: bool) -> None:
+    name = "fish" if line.startswith("fish") else "sh"
+    for_line, by_key = seen(name, busy=False), seen(name, raw=True, echo=False, busy=False)
+    if name == "sh":
+        assert sureness(for_line, "tracked", None, line.split()) == (None if reads else "certain")
+    assert sureness(by_key, "tracked", None, line.split()) == (None if reads else "likely")
+    assert sureness(for_line, "tracked", True, line.split()) is None, "its marks know better"
+
+
+def test_a_shell_that_another_program_became_is_at_its_prompt() -> None:
+    assert sureness(seen("sh", busy=False), "tracked", None, ("env", "-i", "sh")) is None
+    assert (
+        sureness(seen("zsh", raw=True, echo=False, busy=False), "tracked", None, ("sh", "-c", "exec zsh"))
+        is None
+    )
+    assert sureness(seen("zsh", raw=True, echo=False), "tracked", None, ("zsh", "-c", "zsh; true")) is None
+
+
 def test_a_shell_that_a_command_waits_in_asks() -> None:
     assert sureness(seen("bash", raw=True, echo=False, busy=False), "command", None) == "likely"
 

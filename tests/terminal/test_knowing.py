@@ -55,6 +55,7 @@ async def looks(terminal: Terminal, times: int) -> None:
     [
         (("bash", "-c", "read -p 'Name? ' x"), "Name?", False),
         (("sh", "-c", "printf 'Go on [y/N] '; sh -c 'read x'"), "Go on [y/N]", False),
+        (("sh", "-c", "printf 'Leader? '; read x"), "Leader?", False),
         (("cat",), "", False),
         ((sys.executable, "-c", "input('Continue? ')"), "Continue?", False),
         ((sys.executable, "-c", "print('What now:'); input()"), "What now:", False),
@@ -78,8 +79,10 @@ async def test_a_read_line_by_line_is_a_certain_question(
         ((sys.executable, "-c", RAW_PROMPT), "? Package name: (demo)"),
         (("bash", "-c", PAGER), ":"),
         (("bash", "-c", "read -n1 -p 'Press any key'"), "Press any key"),
+        (("bash", "-c", "read -e -p 'Edit me: ' x"), "Edit me:"),
+        ((sys.executable, "-q"), ">>>"),
     ],
-    ids=["raw prompt", "less", "read -n1"],
+    ids=["raw prompt", "less", "read -n1", "read -e", "a prompt for Python"],
 )
 async def test_a_program_in_raw_mode_that_rests_behind_text_likely_asks(
     home: Path, argv: tuple[str, ...], prompt: str
@@ -98,9 +101,10 @@ async def test_a_program_in_raw_mode_that_rests_behind_text_likely_asks(
         ("bash", "-c", "printf 'Working: '; sleep 1000"),
         ("bash", "--norc", "--noprofile", "-i"),
         ("dash", "-i"),
+        ("sh",),
         ("bash", "--norc", "-c", "stty raw -echo; echo ready; sleep 1000"),
     ],
-    ids=["sleep", "server", "half a line", "bash prompt", "dash prompt", "raw but busy"],
+    ids=["sleep", "server", "half a line", "bash prompt", "dash prompt", "sh prompt", "raw but busy"],
 )
 async def test_what_waits_for_no_key_does_not_ask(home: Path, argv: tuple[str, ...]) -> None:
     async with sharing(home, knows=True) as stage:

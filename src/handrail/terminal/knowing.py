@@ -135,7 +135,7 @@ class Knowing:
         marks = None
         if self._marks is not None and note.nonce and not seen.busy:
             marks = await self._marks.of(terminal.id, note.nonce, terminal.tail)
-        sure = asking.sureness(seen, note.of, marks and marks.at_prompt)
+        sure = asking.sureness(seen, note.of, marks and marks.at_prompt, terminal.argv)
         if sure is None:
             terminal.ask(None)
         elif sure == "certain" or quiet >= RESTS:
