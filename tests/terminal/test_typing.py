@@ -12,7 +12,7 @@ import pytest
 from tests.keeper.scene import BOUND, until
 from tests.terminal.stage import AGENT, ANN, COMMAND, OWN, TRACKED, Typed, found_anywhere, keys, says, sharing
 
-from handrail.terminal import typing
+from handrail.terminal import entry, typing
 from handrail.terminal.note import Note
 from handrail.terminal.terminal import Terminal, TypingRefused
 
@@ -30,6 +30,15 @@ print("\\r\\nthank you")
 sys.stdin.readline()
 """
 GETPASS = "import getpass; getpass.getpass('Password: '); print('thank you'); input()"
+
+AS_EVER = entry.ECHO_AFTER
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow a busy machine is: no pause ends a line, and an echo may come late. A test for either says so."""
+    monkeypatch.setattr(typing, "PAUSE", 2 * BOUND)
+    monkeypatch.setattr(entry, "ECHO_AFTER", (*entry.ECHO_AFTER[:3], BOUND / 4, BOUND / 2))
 
 
 async def test_a_line_typed_key_by_key_at_a_prompt_is_one_entry(home: Path) -> None:
@@ -137,7 +146,10 @@ def inner(thing: Any) -> list[Any]:
     return [getattr(thing, name, None) for name in names]
 
 
-async def test_what_a_prompt_masks_is_recorded_without_its_text(home: Path) -> None:
+async def test_what_a_prompt_masks_is_recorded_without_its_text(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entry, "ECHO_AFTER", AS_EVER)
     secret = secrets.token_hex(12)
     async with sharing(home) as stage:
         terminal = await stage.python(MASKED, note=OWN)
@@ -154,6 +166,7 @@ async def test_a_masked_prompt_answered_with_pauses_tells_no_letter(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(typing, "PAUSE", 0.0)
+    monkeypatch.setattr(entry, "ECHO_AFTER", AS_EVER)
     async with sharing(home) as stage:
         terminal = await stage.python(MASKED, note=OWN)
         await says(terminal, b"Secret: ")
