@@ -52,3 +52,16 @@ async def test_a_pattern_that_takes_for_ever_is_given_up_and_the_loop_goes_on(
             await hits("(a|a)*$(?<=b)", b"a" * 60)
         group.cancel_scope.cancel()
     assert ticks > 10
+
+
+async def test_a_pattern_that_needs_any_amount_of_memory_is_given_up() -> None:
+    with pytest.raises(BadPattern, match="broke off"):
+        await hits("(?:" + "()" * 90 + "[ab])*c", b"ab" * 120_000)
+
+
+async def test_only_so_many_patterns_are_watched_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "MOST", 2)
+    async with matching.matching("a"), matching.matching("b"):
+        with pytest.raises(BadPattern, match="2 patterns are waited for already"):
+            await hits("c", b"c")
+    assert (await hits("c", b"c"))[0] is not None, "there is room again"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import struct
 import subprocess
 import sys
@@ -32,6 +33,10 @@ WINDOW = 256 * 1024
 """Bytes in which a match must lie: it may span lines, but not any number of them."""
 SHOWN = 1000
 """Characters told of a match."""
+MOST = 64
+"""Patterns watched for at once: each is a process of ten megabytes."""
+MEMORY = 256 << 20
+"""Bytes that such a process may come to need: a pattern can be made to need any number."""
 _ANSWER = 64 * 1024
 _CODE = "import sys; sys.path.insert(0, sys.argv.pop(1)); from handrail.terminal.matching import main; main(sys.argv[1])"
 
@@ -70,7 +75,25 @@ class Matcher:
 
 @asynccontextmanager
 async def matching(pattern: str) -> AsyncGenerator[Matcher]:
-    """A matcher for as long as it is needed."""
+    """A matcher for as long as it is needed. Raises BadPattern when there are too many."""
+    if len(_under_way) >= MOST:
+        raise BadPattern(
+            f"{MOST} patterns are waited for already. Wait for one of them to be found, then ask again."
+        )
+    token = object()
+    _under_way.add(token)
+    try:
+        async with _matching(pattern) as matcher:
+            yield matcher
+    finally:
+        _under_way.discard(token)
+
+
+_under_way: set[object] = set()
+
+
+@asynccontextmanager
+async def _matching(pattern: str) -> AsyncGenerator[Matcher]:
     argv = [sys.executable, "-I", "-c", _CODE, str(Path(__file__).parents[2]), pattern]
     process = await anyio.open_process(argv, stderr=subprocess.DEVNULL)
     try:
@@ -86,6 +109,7 @@ def main(pattern: str) -> None:
     """The other side: pieces on stdin, each with its length; an answer for each on stdout."""
     from handrail.terminal.screen import plain  # noqa: PLC0415 - the daemon's side has no use for it
 
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     wanted, seen = re.compile(pattern, re.MULTILINE), b""
     while (piece := _piece(sys.stdin.buffer)) is not None:
         seen = _window(seen + piece)
