@@ -190,3 +190,18 @@ async def test_a_terminal_that_ended_with_its_keeper_is_written_down_as_lost(hom
         record = await here.records.terminal(terminal.id)
         assert record is not None
         assert (record.lost, record.exit_code, record.ended_at is not None) == (True, None, True)
+
+
+async def test_where_a_terminal_was_last_is_kept_after_its_end(tmp_path: Path) -> None:
+    async with life(tmp_path, last=True) as now:
+        terminal = await now.open("sh", "-c", "cd /usr && echo there && read line")
+        await until(lambda: terminal.tail.end > 0)
+        await terminal.look()
+        await terminal.type(b"\r", ANN)
+        with anyio.fail_after(BOUND):
+            await terminal.wait()
+        await now.events()
+        record = await now.records.terminal(terminal.id)
+
+    assert record is not None
+    assert record.cwd == "/usr"

@@ -59,6 +59,7 @@ class Watch:
                 signal=left.signal,
                 bytes=terminal.tail.end,
                 lost=left.lost is not None,
+                cwd=terminal.seen.cwd if terminal.seen else None,
             )
         )
 

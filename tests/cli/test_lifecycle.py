@@ -128,7 +128,7 @@ def test_down_ends_daemon_keeper_and_what_they_started(alone: Home, lone_agent: 
 
     done = alone.ok("down")
 
-    assert done.out == "Handrail is down, and everything it started has ended.\n"
+    assert done.out == "Handrail is down, and everything it started has ended: 1 terminal.\n"
     assert gone(known["pid"])
     assert gone(known["keeper_pid"])
     assert gone(int((alone.workspace / "pid").read_text()))

@@ -24,7 +24,7 @@ def test_terminals_have_the_shape_that_scripts_rely_on(handrail: Home, asking: s
     os.kill(found["pid"], 0)
     table = handrail.ok("terminals").out
     assert asking in table
-    assert "◐" in table
+    assert "● asks" in table or "◐ running" in table, "it asks once it has been looked at"
 
 
 def test_an_ended_terminal_is_listed_only_when_asked_for(handrail: Home) -> None:

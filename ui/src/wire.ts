@@ -1787,6 +1787,8 @@ export interface components {
         TerminalEnded: {
             /** Bytes */
             bytes: number;
+            /** Cwd */
+            cwd?: string | null;
             /** Exit Code */
             exit_code: number | null;
             /**

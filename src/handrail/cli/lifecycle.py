@@ -62,8 +62,18 @@ def down() -> None:
     with reach("person", start=_keeper_lives(places)) as link:
         health: Row = link.get("health")
         pids = [link.pid, *([health["keeper"]["pid"]] if health["keeper"] else [])]
+        ended = _terminals(link.get("terminals", running="true"))
         end(link, pids, keep_terminals=False)
-    say("Handrail is down, and everything it started has ended.")
+    say(f"Handrail is down, and everything it started has ended{ended}.")
+
+
+def _terminals(running: list[Row]) -> str:
+    """What goes down with it, where that is more than nothing."""
+    if not running:
+        return ""
+    own = sum(row["of"] == "shell" for row in running)
+    yours = f", {own} of them your own `handrail shell`" if own else ""
+    return f": {len(running)} terminal{'s' * (len(running) > 1)}{yours}"
 
 
 def restart(port: Port = None) -> None:

@@ -67,7 +67,7 @@ def _may_mean(row: Row, typed: str) -> bool:
 
 
 def _cells(row: Row) -> tuple[Piece, ...]:
-    since = elapsed(max(0, int(time.time() * 1000) - row["started_at"]))
+    since = elapsed(max(0, int(time.time() * 1000) - (row["ended_at"] or row["started_at"])))
     return row["id"], state(row), since, _whose(row), row["name"], str(row["pid"]), row["cwd"]
 
 

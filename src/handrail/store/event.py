@@ -368,6 +368,8 @@ class TerminalEnded:
     bytes: int
     lost: bool = False
     """It ended with the keeper or its warden, so its exit is unknown."""
+    cwd: str | None = None
+    """Where it was last, if it was ever looked at: who may read it later hangs on that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,7 +98,7 @@ def _terminal(seq: int, at: int, event: _OfTerminal) -> list[Statement]:
         case TerminalOpened(terminal=id, call=call):
             return [_terminal_opened(seq, at, event), (_CALL_TERMINAL, (id, call))]
         case TerminalEnded(terminal=id, exit_code=code, signal=signal, bytes=size, lost=lost):
-            return [(_TERMINAL_ENDED, (code, signal, size, int(lost), at, id))]
+            return [(_TERMINAL_ENDED, (code, signal, size, int(lost), event.cwd, at, id))]
         case TerminalForgotten(terminal=id):
             return [(_TERMINAL_FORGOTTEN, (at, id))]
 
@@ -161,7 +161,8 @@ INSERT INTO terminals (id, call, name, cwd, pid, opened_at, opened_seq,
                        owner_person, owner_name, owner_workspace, "of", argv, cols, "rows", nonce)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"""
 _TERMINAL_ENDED = """
-UPDATE terminals SET exit_code = ?, signal = ?, bytes = ?, lost = ?, ended_at = ?, taken_by = NULL, taken_holds = 0,
+UPDATE terminals SET exit_code = ?, signal = ?, bytes = ?, lost = ?, cwd = COALESCE(?, cwd), ended_at = ?,
+                     taken_by = NULL, taken_holds = 0,
                      asked_prompt = NULL, asked_sure = NULL, asked_secret = 0, asked_at = NULL
 WHERE id = ? AND ended_at IS NULL"""
 _TERMINAL_FORGOTTEN = "UPDATE terminals SET forgotten_at = ? WHERE id = ? AND forgotten_at IS NULL"

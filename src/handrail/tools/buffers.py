@@ -100,7 +100,9 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
         }
 
     async def _output(self, known: Known, asked: GetTerminalBufferInput) -> Json:
-        found = await anyio.to_thread.run_sync(partial(_read, known, asked))
+        # At most 32 KiB from the page cache: a thread would cost more. Text may be slow to make, and so may lines.
+        quick = asked.mode == "raw" and asked.after is not None
+        found = _read(known, asked) if quick else await anyio.to_thread.run_sync(partial(_read, known, asked))
         told: Json = {
             "start": found.start,
             "end": found.end,
