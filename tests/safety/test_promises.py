@@ -21,6 +21,11 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "gate.test_restore.test_a_crash_after_the_answer_uses_up_the_approval_and_runs_nothing",
             "safety.test_shown.test_an_altered_call_never_runs_under_the_old_approval",
             "safety.test_shown.test_an_answer_that_stands_only_in_the_record_runs_nothing",
+            "safety.test_terminals.test_into_a_persons_own_terminal_nothing_is_typed_unasked_wherever_it_is",
+            "safety.test_terminals.test_of_a_persons_shell_elsewhere_an_agent_gets_nothing_unasked_even_where_all_is_allowed",
+            "tools.test_keyboard.test_an_answer_meant_for_one_program_never_reaches_another",
+            "tools.test_keyboard.test_an_answer_holds_for_the_folder_that_was_shown",
+            "tools.test_keyboard.test_an_answer_holds_for_the_very_bytes_that_were_shown",
         ),
     ),
     "N2": (
@@ -41,6 +46,9 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "safety.test_door.test_what_an_agent_with_a_door_starts_is_refused_a_persons_verbs",
             "safety.test_sealed.test_no_link_is_given_to_the_command_line_or_to_a_page",
             "safety.test_sign_in.test_a_code_used_twice_ends_the_sign_in_it_made_and_says_so",
+            "safety.test_terminals.test_what_runs_in_a_terminal_is_refused_every_verb_of_a_person",
+            "safety.test_terminals.test_what_runs_in_a_terminal_cannot_attach_to_the_keeper",
+            "safety.test_terminals.test_from_outside_the_same_user_may_attach",
             "keeper.test_lineage.test_an_ordinary_user_cannot_take_the_mark_off",
         ),
     ),
@@ -53,6 +61,8 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "gate.test_approval.test_an_answer_to_what_is_no_longer_asked_is_refused_and_the_question_stays_open",
             "gate.test_verbs.test_complete_accepts_nothing_but_the_diff_that_was_shown",
             "tools.test_diff.test_a_rendered_diff_applied_to_the_old_text_gives_the_new",
+            "tools.test_keyboard.test_an_approval_shows_exactly_what_is_typed_and_to_which_program",
+            "cli.test_card.test_what_would_be_typed_stands_with_its_terminal_owner_program_and_place",
         ),
     ),
     "N4": (
@@ -91,6 +101,7 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "keeper.test_warden.test_what_a_leader_leaves_behind_is_swept_and_reported",
             "keeper.test_warden.test_when_a_warden_is_killed_its_orphans_end_and_the_terminal_is_reported",
             "e2e.test_page.test_cancel_returns_at_once_with_the_output_and_ends_the_whole_tree",
+            "safety.test_terminals.test_a_program_that_stops_its_warden_is_seen_to_end_and_nothing_of_it_lives_on",
         ),
     ),
     "N8": (
@@ -119,6 +130,10 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "e2e.test_live.test_a_follower_that_stops_reading_costs_nothing_and_hinders_nobody",
             "keeper.test_keeper.test_a_daemon_that_does_not_read_holds_up_nothing_and_is_told_the_latest_size",
             "tools.test_output.test_a_huge_output_is_read_from_its_ends_alone",
+            "safety.test_terminals.test_hostile_output_costs_neither_memory_nor_the_daemons_time",
+            "terminal.test_text.test_a_few_bytes_do_not_become_megabytes_of_blanks",
+            "terminal.test_matching.test_a_pattern_that_needs_any_amount_of_memory_is_given_up",
+            "terminal.test_matching.test_only_so_many_patterns_are_watched_for_at_once",
         ),
     ),
     "N11": (
@@ -139,6 +154,18 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "store.test_verify.test_an_erased_payload_is_no_fault",
         ),
     ),
+    "N13": (
+        "What is typed where a terminal hides it is recorded nowhere, and no agent types there.",
+        (
+            "terminal.test_typing.test_a_password_is_recorded_nowhere",
+            "terminal.test_typing.test_what_a_prompt_masks_is_recorded_without_its_text",
+            "terminal.test_typing.test_an_agent_cannot_answer_a_secret_prompt",
+            "tools.test_keyboard.test_a_secret_is_never_typed_by_an_agent",
+            "e2e.test_attach.test_a_secret_that_a_person_types_is_found_nowhere",
+            "e2e.test_terminal_routes.test_who_only_watches_gets_the_list_and_nothing_that_a_terminal_shows",
+            "safety.test_terminals.test_a_secret_given_by_the_command_line_is_found_nowhere",
+        ),
+    ),
 }
 PROOFS = [(name, proof) for name, (_, proofs) in PROMISES.items() for proof in proofs]
 
@@ -150,7 +177,7 @@ def find(proof: str) -> Any:
 
 
 def test_every_promise_stands_here() -> None:
-    assert list(PROMISES) == [f"N{number}" for number in range(1, 13)]
+    assert list(PROMISES) == [f"N{number}" for number in range(1, 14)]
 
 
 @pytest.mark.parametrize(("promise", "proof"), PROOFS, ids=str)
