@@ -6,8 +6,9 @@ from itertools import count
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
-from anyio.abc import SocketStream
+from anyio.abc import SocketAttribute, SocketStream
 from tests.keeper.scene import BOUND
 
 from handrail.keeper.frames import encode
@@ -21,10 +22,11 @@ pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 
 @asynccontextmanager
-async def saying(places: Places, *messages: object, hangs_up: int = 0) -> AsyncGenerator[None]:
-    """A keeper that says this in one breath, and then nothing any more; the first few it hangs up on."""
+async def saying(places: Places, *messages: object, hangs_up: int = 0) -> AsyncGenerator[list[SocketStream]]:
+    """A keeper that says this in one breath, and then nothing by itself; the first few it hangs up on."""
     places.make()
     greeted = count(1)
+    streams: list[SocketStream] = []
 
     async def handle(stream: SocketStream) -> None:
         async with stream:
@@ -32,12 +34,13 @@ async def saying(places: Places, *messages: object, hangs_up: int = 0) -> AsyncG
             if next(greeted) <= hangs_up:
                 return
             await stream.send(b"".join(encode(message) for message in messages))
+            streams.append(stream)
             await anyio.sleep_forever()
 
     listener = await anyio.create_unix_listener(places.keeper_socket)
     async with listener, anyio.create_task_group() as group:
         group.start_soon(listener.serve, handle)
-        yield
+        yield streams
         group.cancel_scope.cancel()
 
 
@@ -77,6 +80,17 @@ async def test_a_keeper_that_hangs_up_on_everybody_is_told_of_with_a_sentence(
     async with saying(places, Welcome(PROTOCOL, 7), hangs_up=1000):
         with anyio.fail_after(BOUND), pytest.raises(KeeperError, match="did not answer a hello: EndOfStream"):
             await keeper.run()
+
+
+async def test_news_in_the_very_moment_of_leaving_breaks_nothing(home: Path) -> None:
+    places, keeper = Places.under(home), Keeper(Places.under(home))
+    async with saying(places, Welcome(PROTOCOL, 7)) as streams:
+        for _ in range(3):
+            async with connected(keeper):
+                await anyio.wait_all_tasks_blocked()
+                streams[-1].extra(SocketAttribute.raw_socket).send(encode(Grown("t1", 5)))
+                await anyio.lowlevel.checkpoint()  # the loop hears of it in the turn in which we leave
+            await anyio.lowlevel.checkpoint()
 
 
 async def test_what_comes_in_the_same_breath_as_the_terminals_is_heard_of_them(home: Path) -> None:

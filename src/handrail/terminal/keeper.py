@@ -14,6 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import anyio
+from anyio.abc import SocketAttribute
 
 from handrail.keeper.frames import FrameError, Lines, encode
 from handrail.keeper.protocol import (
@@ -278,6 +279,8 @@ class Keeper:
             pass  # the reader notices
 
     async def _receive(self, stream: UNIXSocketStream) -> None:
+        # Apart from the receive, whose own wait fails on asyncio where it is cancelled as data comes.
+        await anyio.wait_readable(stream.extra(SocketAttribute.raw_socket))
         data, descriptors = await stream.receive_fds(65536, 16)
         self._descriptors += descriptors
         for line in self._lines.feed(data):
