@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
+from handrail.terminal.draft import Draft
 from handrail.terminal.echo import output_after, shown
-from handrail.terminal.entry import TEXT_MAX, Entry, of_agent, of_keys, of_lines
-from handrail.terminal.keystrokes import BACKSPACE, ENTER, Keystrokes, Passed, Text
+from handrail.terminal.entry import Entry, of_agent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,10 +35,9 @@ if TYPE_CHECKING:
 
 PAUSE = 1.0
 """Seconds without a key after which what was typed stands for itself."""
-KEYS_MAX = 64
 CROWD = 16
 WAITING_MAX = 256
-"""What one terminal may hold in memory: keys of an entry; entries not told yet, of one person's typing and of all."""
+"""Entries not told yet that one terminal holds: of one person's typing without a pause, and of all."""
 HIDDEN_APART = 10.0
 """Seconds between two entries without text by the same person: a game of keys need not fill the record."""
 SOFT_SECONDS = 10.0
@@ -47,33 +46,31 @@ RELEASED_BY = "Handrail"
 
 
 @dataclass(slots=True)
-class _Draft:
-    """What one person is typing. Only one of the three holds anything: text, or keys, or that it was hidden."""
-
-    by: str
-    strokes: Keystrokes = field(default_factory=Keystrokes)
-    offset: int = 0
-    text: str = ""
-    keys: list[str] = field(default_factory=list[str])
-    more: int = 0
-    """Lines of the text, or keys, for which there was no room."""
-    hidden: bool = False
-    at: float = 0.0
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.text or self.keys or self.hidden)
-
-
-@dataclass(slots=True)
 class _Page:
     """One terminal's history in the making, in the order it was typed."""
 
     terminal: Terminal
-    drafts: dict[str, _Draft] = field(default_factory=dict[str, _Draft])
+    drafts: dict[str, Draft] = field(default_factory=dict[str, Draft])
     waiting: deque[Entry] = field(default_factory=deque[Entry])
     soft_until: float | None = None
     hid_last: tuple[str, float] = ("", 0.0)
+
+    def draft(self, by: str) -> Draft:
+        if by not in self.drafts:
+            self.drafts[by] = Draft(by, self.goes_on)
+        return self.drafts[by]
+
+    def goes_on(self, entry: Entry) -> bool:
+        """Whether it came in one go with the one before."""
+        return bool(self.waiting) and self.waiting[-1].may_take(entry, crowded=False)
+
+    def push(self, entry: Entry) -> None:
+        if self.waiting and self.waiting[-1].may_take(entry, len(self.waiting) >= CROWD):
+            self.waiting[-1].take(entry)
+            return
+        self.waiting.append(entry)
+        if len(self.waiting) > WAITING_MAX:
+            self.waiting[0].give_up()
 
 
 class Typing:
@@ -88,26 +85,23 @@ class Typing:
     async def run(self) -> None:
         """Tell of everything in time, until cancelled. Costs nothing while nobody types."""
         while True:
-            self._wakes_at = -math.inf  # what is heard from here on is seen below
+            bell, self._wakes_at = self._bell, -math.inf  # what is typed from here on is seen below
             for page in list(self._pages.values()):
                 await self._attend(page)
             self._wakes_at = min(map(_due, self._pages.values()), default=math.inf)
             with anyio.move_on_after(max(0.0, self._wakes_at - time.monotonic())):
-                await self._bell.wait()
+                await bell.wait()
 
     def hear(self, terminal: Terminal, typist: Typist, data: bytes | None, offset: int) -> None:
         """Somebody typed; no data where the terminal hid it."""
         page = self._pages.setdefault(terminal.id, _Page(terminal))
         now = time.monotonic()
         if not typist.person:
-            self._push(page, of_agent(typist.name, offset, data or b""))
+            page.push(of_agent(typist.name, offset, data or b""))
         else:
-            draft = page.drafts.setdefault(typist.name, _Draft(typist.name))
-            if data is None:
-                self._hidden(page, draft, offset, now)
-            else:
-                self._typed(page, draft, data, offset, now)
-            draft.at = now
+            draft = page.draft(typist.name)
+            for entry in draft.hide(offset, now) if data is None else draft.feed(data, offset, now):
+                page.push(entry)
             if terminal.taken is not None and not terminal.taken.holds:
                 page.soft_until = now + SOFT_SECONDS
         self._tell_settled(page, now)
@@ -124,7 +118,8 @@ class Typing:
         now, has_ended = time.monotonic(), page.terminal.exit is not None
         for draft in page.drafts.values():
             if not draft.is_empty and (has_ended or draft.at + PAUSE <= now):
-                self._close(page, draft, now)
+                for entry in draft.close(now):
+                    page.push(entry)
         self._tell_settled(page, now)
         if page.waiting and page.waiting[0].due[0] <= now:
             await _look(page.waiting[0], page.terminal.tail, now)
@@ -132,82 +127,6 @@ class Typing:
         _soften(page, now)
         if has_ended and _due(page) == math.inf:
             del self._pages[page.terminal.id]
-
-    def _hidden(self, page: _Page, draft: _Draft, offset: int, now: float) -> None:
-        if not draft.hidden:
-            self._close(page, draft, now)
-            draft.hidden, draft.offset = True, offset
-        draft.strokes = Keystrokes()  # nothing of it may wait here for its rest
-
-    def _typed(self, page: _Page, draft: _Draft, data: bytes, offset: int, now: float) -> None:
-        for found in draft.strokes.feed(data):
-            if draft.hidden:
-                self._close(page, draft, now)
-            if draft.is_empty:
-                draft.offset = offset
-            if isinstance(found, Passed):
-                self._passed(page, draft, found, offset, now)
-            elif isinstance(found, Text):
-                self._text(page, draft, found.text, offset, now)
-            elif found.name == BACKSPACE and draft.text:
-                draft.text = draft.text[:-1]
-            elif found.name == ENTER and (draft.text or (draft.is_empty and _goes_on(page, draft, now))):
-                self._close_line(page, draft, now)
-            else:
-                self._key(page, draft, found.name, offset, now)
-
-    def _passed(self, page: _Page, draft: _Draft, passed: Passed, offset: int, now: float) -> None:
-        """So much came at once that the rest is only counted."""
-        if draft.keys and not passed.lines:
-            draft.more += passed.size
-            return
-        more = (
-            passed.lines - 1 if draft.text else max(1, passed.lines)
-        )  # the first end is that of the line begun
-        self._close(page, draft, now, ended=True)
-        if more > 0:
-            self._push(page, of_lines(draft.by, offset, None, more, now, ended=True))
-
-    def _text(self, page: _Page, draft: _Draft, text: str, offset: int, now: float) -> None:
-        if draft.keys:
-            self._close(page, draft, now)
-            draft.offset = offset
-        room = TEXT_MAX - len(draft.text)
-        draft.text += text[:room]
-        draft.more += text.count("\n", room)
-
-    def _key(self, page: _Page, draft: _Draft, name: str, offset: int, now: float) -> None:
-        if draft.text:
-            self._close(page, draft, now)
-            draft.offset = offset
-        if len(draft.keys) < KEYS_MAX:
-            draft.keys.append(name)
-        else:
-            draft.more += 1
-
-    def _close_line(self, page: _Page, draft: _Draft, now: float) -> None:
-        """A line was ended; an empty one only counts where it stands among others."""
-        self._push(page, of_lines(draft.by, draft.offset, draft.text, draft.more, now, ended=True))
-        draft.text, draft.more = "", 0
-
-    def _close(self, page: _Page, draft: _Draft, now: float, *, ended: bool = False) -> None:
-        """What was typed so far is an entry."""
-        if draft.text:
-            self._push(page, of_lines(draft.by, draft.offset, draft.text, draft.more, now, ended=ended))
-        elif draft.keys:
-            self._push(page, of_keys(draft.by, draft.offset, draft.keys, draft.more, now))
-        elif draft.hidden:
-            self._push(page, Entry(by=draft.by, person=True, offset=draft.offset, begun=now, last=now))
-        draft.text, draft.keys, draft.more, draft.hidden = "", [], 0, False
-
-    def _push(self, page: _Page, entry: Entry) -> None:
-        last = page.waiting[-1] if page.waiting else None
-        if last is not None and last.may_take(entry, len(page.waiting) >= CROWD):
-            last.take(entry)
-            return
-        page.waiting.append(entry)
-        if len(page.waiting) > WAITING_MAX:
-            page.waiting[0].give_up()
 
     def _tell_settled(self, page: _Page, now: float) -> None:
         while page.waiting and page.waiting[0].is_settled:
@@ -230,12 +149,6 @@ async def _look(entry: Entry, tail: Tail, now: float) -> None:
     found = await anyio.to_thread.run_sync(lambda: shown(lines, output_after(tail, offset))) if lines else 0
     if not entry.is_settled:  # somebody may have given it up meanwhile
         entry.judge(found, now)
-
-
-def _goes_on(page: _Page, draft: _Draft, now: float) -> bool:
-    """Whether an empty line stands among others that come in one go."""
-    last = page.waiting[-1] if page.waiting else None
-    return last is not None and last.may_take(of_lines(draft.by, 0, "", 0, now, ended=True), crowded=False)
 
 
 def _soften(page: _Page, now: float) -> None:
