@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
-import anyio.to_thread
 
 from handrail.terminal import asking, screen
 from handrail.terminal.keeper import KeeperError
+from handrail.terminal.room import PEOPLE
 from handrail.terminal.terminal import Asks
 
 if TYPE_CHECKING:
@@ -166,6 +166,6 @@ async def _shown(watched: _Watched, end: int) -> screen.Shown:
     terminal = watched.terminal
     stand = (end, terminal.size)
     if watched.shown is None or watched.shown[0] != stand:
-        shown = await anyio.to_thread.run_sync(screen.render, terminal.tail, *terminal.size)
+        shown = await PEOPLE.run(screen.render, terminal.tail, *terminal.size)
         watched.shown = (stand, shown)
     return watched.shown[1]

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
-import anyio.to_thread
 
 from handrail.terminal.held import Held, holding
 from handrail.terminal.ripgrep import SECONDS, Asking, BadPattern, Hit
+from handrail.terminal.room import PEOPLE, Room
 from handrail.terminal.seams import kept, seams
 from handrail.terminal.strip import Way, command, way_of
 from handrail.terminal.window import Window, window
@@ -65,6 +65,7 @@ async def search(
     context: int = 0,
     max_results: int = 100,
     case_insensitive: bool = False,
+    room: Room = PEOPLE,
 ) -> Found:
     """The lines that match a regular expression in Rust's syntax, as search_content has it. Raises BadPattern.
 
@@ -74,9 +75,7 @@ async def search(
     asking = Asking(pattern, max_results + 1, case_insensitive)
     looking = _in_output if raw else _in_text
     try:
-        return await anyio.to_thread.run_sync(
-            looking, tail, asking, context, max_results, abandon_on_cancel=True
-        )
+        return await room.run(looking, tail, asking, context, max_results, abandon=True)
     except anyio.get_cancelled_exc_class():
         asking.stop()
         raise

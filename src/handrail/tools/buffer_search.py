@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Plan, Refusal, Tool
 from handrail.store.event import Caller, Json, Result
+from handrail.terminal.room import AGENTS
 from handrail.terminal.search import BadPattern, Match, search
 from handrail.tools.answer import Format, Input, answer, brief, some
 from handrail.tools.known import Known, reading
@@ -95,6 +96,7 @@ class SearchTerminalBuffer(Tool[SearchTerminalBufferInput, SearchPlan]):
                 context=asked.context,
                 max_results=asked.max_results,
                 case_insensitive=asked.case_insensitive,
+                room=AGENTS,
             )
         except BadPattern as problem:
             raise Refusal(str(problem)) from None

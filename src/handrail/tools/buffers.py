@@ -14,6 +14,7 @@ from handrail.gate.tool import Plan, Refusal, Tool
 from handrail.store.event import Caller, Json, Result
 from handrail.store.records import TypedRecord
 from handrail.terminal.buffer import Reading, read
+from handrail.terminal.room import AGENTS
 from handrail.terminal.screen import plain, render
 from handrail.tools.answer import answer
 from handrail.tools.buffer_shape import LINES, GetTerminalBufferInput, GetTerminalBufferOutput
@@ -89,7 +90,7 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
         return answer(_words(known, data), data, asked.response_format)
 
     async def _screen(self, known: Known) -> Json:
-        shown = await anyio.to_thread.run_sync(render, known.tail, *known.size)
+        shown = await AGENTS.run(render, known.tail, *known.size)
         return {
             "output": "\n".join(shown.lines).rstrip("\n"),
             "cursor": [*shown.cursor],

@@ -6,12 +6,12 @@ Owns the bytes that are typed. It does not decide whether they may be (typists.p
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import anyio.to_thread
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Plan, Refusal, Tool
 from handrail.store.event import Caller, Json, Result
 from handrail.terminal.keys import UnknownKey, encode
+from handrail.terminal.room import AGENTS
 from handrail.terminal.screen import render
 from handrail.terminal.terminal import Seen, Terminal, Typist
 from handrail.tools.answer import Format, Input, answer, brief
@@ -149,5 +149,5 @@ async def _data(input: SendToTerminalInput, terminal: Terminal) -> bytes:
 
 async def _application(terminal: Terminal) -> bool:
     """Whether the program asked for application cursor keys, as vim and less do."""
-    shown = await anyio.to_thread.run_sync(render, terminal.tail, *terminal.size)
+    shown = await AGENTS.run(render, terminal.tail, *terminal.size)
     return shown.application_keys

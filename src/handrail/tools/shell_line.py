@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import anyio
-import anyio.to_thread
 
 from handrail.gate.tool import Refusal
 from handrail.store.event import ProcessSeen, SignalSent
 from handrail.terminal.conditions import quiet, rests
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.marks import Marks
+from handrail.terminal.room import AGENTS
 from handrail.terminal.screen import render
 from handrail.terminal.stir import stirring
 from handrail.terminal.terminal import Terminal, Typist
@@ -141,7 +141,7 @@ async def keys_of(command: str, terminal: Terminal) -> bytes:
     """A line as a keyboard, or a paste, would send it. Raises Refusal when this shell would take it for something else."""
     if "\n" not in command and "\t" not in command:
         return f"{command}\r".encode()
-    shown = await anyio.to_thread.run_sync(render, terminal.tail, *terminal.size)
+    shown = await AGENTS.run(render, terminal.tail, *terminal.size)
     drops_tabs = terminal.argv[0].endswith("fish") and "\t" in command
     if shown.bracketed_paste and not drops_tabs:
         return b"\x1b[200~" + command.encode() + b"\x1b[201~\r"

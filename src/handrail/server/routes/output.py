@@ -16,6 +16,7 @@ from handrail.server.terminal_views import found_view, output_view, screen_view
 from handrail.server.terminal_wire import FoundView, OutputView
 from handrail.store.records import TerminalRecord
 from handrail.terminal.buffer import read
+from handrail.terminal.room import PEOPLE
 from handrail.terminal.screen import Shown, plain, render
 from handrail.terminal.search import BadPattern, search
 from handrail.terminal.tail import Tail
@@ -89,7 +90,7 @@ async def _kept(rooms: Rooms, id: str) -> TerminalRecord:
 async def _screen(rooms: Rooms, record: TerminalRecord, tail: Tail) -> Shown:
     live = rooms.terminals.get(record.id)
     cols, rows = live.size if live else (record.cols, record.rows)
-    return await anyio.to_thread.run_sync(render, tail, cols, rows)
+    return await PEOPLE.run(render, tail, cols, rows)
 
 
 def _download(record: TerminalRecord, pieces: AsyncGenerator[bytes], mode: Mode) -> Response:

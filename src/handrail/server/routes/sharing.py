@@ -1,6 +1,5 @@
 """Routes by which people share a terminal: type, size, take over, release."""
 
-import anyio.to_thread
 from fastapi import APIRouter, HTTPException, Request
 
 from handrail.errors import Conflict
@@ -9,6 +8,7 @@ from handrail.server.routes.named import fresh_view, running
 from handrail.server.routes.person import by
 from handrail.server.terminal_wire import InputBody, SizeBody, TerminalView
 from handrail.terminal.keys import UnknownKey, encode
+from handrail.terminal.room import PEOPLE
 from handrail.terminal.screen import render
 from handrail.terminal.terminal import Terminal, TypingRefused, Typist
 
@@ -55,7 +55,7 @@ async def _bytes(live: Terminal, body: InputBody) -> bytes:
     try:
         keys = encode(body.keys)
         if keys:
-            shown = await anyio.to_thread.run_sync(render, live.tail, *live.size)
+            shown = await PEOPLE.run(render, live.tail, *live.size)
             keys = encode(body.keys, shown.application_keys)
     except UnknownKey as problem:
         raise HTTPException(422, str(problem)) from None
