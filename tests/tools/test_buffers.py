@@ -139,6 +139,22 @@ async def test_the_nonce_of_the_shells_marks_is_not_shown_however_it_is_cut(
             assert "hello" in str(data["output"])
 
 
+async def test_the_nonce_is_not_shown_where_a_program_prints_it(home: Path, caller: Caller) -> None:
+    async with office(home, caller) as at:
+        terminal = await at.open()
+        line = "declare -p __handrail_nonce; printf '\\033]0;%s\\007' $__handrail_nonce"
+        told: list[Any] = [await at.run(terminal, line)]
+        for how in ({"mode": "text"}, {"mode": "raw"}, {"mode": "screen"}, {"asString": False}):
+            told += [await at.data("get_terminal_buffer", terminalId=terminal.id, **how)]
+        told += [await at.data("search_terminal_buffer", terminalId=terminal.id, pattern="nonce=")]
+        pattern = {"until": "pattern", "value": "nonce=.*", "after": 0}
+        told += [await at.data("wait_for_terminal", terminalId=terminal.id, **pattern)]
+        nonce = terminal.note.nonce
+        assert nonce.encode() in terminal.tail.read(0, 1 << 20)[0]
+    assert [data for data in told if nonce in str(data)] == []
+    assert all("__handrail_nonce" in str(data) for data in told)
+
+
 async def test_a_terminal_that_ended_before_a_restart_is_still_readable(home: Path, caller: Caller) -> None:
     async with office(home, caller) as at:
         terminal = await prints(at, "print('kept'); raise SystemExit(4)")

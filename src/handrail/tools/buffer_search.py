@@ -14,6 +14,7 @@ from handrail.terminal.room import AGENTS
 from handrail.terminal.search import BadPattern, Match, search
 from handrail.tools.answer import Format, Input, answer, brief, some
 from handrail.tools.known import Known, reading
+from handrail.tools.pieces import blot
 from handrail.tools.reach import Reach
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class SearchTerminalBuffer(Tool[SearchTerminalBufferInput, SearchPlan]):
             "more": more,
             "dropped_bytes": tail.first,
         }
-        return answer(_words(shown, more), data, asked.response_format)
+        return blot(answer(_words(shown, more), data, asked.response_format), plan.known.nonce)
 
 
 def _cut(matches: tuple[Match, ...]) -> list[Match]:

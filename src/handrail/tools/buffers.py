@@ -20,7 +20,7 @@ from handrail.tools.answer import answer
 from handrail.tools.buffer_shape import LINES, GetTerminalBufferInput, GetTerminalBufferOutput
 from handrail.tools.facts import facts
 from handrail.tools.known import Known, ending, is_inside, look, reading
-from handrail.tools.pieces import mask, raw
+from handrail.tools.pieces import blot, mask, raw
 from handrail.tools.reach import Reach
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
             data["forgotten"] = True
         if asked.includeMetadata:
             data["terminal"] = await self._facts(known, plan.caller)
-        return answer(_words(known, data), data, asked.response_format)
+        return blot(answer(_words(known, data), data, asked.response_format), known.nonce)
 
     async def _screen(self, known: Known) -> Json:
         shown = await AGENTS.run(render, known.tail, *known.size)

@@ -7,6 +7,9 @@ Owns what becomes of bytes that are no text, and that a shell's nonce is never s
 import base64
 from dataclasses import dataclass
 
+from pydantic import JsonValue
+
+from handrail.store.event import Result
 from handrail.terminal.tail import Tail
 
 _LONGEST_CHARACTER = 4
@@ -41,6 +44,26 @@ def mask(data: bytes, start: int, tail: Tail, nonce: str) -> bytes:
     after = _read(tail, start + len(data), start + len(data) + reach)
     whole = (before + data + after).replace(secret, b"x" * len(secret))
     return whole[len(before) : len(before) + len(data)]
+
+
+def blot(result: Result, nonce: str) -> Result:
+    """The same without the nonce, where a program printed it as text. It is no secret to who runs that program."""
+    if not nonce or (nonce not in result.text and nonce not in str(result.data)):
+        return result
+    told = {name: _without(value, nonce) for name, value in result.data.items()}
+    return Result(text=result.text.replace(nonce, "x" * len(nonce)), data=told)
+
+
+def _without(value: JsonValue, nonce: str) -> JsonValue:
+    match value:
+        case str():
+            return value.replace(nonce, "x" * len(nonce))
+        case list():
+            return [_without(item, nonce) for item in value]
+        case dict():
+            return {name: _without(item, nonce) for name, item in value.items()}
+        case _:
+            return value
 
 
 def _unfinished(data: bytes) -> int:

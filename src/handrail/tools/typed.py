@@ -22,6 +22,7 @@ from handrail.tools.asking import question_of
 from handrail.tools.commanding import COMPLETED, NO_OUTPUT, ExecuteCommandInput, matching_lines
 from handrail.tools.known import Known, of_terminal
 from handrail.tools.output import Output, read_output
+from handrail.tools.pieces import blot
 from handrail.tools.reach import Reach
 from handrail.tools.shell_line import ShellLine, keys_of
 from handrail.tools.typists import bound, open_to, preview, type_to, typing
@@ -102,7 +103,7 @@ class TypedCommands:
             then = f'call wait_for_call with call_id "{call.id}"'
             data["waiting_for_input"] = question_of(asks, plan.terminal.id, then)
         return Salvage(
-            result=answer(str(data["output"]), data, plan.input.response_format),
+            result=blot(answer(str(data["output"]), data, plan.input.response_format), plan.known.nonce),
             message=COMPLETED,
             runs_on=True,
         )
@@ -171,7 +172,8 @@ async def _result(asked: ExecuteCommandInput, line: ShellLine) -> Result:
     output = await matching_lines(asked, line.terminal.tail, output, line.begin, line.end)
     data = _data(line, output) | {"exit_code": line.exit_code, "duration_ms": round(line.took * 1000)}
     code = "its exit code is not known" if line.exit_code is None else f"exit code {line.exit_code}"
-    return answer(f"{data['output']}\n[{code}, {line.took:.1f} s]", data, asked.response_format)
+    told = answer(f"{data['output']}\n[{code}, {line.took:.1f} s]", data, asked.response_format)
+    return blot(told, line.known.nonce)
 
 
 def _output(asked: ExecuteCommandInput, line: ShellLine) -> Output:

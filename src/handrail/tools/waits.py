@@ -21,6 +21,7 @@ from handrail.tools.answer import answer, brief
 from handrail.tools.asking import question_of
 from handrail.tools.known import Known, ending, of_terminal, reading
 from handrail.tools.output import read_output
+from handrail.tools.pieces import blot
 from handrail.tools.place import Place
 from handrail.tools.reach import Reach
 from handrail.tools.wait_shape import TIMEOUT_SECONDS, WaitForTerminalInput, WaitForTerminalOutput, check
@@ -161,7 +162,8 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
             asked = question_of(asks, known.id, "call wait_for_terminal again")
             data["waiting_for_input"] = asked
             words = f"{words} {asked['advice']}"
-        return answer(f"{words}\n\n{shown.text}" if shown.text else words, data, plan.input.response_format)
+        words = f"{words}\n\n{shown.text}" if shown.text else words
+        return blot(answer(words, data, plan.input.response_format), known.nonce)
 
 
 def _words(known: Known, woke: Woke, asked: WaitForTerminalInput) -> str:
