@@ -243,9 +243,7 @@ class Daemon:
 
     def _toolbox(self, gate: Gate, records: Records, terminals: Terminals) -> Toolbox:
         own = (self._places.config_dir, self._places.data, self._places.state)
-        reach = Reach(
-            terminals=terminals, records=records, means=self._means(), own=own, marked=self._marked
-        )
+        reach = Reach(terminals=terminals, records=records, means=self._means(), own=own, marked=self._marked)
         tools: list[Tool[Any, Any]] = [
             ReadFile(own),
             ListFiles(own),
