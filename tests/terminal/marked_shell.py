@@ -62,6 +62,14 @@ class Shell:
             while text not in self.shown[after:]:
                 await self.more()
 
+    async def rest(self, seconds: float = 0.3) -> None:
+        """Wait until it has drawn all it wants: fish loses a Ctrl-C that comes while it draws."""
+        with anyio.fail_after(BOUND):
+            end = -1
+            while end != self.tail.end:
+                end = self.tail.end
+                await anyio.sleep(seconds)
+
     def output(self, command: Command) -> bytes:
         return output_of(command, self.tail)
 

@@ -129,6 +129,7 @@ async def test_an_empty_line_and_a_line_given_up_are_no_commands(home: Path, she
         at, end = it.marks.prompt_at, it.tail.end
         await it.type("n")
         await it.until(b"n", end)
+        await it.rest()
         end = it.tail.end
         await it.type("\x03")
         if shell == "fish":  # which marks nothing of a line given up, but draws its prompt anew
