@@ -9,7 +9,7 @@ from bench.figures import ROUNDS, Line, Target, alternate, median
 from bench.kept import kept
 from bench.stage import Stage
 from handrail.places import Places
-from handrail.terminal.ripgrep import ripgrep
+from handrail.terminal.output.ripgrep import ripgrep
 
 PATTERN = r"0000\d1234[05] .*warnings"
 """On a handful of lines; nothing that a plain search for a word would find."""

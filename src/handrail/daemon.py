@@ -42,12 +42,12 @@ from handrail.store.event import DaemonStarted, DaemonStopped, Result
 from handrail.store.journal import Journal, open_journal
 from handrail.store.query import Records, open_records
 from handrail.terminal.keeper import Keeper, KeeperError
-from handrail.terminal.knowing import Knowing
 from handrail.terminal.lineage import Lineage, started_inside
-from handrail.terminal.marked import Marked
 from handrail.terminal.opening import Means
 from handrail.terminal.retention import Retention
+from handrail.terminal.shells.marked import Marked
 from handrail.terminal.terminals import Terminals
+from handrail.terminal.waiting.knowing import Knowing
 from handrail.tools.buffer_search import SearchTerminalBuffer
 from handrail.tools.buffers import GetTerminalBuffer
 from handrail.tools.calls import GetCall, ListCalls, WaitForCall

@@ -20,7 +20,7 @@ from handrail.store.query import Records
 from handrail.store.records import TerminalRecord
 from handrail.terminal.terminal import Asks, Taken, Terminal
 from handrail.terminal.terminals import Terminals
-from handrail.terminal.typing import RELEASED_BY
+from handrail.terminal.typing.history import RELEASED_BY
 
 MOST_RUNNING = 10_000
 """Terminals looked through after a restart: more never ran at once."""

@@ -45,9 +45,9 @@ PART_OF: dict[str, str] = {
     **{f"handrail.store.{name}": "store/test_journal.py" for name in ("loop", "writer")},
     **{f"handrail.store.{name}": "store/test_query.py" for name in ("projection", "rows")},
     "handrail.terminal.lineage": "safety/test_self_approval.py",
-    "handrail.terminal.before": "terminal/test_screen.py",
+    "handrail.terminal.output.before": "terminal/output/test_screen.py",
     **{
-        f"handrail.terminal.{name}": "terminal/test_search.py"
+        f"handrail.terminal.output.{name}": "terminal/output/test_search.py"
         for name in ("held", "scan", "seams", "strip", "window")
     },
     **{f"handrail.tools.{name}": "tools/test_edits.py" for name in ("change", "dress")},

@@ -10,7 +10,7 @@ import pytest
 
 from handrail.keeper.pty_end import INPUT_MAX, PtyEnd
 from handrail.keeper.spool import Spool
-from handrail.terminal.tail import Tail
+from handrail.terminal.output.tail import Tail
 
 
 @pytest.fixture

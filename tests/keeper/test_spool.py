@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from handrail.keeper.index import index_name
 from handrail.keeper.spool import Spool, after_lines, segment_name
-from handrail.terminal.tail import Tail
+from handrail.terminal.output.tail import Tail
 
 
 @settings(deadline=None)

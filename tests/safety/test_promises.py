@@ -131,9 +131,9 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "keeper.test_keeper.test_a_daemon_that_does_not_read_holds_up_nothing_and_is_told_the_latest_size",
             "tools.test_output.test_a_huge_output_is_read_from_its_ends_alone",
             "safety.test_terminals.test_hostile_output_costs_neither_memory_nor_the_daemons_time",
-            "terminal.test_text.test_a_few_bytes_do_not_become_megabytes_of_blanks",
-            "terminal.test_matching.test_a_pattern_that_needs_any_amount_of_memory_is_given_up",
-            "terminal.test_matching.test_only_so_many_patterns_are_watched_for_at_once",
+            "terminal.output.test_text.test_a_few_bytes_do_not_become_megabytes_of_blanks",
+            "terminal.waiting.test_matching.test_a_pattern_that_needs_any_amount_of_memory_is_given_up",
+            "terminal.waiting.test_matching.test_only_so_many_patterns_are_watched_for_at_once",
         ),
     ),
     "N11": (
@@ -157,9 +157,9 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
     "N13": (
         "What is typed where a terminal hides it is recorded nowhere, and no agent types there.",
         (
-            "terminal.test_typing.test_a_password_is_recorded_nowhere",
-            "terminal.test_typing.test_what_a_prompt_masks_is_recorded_without_its_text",
-            "terminal.test_typing.test_an_agent_cannot_answer_a_secret_prompt",
+            "terminal.typing.test_history.test_a_password_is_recorded_nowhere",
+            "terminal.typing.test_history.test_what_a_prompt_masks_is_recorded_without_its_text",
+            "terminal.typing.test_history.test_an_agent_cannot_answer_a_secret_prompt",
             "tools.test_keyboard.test_a_secret_is_never_typed_by_an_agent",
             "e2e.test_attach.test_a_secret_that_a_person_types_is_found_nowhere",
             "e2e.test_terminal_routes.test_who_only_watches_gets_the_list_and_nothing_that_a_terminal_shows",

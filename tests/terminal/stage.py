@@ -13,11 +13,11 @@ from tests.keeper.scene import BOUND, ENV
 from handrail.places import Places
 from handrail.store.event import Owner
 from handrail.terminal.keeper import Keeper
-from handrail.terminal.knowing import Knowing
 from handrail.terminal.note import Note
 from handrail.terminal.sharing import Typist
 from handrail.terminal.terminal import Terminal
 from handrail.terminal.terminals import Terminals
+from handrail.terminal.waiting.knowing import Knowing
 
 ANN = Typist(person=True, name="ann")
 AGENT = Typist(person=False, name="claude-code")

@@ -12,7 +12,7 @@ from tests.keeper.scene import BOUND, ENV, Mark, keeping, nothing_left, output, 
 
 from handrail.keeper.protocol import Exit
 from handrail.terminal.keeper import KeeperError
-from handrail.terminal.tail import Tail
+from handrail.terminal.output.tail import Tail
 
 pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 

@@ -18,10 +18,10 @@ from handrail.store.event import Caller, Json
 from handrail.store.journal import open_journal
 from handrail.store.query import Records, open_records
 from handrail.terminal.keeper import Keeper, KeeperError
-from handrail.terminal.knowing import Knowing
 from handrail.terminal.opening import Means
 from handrail.terminal.terminal import Terminal
 from handrail.terminal.terminals import Terminals
+from handrail.terminal.waiting.knowing import Knowing
 from handrail.tools.buffer_search import SearchTerminalBuffer
 from handrail.tools.buffers import GetTerminalBuffer
 from handrail.tools.calls import WaitForCall

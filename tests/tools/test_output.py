@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.terminal.tail import Tail
+from handrail.terminal.output.tail import Tail
 from handrail.tools.output import MOST_CHARS, read_output
 
 

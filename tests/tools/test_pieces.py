@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.terminal.tail import Tail
+from handrail.terminal.output.tail import Tail
 from handrail.tools.pieces import Raw, mask, raw
 
 

@@ -72,7 +72,7 @@ async def test_a_pattern_at_the_very_end_of_an_ended_program_wins_over_its_end(
 async def test_a_pattern_without_an_end_is_given_up_and_nobody_else_waits(
     home: Path, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handrail.terminal.matching.SECONDS", 1.0)
+    monkeypatch.setattr("handrail.terminal.waiting.matching.SECONDS", 1.0)
     async with office(home, caller) as at:
         terminal = await at.open(shellPath="/bin/sh", shellArgs=["-c", f"echo {'a' * 40}; sleep 100"])
         sentence = await at.refusal(

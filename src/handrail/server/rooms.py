@@ -10,8 +10,8 @@ from handrail.server.holders import Holders
 from handrail.server.wire import Restart
 from handrail.store.journal import Journal
 from handrail.store.query import Records
-from handrail.terminal.marked import Marked
 from handrail.terminal.opening import Means
+from handrail.terminal.shells.marked import Marked
 from handrail.terminal.terminals import Terminals
 
 

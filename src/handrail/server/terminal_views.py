@@ -21,11 +21,11 @@ from handrail.server.terminal_wire import (
 )
 from handrail.store.event import ProcessSeen
 from handrail.store.records import TerminalRecord, TypedRecord
-from handrail.terminal.buffer import Reading
-from handrail.terminal.marks import Command, Marks
-from handrail.terminal.screen import Shown
-from handrail.terminal.search import Found
-from handrail.terminal.tail import Tail
+from handrail.terminal.output.buffer import Reading
+from handrail.terminal.output.screen import Shown
+from handrail.terminal.output.search import Found
+from handrail.terminal.output.tail import Tail
+from handrail.terminal.shells.marks import Command, Marks
 from handrail.terminal.terminal import Asks, Report, Taken, Terminal
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from handrail.store.event import Owner, TerminalKind
-from handrail.terminal.integration import integrate
 from handrail.terminal.note import Note
+from handrail.terminal.shells.integration import integrate
 from handrail.terminal.terminal import Terminal
 from handrail.terminal.terminals import Terminals
 

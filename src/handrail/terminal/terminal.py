@@ -27,12 +27,12 @@ from handrail.keeper.protocol import (
     Typed,
 )
 from handrail.terminal.keeper import Keeper, KeeperError
-from handrail.terminal.keystrokes import is_typing
 from handrail.terminal.sharing import Asks, NotReading, Taken, Told, TypingRefused, Typist
+from handrail.terminal.typing.keystrokes import is_typing
 
 if TYPE_CHECKING:
     from handrail.terminal.note import Note
-    from handrail.terminal.tail import Tail
+    from handrail.terminal.output.tail import Tail
 
 __all__ = [
     "Asks",

@@ -30,11 +30,11 @@ from handrail.keeper.protocol import (
 )
 from handrail.terminal import note as notes
 from handrail.terminal.keeper import close_all
-from handrail.terminal.keystrokes import is_typing
+from handrail.terminal.output.tail import Tail
 from handrail.terminal.sharing import Told, Typist
-from handrail.terminal.tail import Tail
 from handrail.terminal.terminal import Terminal
-from handrail.terminal.typing import Typing
+from handrail.terminal.typing.history import Typing
+from handrail.terminal.typing.keystrokes import is_typing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Who was told of which question: a terminal that waits for input is news once.
 
-Owns that memory. It does not notice the waiting (terminal/knowing.py) and types no answer.
+Owns that memory. It does not notice the waiting (terminal/waiting/knowing.py) and types no answer.
 """
 
 import time
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from handrail.store.event import Json
 from handrail.terminal.terminal import Asks, Terminal
-from handrail.terminal.wait import LIKELY_SECONDS
+from handrail.terminal.waiting.wait import LIKELY_SECONDS
 
 if TYPE_CHECKING:
     from handrail.gate.call import Call

@@ -1,6 +1,6 @@
 """search_terminal_buffer: lines of a terminal's output that match a pattern.
 
-Owns how matches are told. It does not search (terminal/search.py).
+Owns how matches are told. It does not search (terminal/output/search.py).
 """
 
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Plan, Refusal, Tool
 from handrail.store.event import Caller, Json, Result
+from handrail.terminal.output.search import BadPattern, Match, search
 from handrail.terminal.room import AGENTS
-from handrail.terminal.search import BadPattern, Match, search
 from handrail.tools.answer import Format, Input, answer, brief, some
 from handrail.tools.known import Known, reading
 from handrail.tools.pieces import blot

@@ -1,6 +1,6 @@
 """get_terminal_buffer: what a terminal printed, by cursor, by lines, by chunks, or as its screen shows it.
 
-Owns the forms in which output is told. It does not know what escapes mean (terminal/screen.py) or where output lies.
+Owns the forms in which output is told. It does not know what escapes mean (terminal/output/screen.py) or where output lies.
 """
 
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from pydantic import JsonValue
 from handrail.gate.tool import Plan, Refusal, Tool
 from handrail.store.event import Caller, Json, Result
 from handrail.store.records import TypedRecord
-from handrail.terminal.buffer import Reading, read
+from handrail.terminal.output.buffer import Reading, read
+from handrail.terminal.output.screen import plain, render
 from handrail.terminal.room import AGENTS
-from handrail.terminal.screen import plain, render
 from handrail.tools.answer import answer
 from handrail.tools.buffer_shape import LINES, GetTerminalBufferInput, GetTerminalBufferOutput
 from handrail.tools.facts import facts

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Refusal
-from handrail.terminal.tail import Tail
+from handrail.terminal.output.tail import Tail
 from handrail.tools.answer import Format, Input
 from handrail.tools.grep import check as check_pattern
 from handrail.tools.grep import grep

@@ -17,7 +17,7 @@ from handrail.store.event import Caller, Claim, CommandPreview, Json, Owner, Res
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.note import Note
 from handrail.terminal.terminal import Exit, Report, Terminal
-from handrail.terminal.wait import LIKELY_SECONDS
+from handrail.terminal.waiting.wait import LIKELY_SECONDS
 from handrail.tools.answer import answer, brief
 from handrail.tools.asking import question_of
 from handrail.tools.commanding import (

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from handrail.store.event import Json, Owner
-from handrail.terminal.marks import Command
+from handrail.terminal.shells.marks import Command
 from handrail.terminal.terminal import Asks
 from handrail.tools.answer import brief
 from handrail.tools.known import Known, ending

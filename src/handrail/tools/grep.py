@@ -13,10 +13,10 @@ import anyio
 from anyio.abc import ByteSendStream, Process
 
 from handrail.gate.tool import Refusal
-from handrail.terminal.pattern import BadPattern
-from handrail.terminal.pattern import check as check_pattern
-from handrail.terminal.screen import plain
-from handrail.terminal.tail import Tail
+from handrail.terminal.output.screen import plain
+from handrail.terminal.output.tail import Tail
+from handrail.terminal.waiting.pattern import BadPattern
+from handrail.terminal.waiting.pattern import check as check_pattern
 
 SECONDS = 10.0
 """How long the matching may take; a pattern can be made to take for ever."""

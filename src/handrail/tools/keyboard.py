@@ -10,10 +10,10 @@ from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Plan, Refusal, Tool
 from handrail.store.event import Caller, Json, Result
-from handrail.terminal.keys import UnknownKey, encode
+from handrail.terminal.output.screen import render
 from handrail.terminal.room import AGENTS
-from handrail.terminal.screen import render
 from handrail.terminal.terminal import Seen, Terminal, Typist
+from handrail.terminal.typing.keys import UnknownKey, encode
 from handrail.tools.answer import Format, Input, answer, brief
 from handrail.tools.reach import Reach
 from handrail.tools.typists import bound, open_to, preview, reader_of, type_to, typing

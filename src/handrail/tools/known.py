@@ -13,7 +13,7 @@ from handrail.store.event import Caller, Claim, Owner, TerminalKind
 from handrail.store.query import Records
 from handrail.store.records import TerminalRecord
 from handrail.terminal.keeper import KeeperError
-from handrail.terminal.tail import Tail
+from handrail.terminal.output.tail import Tail
 from handrail.terminal.terminal import Exit, Terminal
 from handrail.terminal.terminals import Terminals
 from handrail.tools.answer import brief

@@ -17,8 +17,8 @@ from handrail.gate.tool import Plan, Refusal, Tool
 from handrail.store.event import Caller, Claim, CommandPreview, Json, Owner, Result
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.opening import COLS, ROWS, BadOpening, open_shell, program, shell_for
-from handrail.terminal.stir import stirring
 from handrail.terminal.terminal import Terminal
+from handrail.terminal.waiting.stir import stirring
 from handrail.tools.answer import Format, Input, answer, brief
 from handrail.tools.environment import PLAIN, hash_of
 from handrail.tools.known import of_terminal

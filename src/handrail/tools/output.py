@@ -6,8 +6,8 @@ Owns the cutting. The whole output stays in the terminal's tail; this module nev
 from dataclasses import dataclass
 
 from handrail.store.event import Json, Result
-from handrail.terminal.screen import plain
-from handrail.terminal.tail import Tail
+from handrail.terminal.output.screen import plain
+from handrail.terminal.output.tail import Tail
 
 HEAD_LINES = 100
 TAIL_LINES = 200

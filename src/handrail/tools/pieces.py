@@ -1,7 +1,7 @@
 """Output of a terminal as JSON can carry it: text, or bytes beside it, with nothing lost.
 
 Owns what becomes of bytes that are no text, and that a shell's nonce is never shown. It does not read output
-(terminal/buffer.py), and does not know any tool.
+(terminal/output/buffer.py), and does not know any tool.
 """
 
 import base64
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from handrail.store.event import Result
-from handrail.terminal.tail import Tail
+from handrail.terminal.output.tail import Tail
 
 _LONGEST_CHARACTER = 4
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from handrail.store.event import Caller
 from handrail.store.query import Records
-from handrail.terminal.marked import Marked
-from handrail.terminal.marks import Marks
 from handrail.terminal.opening import Means
+from handrail.terminal.shells.marked import Marked
+from handrail.terminal.shells.marks import Marks
 from handrail.terminal.terminals import Terminals
 from handrail.tools.asking import Askings
 from handrail.tools.known import Known, find, is_own, look

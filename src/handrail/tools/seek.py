@@ -14,7 +14,7 @@ from subprocess import DEVNULL, PIPE
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 
-from handrail.terminal.ripgrep import ripgrep
+from handrail.terminal.output.ripgrep import ripgrep
 from handrail.tools.query import Query, arguments, separator
 
 SECONDS = 20.0

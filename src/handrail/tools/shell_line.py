@@ -12,13 +12,13 @@ import anyio
 
 from handrail.gate.tool import Refusal
 from handrail.store.event import ProcessSeen, SignalSent
-from handrail.terminal.conditions import quiet, rests
 from handrail.terminal.keeper import KeeperError
-from handrail.terminal.marks import Marks
+from handrail.terminal.output.screen import render
 from handrail.terminal.room import AGENTS
-from handrail.terminal.screen import render
-from handrail.terminal.stir import stirring
+from handrail.terminal.shells.marks import Marks
 from handrail.terminal.terminal import Terminal, Typist
+from handrail.terminal.waiting.conditions import quiet, rests
+from handrail.terminal.waiting.stir import stirring
 from handrail.tools.known import Known
 from handrail.tools.reach import Reach
 

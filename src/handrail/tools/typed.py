@@ -15,8 +15,8 @@ import anyio.to_thread
 from handrail.gate.tool import Plan, Refusal, Salvage
 from handrail.store.event import Caller, Json, Result
 from handrail.terminal.keeper import KeeperError
-from handrail.terminal.stir import stirring
 from handrail.terminal.terminal import Seen, Terminal, Typist
+from handrail.terminal.waiting.stir import stirring
 from handrail.tools.answer import answer
 from handrail.tools.asking import question_of
 from handrail.tools.commanding import COMPLETED, NO_OUTPUT, ExecuteCommandInput, matching_lines

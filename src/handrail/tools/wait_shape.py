@@ -5,10 +5,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Refusal
-from handrail.terminal.pattern import BadPattern
-from handrail.terminal.pattern import check as check_pattern
-from handrail.terminal.ports import can_tell
-from handrail.terminal.wait import Until, Why
+from handrail.terminal.waiting.pattern import BadPattern
+from handrail.terminal.waiting.pattern import check as check_pattern
+from handrail.terminal.waiting.ports import can_tell
+from handrail.terminal.waiting.wait import Until, Why
 from handrail.tools.answer import Format, Input
 
 TIMEOUT_SECONDS = 40.0

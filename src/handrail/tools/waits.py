@@ -1,6 +1,6 @@
 """wait_for_terminal: until something is so, and then why the wait ended.
 
-Owns how a wait is asked for and told. It does not wait itself (terminal/wait.py).
+Owns how a wait is asked for and told. It does not wait itself (terminal/waiting/wait.py).
 """
 
 from collections.abc import Callable
@@ -13,10 +13,10 @@ import anyio.to_thread
 
 from handrail.gate.tool import Plan, Refusal, Tool
 from handrail.store.event import Caller, Json, Result
-from handrail.terminal.conditions import AtPrompt, Idle, Listens, Matches, Written
-from handrail.terminal.matching import matching
-from handrail.terminal.pattern import BadPattern
-from handrail.terminal.wait import Condition, Exits, Why, Woke, wait
+from handrail.terminal.waiting.conditions import AtPrompt, Idle, Listens, Matches, Written
+from handrail.terminal.waiting.matching import matching
+from handrail.terminal.waiting.pattern import BadPattern
+from handrail.terminal.waiting.wait import Condition, Exits, Why, Woke, wait
 from handrail.tools.answer import answer, brief
 from handrail.tools.asking import question_of
 from handrail.tools.known import Known, ending, of_terminal, reading

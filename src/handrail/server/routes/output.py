@@ -15,11 +15,11 @@ from handrail.server.shape import Position
 from handrail.server.terminal_views import found_view, output_view, screen_view
 from handrail.server.terminal_wire import FoundView, OutputView
 from handrail.store.records import TerminalRecord
-from handrail.terminal.buffer import read
+from handrail.terminal.output.buffer import read
+from handrail.terminal.output.screen import Shown, plain, render
+from handrail.terminal.output.search import BadPattern, search
+from handrail.terminal.output.tail import Tail
 from handrail.terminal.room import PEOPLE
-from handrail.terminal.screen import Shown, plain, render
-from handrail.terminal.search import BadPattern, search
-from handrail.terminal.tail import Tail
 
 PIECE = 256 * 1024
 """Bytes of a download held at once."""

@@ -1,0 +1,192 @@
+"""Finding lines of a tail by a regular expression, in the output as it is or in the text it shows.
+
+Owns what a match is and where it stands. Ripgrep does the looking (ripgrep.py), a process of its own makes the text
+(strip.py), so that neither a large output nor a costly pattern can hold up the daemon. It does not know who asks.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+
+from handrail.terminal.output.held import Held, holding
+from handrail.terminal.output.ripgrep import SECONDS, Asking, BadPattern, Hit
+from handrail.terminal.output.seams import kept, seams
+from handrail.terminal.output.strip import Way, command, way_of
+from handrail.terminal.output.window import Window, window
+from handrail.terminal.room import PEOPLE, Room
+
+if TYPE_CHECKING:
+    from handrail.terminal.output.tail import Tail
+
+__all__ = ["BadPattern", "Found", "Match", "search"]
+
+_SPLIT = 8 << 20
+"""Bytes from which on two processes make the text sooner than one."""
+_LINE = 1 << 20
+"""How far to look for a line end to split at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """One matching line."""
+
+    line_number: int
+    """From one, counted from the first line ever printed, those no longer kept included."""
+    offset: int
+    """Where the line begins in the tail."""
+    text: str
+    """The line; of a very long one the part around the match."""
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a search found, oldest first."""
+
+    matches: tuple[Match, ...]
+    more: bool
+    """There are matches beyond these, or there was no time to look at all."""
+
+
+async def search(
+    tail: Tail,
+    pattern: str,
+    *,
+    raw: bool = False,
+    context: int = 0,
+    max_results: int = 100,
+    case_insensitive: bool = False,
+    room: Room = PEOPLE,
+) -> Found:
+    """The lines that match a regular expression in Rust's syntax, as search_content has it. Raises BadPattern.
+
+    `raw` looks at the output with its escape sequences; otherwise at the text that `plain` makes of it, where a line
+    that was overwritten stands as it was in the end, under the number of the line in which it began.
+    """
+    asking = Asking(pattern, max_results + 1, case_insensitive)
+    looking = _in_output if raw else _in_text
+    try:
+        return await room.run(looking, tail, asking, context, max_results, abandon=True)
+    except anyio.get_cancelled_exc_class():
+        asking.stop()
+        raise
+
+
+def _in_output(tail: Tail, asking: Asking, context: int, most: int) -> Found:
+    with holding(tail) as held:
+        joined = seams(held)
+        stdin = b"".join(held.read(seam.start, seam.end).removesuffix(b"\n") + b"\n" for seam in joined)
+        hits, all_seen = asking.lines([piece.fd for piece in held.pieces], stdin)
+        lines = sorted(kept(held, joined, hits))
+        matches: list[Match] = []
+        for offset, number, column in lines[:most]:
+            seen = window(held.read, held.start, held.end, offset, offset + column, context)
+            matches.append(_match(seen, number + 1, offset))
+    return Found(matches=tuple(matches), more=not all_seen or len(lines) > most)
+
+
+def _in_text(tail: Tail, asking: Asking, context: int, most: int) -> Found:
+    with holding(tail) as held, _texts(len(parts := _parts(held))) as texts:
+        ways = _strip(asking, held, parts, texts)
+        hits, all_seen = asking.lines(texts)
+        hits.sort(key=lambda hit: (texts.index(hit.fd), hit.line))
+        matches = [_text_match(held, parts, ways, texts, hit, context) for hit in hits[:most]]
+    return Found(matches=tuple(matches), more=None in ways or not all_seen or len(hits) > most)
+
+
+def _text_match(
+    held: Held,
+    parts: list[tuple[int, int]],
+    ways: Sequence[Way | None],
+    texts: list[int],
+    hit: Hit,
+    context: int,
+) -> Match:
+    part = texts.index(hit.fd)
+
+    def read(start: int, end: int) -> bytes:
+        return os.pread(hit.fd, end - start, start)
+
+    seen = window(read, 0, os.fstat(hit.fd).st_size, hit.offset, hit.offset + hit.column, context)
+    before = held.lines_before(0) + sum(way.lines for way in ways[:part] if way)
+    way = ways[part]
+    if way is None:
+        return _match(seen, before + hit.line, parts[part][0])
+    line = way.back(hit.line - 1)
+    return _match(seen, before + line + 1, _offset(held, parts[part], way, line))
+
+
+def _match(seen: Window, line_number: int, offset: int) -> Match:
+    return Match(line_number=line_number, offset=offset, text=seen.text, before=seen.before, after=seen.after)
+
+
+def _offset(held: Held, part: tuple[int, int], way: Way, line: int) -> int:
+    """Where a line of a part begins in the output."""
+    if line == 0:
+        return part[0]
+    before, offset = way.near(line)
+    start = part[0] + offset
+    block = held.read(start, min(part[1], start + _LINE))
+    at = -1
+    for _ in range(line - before):
+        at = block.find(b"\n", at + 1)
+    return start + at + 1
+
+
+def _parts(held: Held) -> list[tuple[int, int]]:
+    """The output in ranges for each of which a process makes the text: two, where that is worth it."""
+    if not held.pieces:
+        return []
+    middle = (held.start + held.end) // 2
+    if held.end - held.start >= _SPLIT and (os.cpu_count() or 1) > 1:
+        at = held.read(middle, middle + _LINE).find(b"\n")
+        if at >= 0:
+            return [(held.start, middle + at + 1), (middle + at + 1, held.end)]
+    return [(held.start, held.end)]
+
+
+def _strip(asking: Asking, held: Held, parts: list[tuple[int, int]], texts: list[int]) -> list[Way | None]:
+    running = [
+        asking.start(command(text, ranges), pass_fds=[text, *(fd for fd, _, _ in ranges)])
+        for text, ranges in zip(texts, (_ranges(held, *part) for part in parts), strict=True)
+    ]
+    try:
+        return [way_of(process, SECONDS) for process in running]
+    finally:
+        for process in running:
+            asking.end(process)
+
+
+def _ranges(held: Held, start: int, end: int) -> list[tuple[int, int, int]]:
+    return [
+        (piece.fd, max(start, piece.start) - piece.start, min(end, piece.end) - piece.start)
+        for piece in held.pieces
+        if piece.start < end and piece.end > start
+    ]
+
+
+@contextmanager
+def _texts(count: int) -> Generator[list[int]]:
+    """Open files that have no name and are gone afterwards; in memory where the system has such."""
+    files = [_unnamed() for _ in range(count)]
+    try:
+        yield files
+    finally:
+        for fd in files:
+            os.close(fd)
+
+
+def _unnamed() -> int:
+    if sys.platform == "linux":
+        return os.memfd_create("text")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

@@ -1,0 +1,1 @@
+"""Typing: keys and their names, and the history of who typed what."""

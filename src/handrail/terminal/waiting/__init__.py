@@ -1,0 +1,1 @@
+"""Waiting: what a terminal waits for, and waiting for a terminal."""

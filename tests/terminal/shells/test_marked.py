@@ -1,0 +1,46 @@
+"""Marks by terminal: read once, as far as the output has come, and not for all time."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from handrail.terminal.output.tail import Tail
+from handrail.terminal.shells import marked as marked_module
+from handrail.terminal.shells.marked import Marked
+
+
+def printed(folder: Path, data: bytes) -> Tail:
+    folder.mkdir()
+    (folder / f"{0:020d}.seg").write_bytes(data)
+    return Tail(folder)
+
+
+async def test_the_same_marks_are_given_to_all_and_are_up_to_date(tmp_path: Path) -> None:
+    tail = printed(tmp_path / "t1", b"hello")
+    marked = Marked()
+    first = await marked.of("t1", "nonce", tail)
+    assert first is not None
+    assert first.read_to == 5
+    with (tmp_path / "t1" / f"{0:020d}.seg").open("ab") as file:
+        file.write(b" again")
+    async with anyio.create_task_group() as group:
+        for _ in range(10):
+            group.start_soon(marked.of, "t1", "nonce", tail)
+    assert (await marked.of("t1", "nonce", tail), first.read_to) == (first, 11)
+
+
+async def test_a_shell_without_a_nonce_has_none(tmp_path: Path) -> None:
+    assert await Marked().of("t1", "", printed(tmp_path / "t1", b"hello")) is None
+
+
+async def test_only_so_many_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(marked_module, "MOST", 2)
+    marked, tails = Marked(), [printed(tmp_path / f"t{n}", b"hello") for n in range(3)]
+    first = await marked.of("t0", "nonce", tails[0])
+    for number in (1, 0, 2):  # the oldest used goes
+        await marked.of(f"t{number}", "nonce", tails[number])
+    assert await marked.of("t0", "nonce", tails[0]) is first
+    await marked.of("t1", "nonce", tails[1])
+    await marked.of("t2", "nonce", tails[2])
+    assert await marked.of("t0", "nonce", tails[0]) is not first
