@@ -9,6 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# An example that takes long on a busy machine is no fault; a test that hangs meets pytest's own bound.
+settings.register_profile("handrail", deadline=None)
+settings.load_profile("handrail")
 
 
 @pytest.fixture

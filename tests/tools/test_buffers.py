@@ -164,7 +164,11 @@ async def test_a_terminal_that_ended_before_a_restart_is_still_readable(home: Pa
         found = await at.data("search_terminal_buffer", terminalId=terminal.id, pattern="k.pt")
     facts: Any = data["terminal"]
     assert (data["output"], data["running"], data["exit_code"]) == ("kept\n", False, 4)
-    assert (facts["name"], facts["owner"]["name"], facts["running"]) == ("python 1", "test", False)
+    assert (facts["name"], facts["owner"]["name"], facts["running"]) == (
+        f"{Path(sys.executable).name} 1",
+        "test",
+        False,
+    )
     matches: Any = found["matches"]
     assert matches == [{"line_number": 1, "offset": 0, "text": "kept", "before": [], "after": []}]
 

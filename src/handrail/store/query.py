@@ -148,7 +148,7 @@ class Records:
         return await self._reader.read(read)
 
     async def _terminals(self, rest: str, *values: Value | None) -> list[TerminalRecord]:
-        sql = f"SELECT * FROM terminals{rest}"
+        sql = f"SELECT *, {_TYPED_TO} AS typed_to FROM terminals{rest}"
         return await self._reader.read(lambda db: [terminal_of(row) for row in db.execute(sql, values)])
 
     async def _approvals(self, rest: str, *values: Value) -> list[ApprovalRecord]:
@@ -212,3 +212,4 @@ SELECT approvals.*, calls.tool, calls.title, calls.door, calls.client, calls.cal
        calls.thread, calls.operation, events.payload
 FROM approvals JOIN calls ON calls.id = approvals.call JOIN events ON events.seq = approvals.opened_seq"""
 _PAYLOADS = "SELECT payload FROM events WHERE seq IN (?, ?, ?, ?) AND payload IS NOT NULL ORDER BY seq"
+_TYPED_TO = '(SELECT max("offset") FROM typed WHERE typed.terminal = terminals.id)'

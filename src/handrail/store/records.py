@@ -133,6 +133,8 @@ class TerminalRecord:
     """None while it waits for no input, and once it has ended."""
     forgotten_at: int | None
     """Since then its output is deleted."""
+    typed_to: int | None
+    """How far its output had come when something was typed last; None when nothing ever was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,6 +43,8 @@ class Known:
     live: Terminal | None = None
     forgotten: bool = False
     """Its output was deleted, to keep within what is kept."""
+    typed_to: int | None = None
+    """No input came after the output had come this far; None when that is not known."""
 
     @property
     def running(self) -> Terminal | None:
@@ -77,6 +79,7 @@ def of_terminal(terminal: Terminal) -> Known:
         tail=terminal.tail,
         exit=terminal.exit,
         live=terminal,
+        typed_to=terminal.last_input,
     )
 
 
@@ -97,6 +100,7 @@ def of_record(record: TerminalRecord, tail: Tail) -> Known:
         tail=tail,
         exit=Exit(record.exit_code, record.signal, lost),
         forgotten=record.forgotten_at is not None,
+        typed_to=-1 if record.typed_to is None else record.typed_to,
     )
 
 
