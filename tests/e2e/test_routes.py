@@ -122,3 +122,12 @@ async def test_a_second_answer_is_told_who_was_first(
         told = await asked.told()
     assert (told.status, told.data["reason"]) == ("denied", "not now")
     assert not (workspace / "x.txt").exists()
+
+
+@pytest.mark.parametrize("path", ["calls/a%0Ab", "terminals/a%0Ab/output", "nowhere"])
+async def test_an_address_that_no_route_takes_is_answered_with_a_sentence(
+    shared_person: Person, path: str
+) -> None:
+    answer = await shared_person.ask("GET", path)
+    assert answer.status_code == 404
+    assert answer.json()["detail"]

@@ -8,6 +8,8 @@ from collections.abc import Generator
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
@@ -35,7 +37,15 @@ def unguarded(rooms: Rooms, streamable: Streamable) -> Starlette:
     api = application(rooms)
     for sockets in (live.sockets, attach.sockets):
         api.include_router(sockets(rooms), prefix="/api")
-    return Starlette(routes=[Route("/mcp", streamable), *page_routes(), Mount("/", api)])
+    routes = [Route("/mcp", streamable), *page_routes(), Mount("/", api)]
+    return Starlette(routes=routes, exception_handlers={404: _nothing_here})
+
+
+async def _nothing_here(_request: Request, _problem: Exception) -> JSONResponse:
+    """For addresses that no route can take, such as one with a line break in it."""
+    return JSONResponse(
+        {"detail": "There is nothing at this address. /api/openapi.json says what there is."}, 404
+    )
 
 
 class Web(uvicorn.Server):

@@ -115,6 +115,14 @@ export class Screen {
     return this.term.buffer.normal.length >= SCROLLBACK + this.term.rows;
   }
 
+  /** Brings a line to the top. After a resize the scroll bar may lag behind; a step to and fro mends that. */
+  scrollTo(line: number): void {
+    this.term.scrollToLine(line);
+    if (this.term.buffer.active.viewportY === line) return;
+    this.term.scrollLines(line === 0 ? 1 : -1);
+    this.term.scrollToLine(line);
+  }
+
   get following(): boolean {
     const { viewportY, baseY } = this.term.buffer.active;
     return viewportY >= baseY;
