@@ -32,6 +32,10 @@ HISTORY = 20
 """Inputs told with the output."""
 
 
+QUICK_BYTES = 4096
+"""Of news that are made into text at once: even hostile output takes no more than some milliseconds then."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BufferPlan(Plan):
     """Which terminal, for whom, and what of it."""
@@ -101,8 +105,9 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
         }
 
     async def _output(self, known: Known, asked: GetTerminalBufferInput) -> Json:
-        # At most 32 KiB from the page cache: a thread would cost more. Text may be slow to make, and so may lines.
-        quick = asked.mode == "raw" and asked.after is not None
+        # Bytes come from the page cache, at most 32 KiB, and little text is soon made: a thread would cost more.
+        news = None if asked.after is None else known.tail.end - asked.after
+        quick = news is not None and (asked.mode == "raw" or news <= QUICK_BYTES)
         found = _read(known, asked) if quick else await anyio.to_thread.run_sync(partial(_read, known, asked))
         told: Json = {
             "start": found.start,
