@@ -12,12 +12,12 @@ from handrail.tools.facts import facts, line
 from handrail.tools.known import Known, ended, ending, is_inside, is_own
 from handrail.tools.receipts import with_report
 
-AGENT = Caller(door="stdio", client="agent", key="k", workspace="/work")
+AGENT = Caller(door="stdio", client="agent", key="k", workspace="/project")
 KNOWN = Known(
     id="t1",
     name="work",
     of="tracked",
-    owner=Owner(person=False, name="agent", workspace="/work"),
+    owner=Owner(person=False, name="agent", workspace="/project"),
     argv=("/bin/bash",),
     nonce="",
     pid=7,
@@ -36,11 +36,11 @@ PERSONS = Owner(person=True, name="a person")
     [
         (KNOWN.owner, "/elsewhere", True, True),
         (replace(KNOWN.owner, workspace="/other"), "/elsewhere", False, False),
-        (replace(KNOWN.owner, workspace="/other"), "/work/below", False, True),
-        (replace(KNOWN.owner, workspace=None), "/work-evil", False, False),
-        (PERSONS, "/work", False, True),
+        (replace(KNOWN.owner, workspace="/other"), "/project/below", False, True),
+        (replace(KNOWN.owner, workspace=None), "/project-evil", False, False),
+        (PERSONS, "/project", False, True),
         (PERSONS, "/", False, False),
-        (replace(PERSONS, workspace="/work"), "/", False, True),
+        (replace(PERSONS, workspace="/project"), "/", False, True),
     ],
 )
 def test_a_terminal_is_ones_own_by_its_owner_and_inside_by_its_owner_or_its_place(
