@@ -1,4 +1,6 @@
 /** What each key does on this page; the same table is shown by `?`. */
+import { flushSync } from "svelte";
+
 import type { Desk } from "../state/desk.svelte.ts";
 import type { Key } from "../state/keys.ts";
 import { isOpen } from "../state/model.ts";
@@ -62,7 +64,8 @@ function move(desk: Desk, step: number): void {
 
 function filter(): void {
   if (matchMedia("(max-width: 639px)").matches && route.place.view !== "terminals") route.go("calls");
-  requestAnimationFrame(() => document.getElementById("filter")?.focus());
+  flushSync(); // the field must have the focus before the next key comes: a fast hand does not wait for a frame
+  document.getElementById("filter")?.focus();
 }
 
 function back(desk: Desk): void {
