@@ -13,9 +13,10 @@ import pytest
 from tests.keeper.scene import BOUND, ENV, until
 
 from handrail.places import Places
-from handrail.store.event import Event, Owner, TerminalOpened, TerminalReleased
+from handrail.store.event import Event, TerminalOpened, TerminalReleased
 from handrail.store.journal import Journal, open_journal
 from handrail.store.query import Records, open_records
+from handrail.store.value import Owner
 from handrail.terminal.keeper import Keeper
 from handrail.terminal.note import Note
 from handrail.terminal.terminal import Terminal, Typist

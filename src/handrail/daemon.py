@@ -38,9 +38,10 @@ from handrail.server.serve import HOST, Web, guarded
 from handrail.server.streamable import Streamable
 from handrail.server.views import now_ms
 from handrail.server.wire import Restart
-from handrail.store.event import DaemonStarted, DaemonStopped, Result
+from handrail.store.event import DaemonStarted, DaemonStopped
 from handrail.store.journal import Journal, open_journal
 from handrail.store.query import Records, open_records
+from handrail.store.value import Result
 from handrail.terminal.keeper import Keeper, KeeperError
 from handrail.terminal.lineage import Lineage, started_inside
 from handrail.terminal.opening import Means

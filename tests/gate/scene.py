@@ -20,22 +20,20 @@ from handrail.gate.gate import Gate, Reply, Request
 from handrail.gate.rule import Effect, Policy
 from handrail.gate.tool import Tool
 from handrail.store.event import (
-    AnswerKind,
     ApprovalAnswered,
     ApprovalOpened,
     ApprovalWithdrawn,
     CallClientGone,
-    Caller,
     CallHandedBack,
     CallOpened,
     CallSettled,
     CallStarted,
     CallStopped,
     Event,
-    Json,
 )
 from handrail.store.journal import Journal, open_journal
 from handrail.store.query import open_records
+from handrail.store.value import AnswerKind, Caller, Json
 
 BOUND = 20.0
 """No story takes longer; a hung one fails."""

@@ -6,7 +6,7 @@ from tests.gate.test_rule import claim
 
 from handrail.gate.digest import canonical, digest
 from handrail.gate.tool import Plan
-from handrail.store.event import Json
+from handrail.store.value import Json
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False) | st.text(max_size=3),

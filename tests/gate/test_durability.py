@@ -12,10 +12,11 @@ from tests.gate.toys import Echo, Patient, Planner, Printer, ToyPlan, Write
 from handrail.errors import Unwritable
 from handrail.gate import verbs
 from handrail.gate.call import Call
-from handrail.store.event import CallOpened, CallStopped, Result
+from handrail.store.event import CallOpened, CallStopped
 from handrail.store.files import open_files
 from handrail.store.journal import Journal
 from handrail.store.reader import Reader
+from handrail.store.value import Result
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,8 @@ from tests.gate.toys import Broken, Echo, Refusing, ToyInput, ToyPlan, Write
 from handrail.gate import verbs
 from handrail.gate.call import Call
 from handrail.gate.tool import Refusal
-from handrail.store.event import Caller, CallOpened, CallSettled, CallStarted, Json, Result
+from handrail.store.event import CallOpened, CallSettled, CallStarted
+from handrail.store.value import Caller, Json, Result
 
 pytestmark = pytest.mark.anyio
 

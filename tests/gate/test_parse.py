@@ -7,7 +7,8 @@ from tests.gate.toys import Echo, ToyInput
 
 from handrail.gate.parse import DEEPEST, LARGEST, MOST_PROBLEMS, Parsed, cut, parse, too_much
 from handrail.store.codec import decode, encode
-from handrail.store.event import Caller, CallOpened, Json
+from handrail.store.event import CallOpened
+from handrail.store.value import Caller, Json
 
 TOOLBOX = {"echo": Echo()}
 

@@ -13,8 +13,9 @@ from handrail.errors import Conflict
 from handrail.gate import verbs
 from handrail.gate.call import Call
 from handrail.gate.restore import Found, restore
-from handrail.store.event import CallClientGone, CallSettled, CallStopped, OperationEnded, Result
+from handrail.store.event import CallClientGone, CallSettled, CallStopped, OperationEnded
 from handrail.store.query import open_records
+from handrail.store.value import Result
 
 pytestmark = pytest.mark.anyio
 

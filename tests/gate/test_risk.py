@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.gate.test_rule import claim, claims
 
 from handrail.gate.risk import assess
-from handrail.store.event import Claim, Risk
+from handrail.store.value import Claim, Risk
 
 ORDER: tuple[Risk, ...] = ("low", "medium", "high")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.gate.scene import caller
 
 from handrail.gate.rule import Effect, Policy
-from handrail.store.event import Action, Claim
+from handrail.store.value import Action, Claim
 
 ACTIONS: tuple[Action, ...] = get_args(Action)
 STRICTNESS: tuple[Effect, ...] = ("allow", "ask", "deny")

@@ -11,7 +11,8 @@ from handrail.errors import Conflict
 from handrail.gate import verbs
 from handrail.gate.call import Call
 from handrail.gate.tool import Salvage
-from handrail.store.event import ApprovalWithdrawn, CallSettled, CallStopped, Result
+from handrail.store.event import ApprovalWithdrawn, CallSettled, CallStopped
+from handrail.store.value import Result
 
 pytestmark = pytest.mark.anyio
 

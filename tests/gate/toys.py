@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from handrail.gate.call import Call
 from handrail.gate.tool import Plan, Refusal, Salvage, Tool
-from handrail.store.event import Action, Caller, Claim, DiffPreview, Json, Result
+from handrail.store.value import Action, Caller, Claim, DiffPreview, Json, Result
 
 STUBBORN_SECONDS = 10.0
 """A stubborn tool gives up by itself, so that a broken test ends."""

@@ -16,7 +16,7 @@ from handrail.gate import verbs
 from handrail.gate.call import Call
 from handrail.gate.operation import Operation
 from handrail.gate.tool import Salvage
-from handrail.store.event import Caller, Result
+from handrail.store.value import Caller, Result
 
 Verb = Literal[
     "allow", "deny", "cancel", "complete", "stop", "text", "hang up", "finish", "again", "cancel operation"

@@ -17,8 +17,8 @@ from handrail.gate.rule import Policy
 from handrail.gate.tool import Plan, Tool
 from handrail.server import mcp as mcp_module
 from handrail.server.mcp import Context, Line, Mcp, client_name
-from handrail.store.event import Caller, Claim, Result
 from handrail.store.journal import open_journal
+from handrail.store.value import Caller, Claim, Result
 
 BOUND = 20.0
 

@@ -13,8 +13,8 @@ from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Reply
 from handrail.gate.tool import Plan, Tool
 from handrail.server.result import output_schema, refused, to_result
-from handrail.store.event import Caller, Ending, Json, Result
 from handrail.store.journal import open_journal
+from handrail.store.value import Caller, Ending, Json, Result
 
 CALLER = Caller(door="stdio", client="test", key="test", workspace=None)
 

@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field
 
 from handrail.server.schema import short
-from handrail.store.event import Json
+from handrail.store.value import Json
 
 
 class Leaf(BaseModel):

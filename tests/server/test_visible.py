@@ -4,15 +4,8 @@ import pytest
 
 from handrail.server.access import Person
 from handrail.server.visible import visible
-from handrail.store.event import (
-    Entry,
-    Event,
-    Owner,
-    TerminalAsked,
-    TerminalClosed,
-    TerminalOpened,
-    TerminalTyped,
-)
+from handrail.store.event import Entry, Event, TerminalAsked, TerminalClosed, TerminalOpened, TerminalTyped
+from handrail.store.value import Owner
 
 PERSON = Person(place="page", approves=True)
 WATCHER = Person(place="command line", approves=False)

@@ -3,18 +3,12 @@
 from handrail.store.event import (
     ApprovalAnswered,
     ApprovalOpened,
-    Caller,
     CallOpened,
     CallSettled,
     CallStarted,
-    Claim,
     DaemonStopped,
-    Ending,
-    Json,
-    PathPreview,
-    Receipt,
-    Result,
 )
+from handrail.store.value import Caller, Claim, Ending, Json, PathPreview, Receipt, Result
 
 WRITES = (Claim(action="write", resource="/w/a.txt", inside=True),)
 

@@ -13,9 +13,10 @@ from tests.store.facts import opened
 
 from handrail.store import event as event_module
 from handrail.store.codec import decode, encode
-from handrail.store.event import Event, Json
+from handrail.store.event import Event
 from handrail.store.journal import open_journal
 from handrail.store.query import open_records
+from handrail.store.value import Json
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
 LEAVES = (

@@ -18,14 +18,9 @@ from handrail.store.event import (
     CredentialRevoked,
     DaemonStarted,
     Event,
-    Owner,
-    PathPreview,
-    Receipt,
-    Result,
     TerminalAsked,
     TerminalEnded,
     TerminalForgotten,
-    TerminalKind,
     TerminalOpened,
     TerminalReleased,
     TerminalTaken,
@@ -35,6 +30,7 @@ from handrail.store.event import (
 from handrail.store.journal import open_journal
 from handrail.store.query import Records, open_records
 from handrail.store.records import Status, TerminalRecord
+from handrail.store.value import Owner, PathPreview, Receipt, Result, TerminalKind
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
 

@@ -11,7 +11,7 @@ import anyio
 from tests.keeper.scene import BOUND, ENV
 
 from handrail.places import Places
-from handrail.store.event import Owner
+from handrail.store.value import Owner
 from handrail.terminal.keeper import Keeper
 from handrail.terminal.note import Note
 from handrail.terminal.sharing import Typist

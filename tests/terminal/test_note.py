@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.store.event import Owner
+from handrail.store.value import Owner
 from handrail.terminal.note import Note, command, from_text, to_text
 
 MINE = Note(

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from tests.keeper.scene import BOUND, ENV, Scene, keeping, output
 
-from handrail.store.event import Owner
+from handrail.store.value import Owner
 from handrail.terminal.note import Note
 from handrail.terminal.opening import BadOpening, folder, open_shell, program, shell_for
 from handrail.terminal.terminal import Terminal

@@ -11,8 +11,8 @@ from tests.tools.desk import Desk
 from handrail.gate.gate import Gate
 from handrail.gate.rule import Policy
 from handrail.gate.tool import Tool
-from handrail.store.event import Caller
 from handrail.store.journal import open_journal
+from handrail.store.value import Caller
 from handrail.tools.edits import ApplyDiff, EditFile, WriteFile
 from handrail.tools.files import ReadFile
 from handrail.tools.listing import ListFiles, SearchFiles

@@ -14,9 +14,9 @@ from handrail.gate.gate import Gate, Reply, Request
 from handrail.gate.rule import Policy
 from handrail.gate.tool import Tool
 from handrail.places import Places
-from handrail.store.event import Caller, Json
 from handrail.store.journal import open_journal
 from handrail.store.query import Records, open_records
+from handrail.store.value import Caller, Json
 from handrail.terminal.keeper import Keeper, KeeperError
 from handrail.terminal.opening import Means
 from handrail.terminal.terminal import Terminal

@@ -10,7 +10,7 @@ from tests.tools.office import Office, office
 from handrail.gate import verbs
 from handrail.gate.gate import Reply
 from handrail.server.result import to_result
-from handrail.store.event import Caller, Json
+from handrail.store.value import Caller, Json
 from handrail.terminal.terminal import Typist
 
 pytestmark = pytest.mark.anyio

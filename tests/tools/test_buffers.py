@@ -12,7 +12,8 @@ import pytest
 from tests.tools.desk import BOUND
 from tests.tools.office import Office, office
 
-from handrail.store.event import Caller, Json, Owner, TerminalForgotten
+from handrail.store.event import TerminalForgotten
+from handrail.store.value import Caller, Json, Owner
 from handrail.terminal.note import Note
 from handrail.terminal.terminal import Terminal
 

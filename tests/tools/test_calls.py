@@ -11,9 +11,9 @@ from tests.tools.office import reach_of
 
 from handrail.gate.call import Call, Outcome
 from handrail.places import Places
-from handrail.store.event import Caller, Result
 from handrail.store.journal import open_journal
 from handrail.store.query import open_records
+from handrail.store.value import Caller, Result
 from handrail.terminal.keeper import Keeper
 from handrail.terminal.terminals import Terminals
 from handrail.tools.calls import (

@@ -11,7 +11,7 @@ from tests.tools.desk import BOUND
 from tests.tools.office import office
 
 from handrail.gate.rule import Policy
-from handrail.store.event import Caller, Owner
+from handrail.store.value import Caller, Owner
 from handrail.terminal.note import Note
 
 pytestmark = pytest.mark.anyio

@@ -17,9 +17,10 @@ from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate, Reply, Request
 from handrail.gate.rule import Policy
 from handrail.gate.tool import Refusal
-from handrail.store.event import Caller, CallStopped, CommandPreview, Json
+from handrail.store.event import CallStopped
 from handrail.store.journal import open_journal
 from handrail.store.query import open_records
+from handrail.store.value import Caller, CommandPreview, Json
 from handrail.terminal.terminals import Terminals
 from handrail.tools.commanding import COMPLETED, ExecuteCommandInput
 from handrail.tools.commands import CommandPlan, ExecuteCommand

@@ -11,7 +11,7 @@ from tests.tools.desk import Desk, done
 from handrail.gate import verbs
 from handrail.gate.call import Call
 from handrail.gate.tool import Refusal
-from handrail.store.event import DiffPreview
+from handrail.store.value import DiffPreview
 from handrail.tools.edits import EditFile, EditFileInput, WriteFile, WriteFileInput
 
 pytestmark = pytest.mark.anyio

@@ -11,7 +11,7 @@ from tests.tools.desk import BOUND
 from tests.tools.office import Office, office
 
 from handrail.gate.rule import Policy
-from handrail.store.event import Caller, InputPreview, Owner
+from handrail.store.value import Caller, InputPreview, Owner
 from handrail.terminal.note import Note
 from handrail.terminal.terminal import Terminal, Typist
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from handrail.keeper.protocol import Exit, Process, Report, Sent
-from handrail.store.event import Caller, Owner, Receipt
+from handrail.store.value import Caller, Owner, Receipt
 from handrail.terminal.output.tail import Tail
 from handrail.tools.facts import facts, line
 from handrail.tools.known import Known, ended, ending, is_inside, is_own

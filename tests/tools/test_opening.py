@@ -8,7 +8,7 @@ from tests.tools.office import office
 from tests.tools.test_commands import swap
 
 from handrail.gate.rule import Policy
-from handrail.store.event import Caller, CommandPreview, Owner
+from handrail.store.value import Caller, CommandPreview, Owner
 
 pytestmark = pytest.mark.anyio
 

@@ -16,7 +16,7 @@ from mcp.client.client import Client
 from tests.tools.office import Office, office
 
 from handrail.server.mcp import Line, Mcp
-from handrail.store.event import Caller
+from handrail.store.value import Caller
 from handrail.terminal.keeper import KeeperError
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ import pytest
 from tests.tools.desk import BOUND
 from tests.tools.office import Office, office
 
-from handrail.store.event import Caller, Owner
+from handrail.store.value import Caller, Owner
 from handrail.terminal.note import Note
 
 pytestmark = pytest.mark.anyio

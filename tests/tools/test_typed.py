@@ -12,7 +12,7 @@ from tests.tools.office import office
 from handrail.gate import verbs
 from handrail.gate.call import Call, Outcome
 from handrail.gate.rule import Policy
-from handrail.store.event import Caller, InputPreview
+from handrail.store.value import Caller, InputPreview
 
 pytestmark = pytest.mark.anyio
 SHELLS = ["/bin/bash", "/usr/bin/zsh", "/usr/bin/fish"]

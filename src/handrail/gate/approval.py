@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import anyio
 
 from handrail.errors import Unwritable
-from handrail.store.event import AnswerKind, ApprovalAnswered, ApprovalOpened, ApprovalWithdrawn
+from handrail.store.event import ApprovalAnswered, ApprovalOpened, ApprovalWithdrawn
 from handrail.store.journal import Journal
+from handrail.store.value import AnswerKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,20 +13,10 @@ import anyio
 from handrail.errors import Unwritable
 from handrail.gate.approval import Approval
 from handrail.gate.tool import Plan
-from handrail.store.event import (
-    Caller,
-    CallHandedBack,
-    CallOpened,
-    CallSettled,
-    CallStarted,
-    CallStopped,
-    Ending,
-    Json,
-    Receipt,
-    Result,
-)
+from handrail.store.event import CallHandedBack, CallOpened, CallSettled, CallStarted, CallStopped
 from handrail.store.journal import Journal
 from handrail.store.records import Status
+from handrail.store.value import Caller, Ending, Json, Receipt, Result
 
 
 def new_id(letter: str) -> str:

@@ -4,7 +4,7 @@ import hashlib
 import json
 
 from handrail.gate.tool import Plan
-from handrail.store.event import Json
+from handrail.store.value import Json
 
 
 def canonical(value: Json) -> str:

@@ -22,16 +22,9 @@ from handrail.gate.parse import Parsed, cut, parse, too_much
 from handrail.gate.path import Path
 from handrail.gate.rule import Policy
 from handrail.gate.tool import Salvage, Toolbox
-from handrail.store.event import (
-    ApprovalOpened,
-    CallClientGone,
-    Caller,
-    Event,
-    Json,
-    OperationEnded,
-    OperationOpened,
-)
+from handrail.store.event import ApprovalOpened, CallClientGone, Event, OperationEnded, OperationOpened
 from handrail.store.journal import Journal
+from handrail.store.value import Caller, Json
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from anyio.abc import TaskGroup
 
-from handrail.store.event import Caller
+from handrail.store.value import Caller
 
 
 class Operation:

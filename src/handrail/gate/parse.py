@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from handrail.gate.tool import Tool, Toolbox
-from handrail.store.event import Json
+from handrail.store.value import Json
 
 MOST_PROBLEMS = 5
 """Problems told at once: enough to mend the input, too few to flood a model's context."""

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate
-from handrail.store.event import ApprovalOpened, Result
+from handrail.store.event import ApprovalOpened
 from handrail.store.query import Records
 from handrail.store.records import ApprovalRecord, CallDetail
+from handrail.store.value import Result
 
 INTERRUPTED = "Handrail went down while this ran; its outcome is unknown and it was not run again."
 

@@ -6,7 +6,7 @@ A pure reading of claims. It decides nothing (rule.py) and never looks at an age
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from handrail.store.event import Action, Claim, Risk
+from handrail.store.value import Action, Claim, Risk
 
 _ORDER: tuple[Risk, ...] = ("low", "medium", "high")
 

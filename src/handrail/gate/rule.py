@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from handrail.gate.risk import assess
-from handrail.store.event import Caller, Claim
+from handrail.store.value import Caller, Claim
 
 Effect = Literal["allow", "ask", "deny"]
 

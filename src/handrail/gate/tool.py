@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from handrail.store.event import Caller, Claim, Json, Preview, Result
+from handrail.store.value import Caller, Claim, Comment, FileChange, Json, Preview, Result
 
 if TYPE_CHECKING:
     from handrail.gate.call import Call
@@ -25,11 +25,22 @@ class Plan:
     preview: Preview | None = None
     bound: Json
     """Everything beside tool and input that must be the same when it runs: cwd, program, pre-image."""
+    files: tuple[FileChange, ...] = ()
+    """What it would put in place of what; what was there is kept, so that it can be undone."""
 
     @property
     def acts(self) -> bool:
         """It would change something, so that its record must be safe before it starts."""
-        return any(claim.action in ("write", "run", "type", "stop") for claim in self.claims)
+        return any(claim.action not in ("read", "recall") for claim in self.claims)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A file as it is and as it would be, whole; None is no file."""
+
+    path: str
+    before: str | None
+    after: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +95,14 @@ class Tool(ABC, Generic[InputT, PlanT]):
     @abstractmethod
     async def run(self, plan: PlanT, call: "Call") -> Result:
         """Do what was planned, within the call's scope. Raises Refusal."""
+
+    def proposal(self, plan: PlanT) -> Proposal | None:
+        """The file this would write, for a person to review; None when it writes none."""
+        return None
+
+    def review(self, plan: PlanT, content: str, comments: tuple[Comment, ...]) -> PlanT:
+        """The same plan with the content a person made of its proposal. Raises Refusal."""
+        raise Refusal(f"{self.name} proposes no file, so there is nothing to review.")
 
     async def unwind(self, call: "Call") -> None:
         """End what the work left behind, after its result; asked for by `call.unwinding`."""

@@ -11,7 +11,7 @@ from handrail.errors import Conflict
 from handrail.gate.approval import Answer, Approval
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate
-from handrail.store.event import Result
+from handrail.store.value import Result
 
 CANCELLED = "Cancelled by user"
 

@@ -19,7 +19,7 @@ from handrail.gate.call import Call
 from handrail.gate.gate import Gate, Reply, Request
 from handrail.gate.tool import Tool
 from handrail.server.result import output_schema, refused, to_result
-from handrail.store.event import Caller
+from handrail.store.value import Caller
 
 Context = ServerRequestContext[Any, Any]
 

@@ -13,8 +13,8 @@ from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Reply
 from handrail.gate.tool import Tool
 from handrail.server.schema import short
-from handrail.store.event import Json, Receipt, Result
 from handrail.store.records import Status
+from handrail.store.value import Json, Receipt, Result
 
 _RECEIPT = TypeAdapter(Receipt)
 

@@ -5,7 +5,9 @@ Owns the rewriting of what pydantic makes: the same values are valid before and 
 
 from typing import cast
 
-from handrail.store.event import Json, JsonValue
+from pydantic import JsonValue
+
+from handrail.store.value import Json
 
 _LISTS = {"enum", "const"}
 """What names the valid values themselves, so that null would have to be named there, too."""

@@ -15,7 +15,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from handrail.server.access import Client
 from handrail.server.mcp import Context, Line, Mcp, client_name
-from handrail.store.event import Caller
+from handrail.store.value import Caller
 
 _GONE = "handrail.gone"
 

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from handrail.server.lines import Lines
 from handrail.server.streams import Heard, Said
-from handrail.store.event import Json
+from handrail.store.value import Json
 
 log = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from handrail.server.terminal_wire import (
     TerminalView,
     TypedView,
 )
-from handrail.store.event import ProcessSeen
 from handrail.store.records import TerminalRecord, TypedRecord
+from handrail.store.value import ProcessSeen
 from handrail.terminal.output.buffer import Reading
 from handrail.terminal.output.screen import Shown
 from handrail.terminal.output.search import Found

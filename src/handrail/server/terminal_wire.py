@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from handrail.server.shape import Wire
-from handrail.store.event import Owner, ProcessSeen, Sure, TerminalKind
+from handrail.store.value import Owner, ProcessSeen, Sure, TerminalKind
 
 MOST_TYPED = 200_000
 """Characters in one input: below what the keeper holds for a program that does not read."""

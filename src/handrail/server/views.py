@@ -8,16 +8,15 @@ import time
 from handrail.gate import verbs
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
+from handrail.server.approval_wire import ApprovalStatus, ApprovalView
 from handrail.server.wire import (
-    ApprovalStatus,
-    ApprovalView,
     CallDetail,
     CallView,
     Completion,
     CredentialView,
 )
 from handrail.store import records
-from handrail.store.event import Json
+from handrail.store.value import Json
 from handrail.terminal.terminals import Terminals
 
 
@@ -57,8 +56,10 @@ def call_detail(
     return CallDetail(
         **call_view(detail.call, open_call).__dict__,
         input=open_call.input if open_call else detail.input or {},
+        asked=None,
         claims=would_run.claims,
         preview=would_run.preview,
+        files=(),
         result=detail.result,
         receipt=detail.receipt,
         completion=_completion(gate, open_call) if open_call else None,
@@ -83,6 +84,7 @@ def approval_view(record: records.ApprovalRecord, gate: Gate, input: Json | None
         risk=asked.risk,
         reasons=asked.reasons,
         why=asked.why,
+        verdicts=asked.verdicts,
         digest=asked.digest,
         asked_at=record.opened_at,
         elapsed_ms=max(0, (record.answered_at or record.withdrawn_at or now_ms()) - record.opened_at),
@@ -91,6 +93,11 @@ def approval_view(record: records.ApprovalRecord, gate: Gate, input: Json | None
         input=call.input if call else input or {},
         claims=asked.claims,
         preview=asked.preview,
+        reviewable=tool is not None and tool.accepts,
+        trusted=True,
+        suggestions=(),
+        usual=None,
+        edited=False,
         reason=record.reason or record.withdrawn_why or "",
         by=record.answered_by,
     )

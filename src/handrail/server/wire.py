@@ -1,30 +1,20 @@
 """The wire to people's programs: what the page, the command line and scripts read and send.
 
-Owns the JSON shapes of `/api` (those of terminals: terminal_wire.py); the page's TypeScript types are generated from
-them. It does not know routes, credentials, or the dialects of agents (mcp.py).
+Owns the JSON shapes of `/api` (terminals: terminal_wire.py, approvals: approval_wire.py, rules and undo:
+rule_wire.py); the page's TypeScript types are generated from them. It does not know routes, credentials, or the
+dialects of agents (mcp.py).
 """
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from handrail.server.approval_wire import ApprovalView, Usual
 from handrail.server.shape import Wire
 from handrail.server.terminal_wire import TerminalView
-from handrail.store.event import (
-    AnswerKind,
-    Assurance,
-    Caller,
-    Claim,
-    Entry,
-    Json,
-    Preview,
-    Receipt,
-    Result,
-    Risk,
-)
+from handrail.store.event import Entry
 from handrail.store.records import Status
-
-ApprovalStatus = Literal["open", "allowed", "denied", "withdrawn"]
+from handrail.store.value import Assurance, Caller, Claim, FileChange, Json, Preview, Receipt, Result
 
 
 class CallView(Wire):
@@ -52,6 +42,8 @@ class CallView(Wire):
     message: str
     terminal_id: str | None
     approval_id: str | None
+    usual: Usual | None = None
+    """How long such calls took before; told of open ones."""
 
 
 class Completion(Wire):
@@ -67,37 +59,18 @@ class CallDetail(CallView):
     """Everything about one call."""
 
     input: Json
+    """As it runs, with a person's edits."""
+    asked: Json | None
+    """As the agent asked for it, where a person changed it."""
     claims: tuple[Claim, ...]
     preview: Preview | None
+    files: tuple[FileChange, ...]
+    """What it put in place of what; an undo can take it back."""
     result: Result | None
     receipt: Receipt | None
     completion: Completion | None
     """None when the call is settled."""
     terminal_running: bool
-
-
-class ApprovalView(Wire):
-    """A question, with all a person needs to answer it."""
-
-    id: str
-    call_id: str
-    tool: str
-    title: str
-    description: str
-    status: ApprovalStatus
-    risk: Risk
-    reasons: tuple[str, ...]
-    why: str
-    digest: str
-    asked_at: int
-    elapsed_ms: int
-    caller: Caller
-    client_gone: bool
-    input: Json
-    claims: tuple[Claim, ...]
-    preview: Preview | None
-    reason: str
-    by: str | None
 
 
 class OperationView(Wire):
@@ -128,6 +101,7 @@ class State(Wire):
     version: str
     started: Restart
     auto_approve: bool
+    human_in_the_loop: bool
     command_line: str
     """What to paste into an agent that speaks MCP."""
     calls: list[CallView]
@@ -153,15 +127,6 @@ class Forced(Wire):
     """False when the call had ended before; `call` says how."""
     message: str
     call: CallView
-
-
-class AnswerBody(Wire):
-    """A person's answer to an approval."""
-
-    answer: AnswerKind
-    digest: Annotated[str, Field(min_length=64, max_length=64)]
-    """Of what the person saw."""
-    reason: Annotated[str, Field(max_length=10_000)] = ""
 
 
 class CompleteBody(Wire):

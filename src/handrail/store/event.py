@@ -1,155 +1,33 @@
-"""The facts of Handrail: every event, in the past tense, and the values events are made of.
+"""The facts of Handrail: every event, in the past tense.
 
-Owns the vocabulary that is written to disk and sent to followers. It does not know how events are stored
-(codec.py, writer.py), in which order (journal.py), or who decides that they happen (gate/).
+Owns the vocabulary that is written to disk and sent to followers; the values it is made of are value.py's. It does
+not know how events are stored (codec.py, writer.py), in which order (journal.py), or who decides that they happen (gate/).
 """
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, TypeAdapter
+from pydantic import Field, TypeAdapter
 
-Json = dict[str, JsonValue]
-
-Action = Literal["read", "write", "run", "type", "stop", "recall"]
-Risk = Literal["low", "medium", "high"]
-Ending = Literal["done", "failed", "denied", "cancelled", "completed", "interrupted"]
-Assurance = Literal["bound", "forwarded", "advisory"]
-AnswerKind = Literal["allow", "deny"]
-TerminalKind = Literal["command", "tracked", "shell"]
-"""Of one call; opened to stay, by an agent or on the page; or a person's own, by `handrail shell`."""
-Sure = Literal["certain", "likely"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
-    """Who made a call, and from where."""
-
-    door: Literal["stdio", "http", "page", "cli"]
-    client: str
-    """The name the client gave itself; never trusted, only shown."""
-    key: str
-    """Which client this is, over reconnects: the same key asking the same thing again gets the same call."""
-    workspace: str | None
-    """The folder its paths are relative to; None when it has none, and then everything asks."""
-    thread: str | None = None
-    operation: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """One thing a call would touch."""
-
-    action: Action
-    resource: str
-    inside: bool
-    """Lies within the caller's workspace."""
-    protected: bool = False
-    """Is one of the places that are never allowed without a person."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandPreview:
-    """A command as it will run."""
-
-    kind: Literal["command"] = "command"
-    command: str
-    cwd: str
-    program: str
-    environment: tuple[str, ...] = ()
-    """Names of the variables the call adds."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiffPreview:
-    """A file change as it will be written."""
-
-    kind: Literal["diff"] = "diff"
-    path: str
-    diff: str
-    added: int
-    removed: int
-    creates: bool = False
-    notes: tuple[str, ...] = ()
-    """What a diff cannot show: line endings, mode, encoding, a symbolic link followed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathPreview:
-    """A path as it will be opened."""
-
-    kind: Literal["path"] = "path"
-    path: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputPreview:
-    """Input as it will be typed into a terminal."""
-
-    kind: Literal["input"] = "input"
-    terminal: str
-    name: str
-    """The terminal's, as people see it."""
-    text: str
-    """Everything that is typed, keys as the characters they send."""
-    keys: tuple[str, ...] = ()
-    """The named keys among it, after the text."""
-    cwd: str
-    foreground: str
-    """The program that will read it."""
-    owner: str
-    """Whose terminal it is."""
-
-
-Preview = Annotated[CommandPreview | DiffPreview | PathPreview | InputPreview, Field(discriminator="kind")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
-    """Whose a terminal is."""
-
-    person: bool
-    name: str
-    """A client's name, or how the person opened it."""
-    workspace: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignalSent:
-    """A signal that was sent to a call's processes."""
-
-    signal: str
-    after_ms: int
-    """Since the stop began."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessSeen:
-    """A process that a stop met."""
-
-    pid: int
-    name: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
-    """What ending a call really did; facts only."""
-
-    ended_by: str
-    stopped: bool
-    signals: tuple[SignalSent, ...] = ()
-    processes_stopped: tuple[ProcessSeen, ...] = ()
-    processes_left: tuple[ProcessSeen, ...] = ()
-    bytes_kept: int = 0
-    files_changed: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """What a tool gives back: words for a model, and the same as data."""
-
-    text: str
-    data: Json
+from handrail.store.value import (
+    AnswerKind,
+    Assurance,
+    Caller,
+    Claim,
+    Comment,
+    Ending,
+    FileChange,
+    Json,
+    Owner,
+    Preview,
+    Receipt,
+    Result,
+    Risk,
+    Rule,
+    Sure,
+    TerminalKind,
+    Verdict,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,11 +79,13 @@ class ApprovalOpened:
     why: str
     """Why a person is asked at all."""
     preview: Preview | None
+    verdicts: tuple[Verdict, ...] = ()
+    """What was decided about each claim, and by which rule; none in the records of old."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalAnswered:
-    """A person decided; the first answer is the only one."""
+    """A person decided, or a rule that was added since; the first answer is the only one."""
 
     kind: Literal["ApprovalAnswered"] = "ApprovalAnswered"
     approval: str
@@ -213,6 +93,25 @@ class ApprovalAnswered:
     answer: AnswerKind
     reason: str
     by: str
+    digest: str = ""
+    """Of what is allowed; differs from the question's when the person edited it."""
+    input: Json | None = None
+    """As the person edited it; None when it runs as it was asked."""
+    content: str | None = None
+    """Of the file, as the person reviewed it; None when it is written as it was proposed."""
+    comments: tuple[Comment, ...] = ()
+    rules: tuple[str, ...] = ()
+    """Made with this answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalExpired:
+    """Nobody answered in the time that was set."""
+
+    kind: Literal["ApprovalExpired"] = "ApprovalExpired"
+    approval: str
+    call: str
+    after_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +133,10 @@ class CallStarted:
     claims: tuple[Claim, ...]
     allowed_by: str
     """A rule's name, or `approval ID`."""
+    rules: tuple[str, ...] = ()
+    """Every rule that had a part in allowing it."""
+    files: tuple[FileChange, ...] = ()
+    """What it is about to put in place of what; the old content is kept by then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -401,6 +304,57 @@ class OperationEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RuleAdded:
+    """A standing answer holds from now on."""
+
+    kind: Literal["RuleAdded"] = "RuleAdded"
+    rule: Rule
+    by: str
+    approval: str | None = None
+    """The question it was made from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleRemoved:
+    """A standing answer holds no longer."""
+
+    kind: Literal["RuleRemoved"] = "RuleRemoved"
+    rule: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderTrusted:
+    """Rules that are not about this very folder hold in it too, and its own file may allow things."""
+
+    kind: Literal["FolderTrusted"] = "FolderTrusted"
+    folder: str
+    config: str | None
+    """SHA-256 of its `.handrail/config.toml` as the person saw it; another content is not trusted."""
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderDistrusted:
+    """Whatever acts in this folder asks again."""
+
+    kind: Literal["FolderDistrusted"] = "FolderDistrusted"
+    folder: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesRestored:
+    """A person undid what calls did to files; written before the files are."""
+
+    kind: Literal["FilesRestored"] = "FilesRestored"
+    undo: str
+    calls: tuple[str, ...]
+    files: tuple[FileChange, ...]
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PersonSignedIn:
     """A page exchanged a one-time code for its bearer."""
 
@@ -446,6 +400,7 @@ Event = Annotated[
     | ApprovalOpened
     | ApprovalAnswered
     | ApprovalWithdrawn
+    | ApprovalExpired
     | CallStarted
     | CallHandedBack
     | CallClientGone
@@ -462,6 +417,11 @@ Event = Annotated[
     | TerminalForgotten
     | OperationOpened
     | OperationEnded
+    | RuleAdded
+    | RuleRemoved
+    | FolderTrusted
+    | FolderDistrusted
+    | FilesRestored
     | PersonSignedIn
     | SignInRevoked
     | CredentialIssued

@@ -9,7 +9,6 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from handrail.store.event import Caller, TerminalKind
 from handrail.store.reader import Reader
 from handrail.store.records import (
     ApprovalRecord,
@@ -21,6 +20,7 @@ from handrail.store.records import (
     TypedRecord,
 )
 from handrail.store.rows import approval_of, call_of, credential_of, detail_of, terminal_of, typed_of
+from handrail.store.value import Caller, TerminalKind
 
 Value = str | int
 

@@ -6,7 +6,7 @@ Values only; they do not know how they were found (query.py). A field from a pay
 from dataclasses import dataclass
 from typing import Literal
 
-from handrail.store.event import (
+from handrail.store.value import (
     AnswerKind,
     Assurance,
     Caller,
@@ -20,6 +20,7 @@ from handrail.store.event import (
     Risk,
     Sure,
     TerminalKind,
+    Verdict,
 )
 
 Status = Literal["waiting", "running"] | Ending
@@ -68,6 +69,7 @@ class ApprovalRecord:
     reasons: tuple[str, ...]
     why: str
     preview: Preview | None
+    verdicts: tuple[Verdict, ...]
     answer: AnswerKind | None
     answered_by: str | None
     reason: str | None

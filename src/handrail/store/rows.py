@@ -10,15 +10,7 @@ from dataclasses import fields
 from typing import Any
 
 from handrail.store.codec import decode
-from handrail.store.event import (
-    ApprovalOpened,
-    Caller,
-    CallOpened,
-    CallSettled,
-    CallStarted,
-    CallStopped,
-    Owner,
-)
+from handrail.store.event import ApprovalOpened, CallOpened, CallSettled, CallStarted, CallStopped
 from handrail.store.records import (
     ApprovalRecord,
     CallDetail,
@@ -27,6 +19,7 @@ from handrail.store.records import (
     TerminalRecord,
     TypedRecord,
 )
+from handrail.store.value import Caller, Owner
 
 
 def call_of(row: sqlite3.Row) -> CallRecord:
@@ -42,6 +35,7 @@ def approval_of(row: sqlite3.Row) -> ApprovalRecord:
         reasons=asked.reasons if known else (),
         why=asked.why if known else "",
         preview=asked.preview if known else None,
+        verdicts=asked.verdicts if known else (),
         **_columns(row, _APPROVAL_COLUMNS),
     )
 
@@ -113,7 +107,7 @@ def _named(record: type, *apart: str) -> tuple[str, ...]:
 
 _CALLER_COLUMNS = _named(Caller, "key")
 _CALL_COLUMNS = _named(CallRecord, "caller")
-_APPROVAL_COLUMNS = _named(ApprovalRecord, "caller", "claims", "reasons", "why", "preview")
+_APPROVAL_COLUMNS = _named(ApprovalRecord, "caller", "claims", "reasons", "why", "preview", "verdicts")
 _TERMINAL_YES_NO = ("lost", "taken_holds", "asked_secret")
 _TERMINAL_COLUMNS = _named(TerminalRecord, "owner", "argv", *_TERMINAL_YES_NO)
 _TYPED_COLUMNS = _named(TypedRecord, "person")

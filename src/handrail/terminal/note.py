@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter, ValidationError
 
-from handrail.store.event import Owner, TerminalKind
+from handrail.store.value import Owner, TerminalKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from handrail.store.event import Owner, TerminalKind
+from handrail.store.value import Owner, TerminalKind
 from handrail.terminal.note import Note
 from handrail.terminal.shells.integration import integrate
 from handrail.terminal.terminal import Terminal

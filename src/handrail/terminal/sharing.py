@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from handrail.store.event import Sure
+    from handrail.store.value import Sure
     from handrail.terminal.terminal import Terminal
 
 

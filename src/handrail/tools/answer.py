@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from handrail.store.event import Json, Result
+from handrail.store.value import Json, Result
 
 Format = Annotated[
     Literal["text", "json"],

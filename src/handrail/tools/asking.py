@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from handrail.store.event import Json
+from handrail.store.value import Json
 from handrail.terminal.terminal import Asks, Terminal
 from handrail.terminal.waiting.wait import LIKELY_SECONDS
 

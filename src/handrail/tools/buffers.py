@@ -11,8 +11,8 @@ import anyio.to_thread
 from pydantic import JsonValue
 
 from handrail.gate.tool import Plan, Refusal, Tool
-from handrail.store.event import Caller, Json, Result
 from handrail.store.records import TypedRecord
+from handrail.store.value import Caller, Json, Result
 from handrail.terminal.output.buffer import Reading, read
 from handrail.terminal.output.screen import plain, render
 from handrail.terminal.room import AGENTS

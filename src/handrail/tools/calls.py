@@ -12,10 +12,10 @@ from pydantic import BaseModel, Field, JsonValue, TypeAdapter
 
 from handrail.errors import Unwritable
 from handrail.gate.tool import Plan, Refusal, Tool
-from handrail.store.event import Caller, Claim, Json, Receipt, Result
 from handrail.store.journal import Journal
 from handrail.store.query import Records
 from handrail.store.records import CallDetail, CallRecord
+from handrail.store.value import Caller, Claim, Json, Receipt, Result
 from handrail.terminal.terminal import Terminal
 from handrail.tools.answer import Format, Input, answer
 from handrail.tools.asking import question_of

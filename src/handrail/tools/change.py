@@ -15,7 +15,7 @@ import anyio.to_thread
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Plan, Refusal, Salvage, Tool
-from handrail.store.event import Caller, DiffPreview, Json, Result
+from handrail.store.value import Caller, DiffPreview, Json, Result
 from handrail.tools.answer import Input, answer, brief
 from handrail.tools.diff import Diff, unified
 from handrail.tools.notes import notes_on

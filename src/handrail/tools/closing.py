@@ -10,7 +10,7 @@ import anyio
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Plan, Refusal, Tool
-from handrail.store.event import Caller, Claim, Json, Result
+from handrail.store.value import Caller, Claim, Json, Result
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.terminal import Report, Terminal
 from handrail.tools.answer import Format, Input, answer, some

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from handrail.gate.tool import Plan, Refusal, Salvage, Tool
-from handrail.store.event import Caller, Claim, CommandPreview, Json, Owner, Result
+from handrail.store.value import Caller, Claim, CommandPreview, Json, Owner, Result
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.note import Note
 from handrail.terminal.terminal import Exit, Report, Terminal

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from handrail.store.event import Json, Owner
+from handrail.store.value import Json, Owner
 from handrail.terminal.shells.marks import Command
 from handrail.terminal.terminal import Asks
 from handrail.tools.answer import brief

@@ -16,7 +16,7 @@ import anyio.to_thread
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Plan, Refusal, Tool
-from handrail.store.event import Caller, Json, PathPreview, Result
+from handrail.store.value import Caller, Json, PathPreview, Result
 from handrail.tools.answer import Format, Input, answer, brief, some
 from handrail.tools.lines import LINE_MAX, BinaryError, Window, read_window
 from handrail.tools.place import Place

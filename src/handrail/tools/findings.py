@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from handrail.store.event import Json
+from handrail.store.value import Json
 from handrail.tools.answer import brief, some
 from handrail.tools.lines import WINDOW_MAX
 from handrail.tools.seek import SECONDS, Ended

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Plan, Refusal, Tool
-from handrail.store.event import Caller, Json, Result
+from handrail.store.value import Caller, Json, Result
 from handrail.terminal.output.screen import render
 from handrail.terminal.room import AGENTS
 from handrail.terminal.terminal import Seen, Terminal, Typist

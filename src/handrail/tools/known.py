@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from handrail.gate.tool import Refusal
-from handrail.store.event import Caller, Claim, Owner, TerminalKind
 from handrail.store.query import Records
 from handrail.store.records import TerminalRecord
+from handrail.store.value import Caller, Claim, Owner, TerminalKind
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.terminal import Exit, Terminal

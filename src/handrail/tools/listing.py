@@ -12,7 +12,7 @@ import anyio.to_thread
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Refusal, Tool
-from handrail.store.event import Caller, Json, Result
+from handrail.store.value import Caller, Json, Result
 from handrail.tools.answer import Format, Input, answer, brief, some
 from handrail.tools.ignore import Ignore, is_in_git
 from handrail.tools.query import Query

@@ -14,7 +14,7 @@ import anyio
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Plan, Refusal, Tool
-from handrail.store.event import Caller, Claim, CommandPreview, Json, Owner, Result
+from handrail.store.value import Caller, Claim, CommandPreview, Json, Owner, Result
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.opening import COLS, ROWS, BadOpening, open_shell, program, shell_for
 from handrail.terminal.terminal import Terminal

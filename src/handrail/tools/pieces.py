@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from handrail.store.event import Result
+from handrail.store.value import Result
 from handrail.terminal.output.tail import Tail
 
 _LONGEST_CHARACTER = 4

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from handrail.gate.tool import Refusal
-from handrail.store.event import Action, Claim, Json
+from handrail.store.value import Action, Claim, Json
 from handrail.tools.beneath import LOOK, open_beneath
 
 _NEVER_BLOCK = os.O_NONBLOCK | os.O_NOCTTY

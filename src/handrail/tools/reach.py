@@ -6,8 +6,8 @@ Owns nothing but the bundle, which the daemon makes once, and the two questions 
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from handrail.store.event import Caller
 from handrail.store.query import Records
+from handrail.store.value import Caller
 from handrail.terminal.opening import Means
 from handrail.terminal.shells.marked import Marked
 from handrail.terminal.shells.marks import Marks

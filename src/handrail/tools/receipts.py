@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from handrail.store.event import ProcessSeen, Receipt, SignalSent
+from handrail.store.value import ProcessSeen, Receipt, SignalSent
 from handrail.terminal.terminal import Report
 
 

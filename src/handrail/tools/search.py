@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Refusal, Tool
-from handrail.store.event import Caller, Result
+from handrail.store.value import Caller, Result
 from handrail.tools.answer import Format, Input, answer, brief
 from handrail.tools.findings import Findings, Line
 from handrail.tools.ignore import is_in_git

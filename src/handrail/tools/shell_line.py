@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from handrail.gate.tool import Refusal
-from handrail.store.event import ProcessSeen, SignalSent
+from handrail.store.value import ProcessSeen, SignalSent
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.output.screen import render
 from handrail.terminal.room import AGENTS

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Plan, Tool
-from handrail.store.event import Caller, Claim, Json, Result
+from handrail.store.value import Caller, Claim, Json, Result
 from handrail.tools.answer import Format, Input, answer
 from handrail.tools.facts import facts, line
 from handrail.tools.known import Known, is_inside, is_own, look, of_record, of_terminal

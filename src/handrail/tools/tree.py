@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from handrail.gate.tool import Plan
-from handrail.store.event import Caller, PathPreview
+from handrail.store.value import Caller, PathPreview
 from handrail.tools.answer import Input
 from handrail.tools.glob import Glob
 from handrail.tools.place import Place

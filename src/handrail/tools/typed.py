@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 
 from handrail.gate.tool import Plan, Refusal, Salvage
-from handrail.store.event import Caller, Json, Result
+from handrail.store.value import Caller, Json, Result
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.terminal import Seen, Terminal, Typist
 from handrail.terminal.waiting.stir import stirring

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from handrail.gate.tool import Plan, Refusal, Tool
-from handrail.store.event import Caller, Json, Result
+from handrail.store.value import Caller, Json, Result
 from handrail.terminal.waiting.conditions import AtPrompt, Idle, Listens, Matches, Written
 from handrail.terminal.waiting.matching import matching
 from handrail.terminal.waiting.pattern import BadPattern

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from handrail.gate.tool import Refusal
-from handrail.store.event import Caller
+from handrail.store.value import Caller
 from handrail.tools.place import Place, below
 from handrail.tools.protected import is_protected
 

@@ -7,7 +7,7 @@ import anyio
 import pytest
 from tests.keeper.scene import BOUND, keeping
 
-from handrail.store.event import Json
+from handrail.store.value import Json
 from handrail.terminal.terminal import Asks, Terminal
 from handrail.terminal.waiting.conditions import Idle, Written, quiet, rests
 from handrail.terminal.waiting.stir import Stir, stirring

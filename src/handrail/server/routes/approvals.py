@@ -6,9 +6,9 @@ from handrail.errors import Conflict
 from handrail.gate import verbs
 from handrail.gate.approval import Answer
 from handrail.server import views
+from handrail.server.approval_wire import AnswerBody, ApprovalView
 from handrail.server.rooms import Rooms
 from handrail.server.routes.person import by
-from handrail.server.wire import AnswerBody, ApprovalView
 from handrail.store import records as kept
 
 

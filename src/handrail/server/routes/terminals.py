@@ -12,7 +12,8 @@ from handrail.server.routes.person import by, person_of
 from handrail.server.shape import Position
 from handrail.server.terminal_views import closed_view, terminal_detail
 from handrail.server.terminal_wire import Closed, OpenBody, TerminalDetail, TerminalView
-from handrail.store.event import Owner, TerminalClosed, TerminalKind
+from handrail.store.event import TerminalClosed
+from handrail.store.value import Owner, TerminalKind
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.opening import BadOpening, open_shell, shell_for
 from handrail.terminal.terminal import Report, Terminal

@@ -35,6 +35,7 @@ def routes(rooms: Rooms) -> APIRouter:
             version=__version__,
             started=rooms.started,
             auto_approve=rooms.auto_approve,
+            human_in_the_loop=True,
             command_line=rooms.command_line,
             calls=open_calls,
             recent=[views.call_view(call, None) for call in newest if call.id not in rooms.gate.open],

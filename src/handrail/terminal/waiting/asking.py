@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from handrail.keeper.protocol import Seen
-    from handrail.store.event import Sure, TerminalKind
+    from handrail.store.value import Sure, TerminalKind
     from handrail.terminal.output.screen import Shown
 
 PROMPT_MAX = 200

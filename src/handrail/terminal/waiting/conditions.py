@@ -18,7 +18,7 @@ from handrail.terminal.waiting.wait import Condition
 if TYPE_CHECKING:
     import os
 
-    from handrail.store.event import Json
+    from handrail.store.value import Json
     from handrail.terminal.output.tail import Tail
     from handrail.terminal.shells.marks import Marks
     from handrail.terminal.terminal import Terminal

@@ -22,7 +22,7 @@ from handrail.terminal.waiting import asking
 
 if TYPE_CHECKING:
     from handrail.keeper.protocol import Seen
-    from handrail.store.event import Sure
+    from handrail.store.value import Sure
     from handrail.terminal.output.tail import Tail
     from handrail.terminal.shells.marks import Marks
     from handrail.terminal.terminal import Terminal

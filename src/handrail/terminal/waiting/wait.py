@@ -17,7 +17,7 @@ from handrail.terminal.waiting.stir import stirring
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from handrail.store.event import Json
+    from handrail.store.value import Json
     from handrail.terminal.terminal import Asks, Terminal
 
 Until = Literal["exit", "pattern", "idle", "prompt", "port", "file"]

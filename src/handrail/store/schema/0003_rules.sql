@@ -1,0 +1,52 @@
+-- Standing answers, how often each was used, and the folders a person trusts.
+CREATE TABLE rules (
+    id         TEXT PRIMARY KEY,
+    rule       TEXT NOT NULL,
+    "by"       TEXT NOT NULL,
+    approval   TEXT,
+    added_at   INTEGER NOT NULL,
+    removed_at INTEGER,
+    removed_by TEXT,
+    added_seq  INTEGER NOT NULL REFERENCES events (seq)
+) STRICT;
+
+CREATE TABLE rule_uses (
+    rule         TEXT PRIMARY KEY,
+    hits         INTEGER NOT NULL,
+    last_used_at INTEGER NOT NULL,
+    last_call    TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE folders (
+    folder     TEXT PRIMARY KEY,
+    config     TEXT,
+    "by"       TEXT NOT NULL,
+    trusted_at INTEGER NOT NULL
+) STRICT;
+
+-- Approvals learn to expire, and to be answered with more than a word.
+ALTER TABLE approvals ADD COLUMN expired_at INTEGER;
+ALTER TABLE approvals ADD COLUMN edited INTEGER NOT NULL DEFAULT 0;
+
+DROP INDEX approvals_open;
+CREATE INDEX approvals_open ON approvals (call)
+    WHERE answered_at IS NULL AND withdrawn_at IS NULL AND expired_at IS NULL;
+
+-- Which call put what in place of what, in the order it was done; an undo stands here as a call of its own.
+CREATE TABLE file_changes (
+    seq      INTEGER NOT NULL REFERENCES events (seq),
+    place    INTEGER NOT NULL,
+    call     TEXT NOT NULL,
+    path     TEXT NOT NULL,
+    "before" TEXT,
+    "after"  TEXT,
+    mode     INTEGER,
+    made     TEXT NOT NULL DEFAULT '[]',
+    at       INTEGER NOT NULL,
+    PRIMARY KEY (seq, place)
+) STRICT;
+
+CREATE INDEX file_changes_by_call ON file_changes (call, seq);
+CREATE INDEX file_changes_by_path ON file_changes (path, seq);
+
+CREATE INDEX calls_alike ON calls (tool, title, opened_seq) WHERE ending = 'done';

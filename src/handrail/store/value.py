@@ -1,0 +1,223 @@
+"""What events are made of: who calls, what a call would touch, how it is shown, and what came of it.
+
+Owns the small values that are written to disk and sent to followers inside events (event.py). It knows none of the
+facts themselves.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+Json = dict[str, JsonValue]
+
+Action = Literal["read", "write", "delete", "run", "connect", "type", "stop", "recall"]
+Effect = Literal["allow", "ask", "deny"]
+Scope = Literal["session", "project", "user"]
+Risk = Literal["low", "medium", "high"]
+Ending = Literal["done", "failed", "denied", "cancelled", "completed", "interrupted"]
+Assurance = Literal["bound", "forwarded", "advisory"]
+AnswerKind = Literal["allow", "deny"]
+TerminalKind = Literal["command", "tracked", "shell"]
+"""Of one call; opened to stay, by an agent or on the page; or a person's own, by `handrail shell`."""
+Sure = Literal["certain", "likely"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who made a call, and from where."""
+
+    door: Literal["stdio", "http", "page", "cli"]
+    client: str
+    """The name the client gave itself; never trusted, only shown."""
+    key: str
+    """Which client this is, over reconnects: the same key asking the same thing again gets the same call."""
+    workspace: str | None
+    """The folder its paths are relative to; None when it has none, and then everything asks."""
+    thread: str | None = None
+    operation: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One thing a call would touch."""
+
+    action: Action
+    resource: str
+    inside: bool
+    """Lies within the caller's workspace."""
+    protected: bool = False
+    """Is one of the places that are never allowed without a person."""
+    words: tuple[str, ...] = ()
+    """A command's part as the words the program gets, its own name first; empty where they are not known."""
+    opaque: str = ""
+    """Why it is not fully understood, in words; then no rule allows it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What was decided about one claim."""
+
+    claim: int
+    """Its place among the call's claims."""
+    effect: Effect
+    rule: str
+    """A rule's id, or the name of a built-in one."""
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A standing answer: which claims it is about, of whom, for how long, and where it came from."""
+
+    id: str
+    effect: Effect
+    tool: str | None = None
+    command: str | None = None
+    """The words a command's part begins with: `git status`, `npm run test:*`, `make $` (and nothing more)."""
+    path: str | None = None
+    """A glob, relative to the workspace or absolute: `src/**`, `*.md`."""
+    host: str | None = None
+    server: str | None = None
+    agent: str | None = None
+    """A client's name, as it calls itself; may hold `*`."""
+    scope: Scope = "user"
+    workspace: str | None = None
+    """The folder it holds in; None holds in every trusted one."""
+    session: str | None = None
+    """The caller's key it holds for, of scope session."""
+    expires_at: int | None = None
+    """Milliseconds since 1970."""
+    source: str = ""
+    """A file and line, or the answer it was made with."""
+    note: str = ""
+    match: tuple[str, ...] = ()
+    not_match: tuple[str, ...] = ()
+    """Examples that were checked when it was made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileChange:
+    """One file: what it held, and what is put there. Contents are named by their SHA-256; None is no file."""
+
+    path: str
+    before: str | None
+    after: str | None
+    mode: int | None = None
+    """Of the file before."""
+    made: tuple[str, ...] = ()
+    """Folders that are made for it, outermost first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comment:
+    """What a person says about a line of a proposal."""
+
+    line: int
+    """Of the proposed file, counted from 1."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandPreview:
+    """A command as it will run."""
+
+    kind: Literal["command"] = "command"
+    command: str
+    cwd: str
+    program: str
+    environment: tuple[str, ...] = ()
+    """Names of the variables the call adds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffPreview:
+    """A file change as it will be written."""
+
+    kind: Literal["diff"] = "diff"
+    path: str
+    diff: str
+    added: int
+    removed: int
+    creates: bool = False
+    deletes: bool = False
+    notes: tuple[str, ...] = ()
+    """What a diff cannot show: line endings, mode, encoding, a symbolic link followed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathPreview:
+    """A path as it will be opened."""
+
+    kind: Literal["path"] = "path"
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputPreview:
+    """Input as it will be typed into a terminal."""
+
+    kind: Literal["input"] = "input"
+    terminal: str
+    name: str
+    """The terminal's, as people see it."""
+    text: str
+    """Everything that is typed, keys as the characters they send."""
+    keys: tuple[str, ...] = ()
+    """The named keys among it, after the text."""
+    cwd: str
+    foreground: str
+    """The program that will read it."""
+    owner: str
+    """Whose terminal it is."""
+
+
+Preview = Annotated[CommandPreview | DiffPreview | PathPreview | InputPreview, Field(discriminator="kind")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Whose a terminal is."""
+
+    person: bool
+    name: str
+    """A client's name, or how the person opened it."""
+    workspace: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalSent:
+    """A signal that was sent to a call's processes."""
+
+    signal: str
+    after_ms: int
+    """Since the stop began."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessSeen:
+    """A process that a stop met."""
+
+    pid: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What ending a call really did; facts only."""
+
+    ended_by: str
+    stopped: bool
+    signals: tuple[SignalSent, ...] = ()
+    processes_stopped: tuple[ProcessSeen, ...] = ()
+    processes_left: tuple[ProcessSeen, ...] = ()
+    bytes_kept: int = 0
+    files_changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a tool gives back: words for a model, and the same as data."""
+
+    text: str
+    data: Json
