@@ -21,6 +21,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/approvals/allow-low": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Allow Low */
+        post: operations["allow_low_api_approvals_allow_low_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/approvals/{id}": {
         parameters: {
             query?: never;
@@ -49,6 +66,40 @@ export interface paths {
         put?: never;
         /** Answer */
         post: operations["answer_api_approvals__id__answer_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/approvals/{id}/edit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Edit */
+        post: operations["edit_api_approvals__id__edit_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/approvals/{id}/proposal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Proposal */
+        get: operations["proposal_api_approvals__id__proposal_get"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -209,6 +260,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/folders": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Folders */
+        get: operations["folders_api_folders_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/folders/distrust": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Distrust */
+        post: operations["distrust_api_folders_distrust_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/folders/trust": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Trust */
+        post: operations["trust_api_folders_trust_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/health": {
         parameters: {
             query?: never;
@@ -255,6 +357,75 @@ export interface paths {
         /** Cancel Operation */
         post: operations["cancel_operation_api_operations__id__cancel_post"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Rules */
+        get: operations["rules_api_rules_get"];
+        put?: never;
+        /** Add */
+        post: operations["add_api_rules_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rules/propose": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Propose */
+        post: operations["propose_api_rules_propose_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rules/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Test */
+        post: operations["test_api_rules_test_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rules/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Remove */
+        delete: operations["remove_api_rules__id__delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -448,10 +619,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/undo/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Preview */
+        get: operations["preview_api_undo__id__get"];
+        put?: never;
+        /** Undo */
+        post: operations["undo_api_undo__id__post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * AllowLowBody
+         * @description Several questions of low risk, allowed in one step.
+         */
+        AllowLowBody: {
+            /** Approvals */
+            approvals: components["schemas"]["Seen"][];
+        };
+        /**
+         * AllowedLow
+         * @description What came of one of them.
+         */
+        AllowedLow: {
+            /** Id */
+            id: string;
+            /** Message */
+            message: string;
+            /** Won */
+            won: boolean;
+        };
         /**
          * AnswerBody
          * @description A person's answer to an approval.
@@ -462,17 +671,30 @@ export interface components {
              * @enum {string}
              */
             answer: "allow" | "deny";
+            /**
+             * Comments
+             * @default []
+             */
+            comments: components["schemas"]["Comment"][];
+            /** Content */
+            content?: string | null;
             /** Digest */
             digest: string;
+            /** Input */
+            input?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
             /**
              * Reason
              * @default
              */
             reason: string;
+            /** Rule */
+            rule?: components["schemas"]["RuleBody"] | components["schemas"]["RuleBody"][] | null;
         };
         /**
          * ApprovalAnswered
-         * @description A person decided; the first answer is the only one.
+         * @description A person decided, or a rule that was added since; the first answer is the only one.
          */
         ApprovalAnswered: {
             /**
@@ -487,12 +709,50 @@ export interface components {
             /** Call */
             call: string;
             /**
+             * Comments
+             * @default []
+             */
+            comments: components["schemas"]["Comment"][];
+            /** Content */
+            content?: string | null;
+            /**
+             * Digest
+             * @default
+             */
+            digest: string;
+            /** Input */
+            input?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "ApprovalAnswered";
             /** Reason */
             reason: string;
+            /**
+             * Rules
+             * @default []
+             */
+            rules: string[];
+        };
+        /**
+         * ApprovalExpired
+         * @description Nobody answered in the time that was set.
+         */
+        ApprovalExpired: {
+            /** After Ms */
+            after_ms: number;
+            /** Approval */
+            approval: string;
+            /** Call */
+            call: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ApprovalExpired";
         };
         /**
          * ApprovalOpened
@@ -521,6 +781,11 @@ export interface components {
              * @enum {string}
              */
             risk: "low" | "medium" | "high";
+            /**
+             * Verdicts
+             * @default []
+             */
+            verdicts: components["schemas"]["Verdict"][];
             /** Why */
             why: string;
         };
@@ -544,6 +809,8 @@ export interface components {
             description: string;
             /** Digest */
             digest: string;
+            /** Edited */
+            edited: boolean;
             /** Elapsed Ms */
             elapsed_ms: number;
             /** Id */
@@ -558,6 +825,8 @@ export interface components {
             reason: string;
             /** Reasons */
             reasons: string[];
+            /** Reviewable */
+            reviewable: boolean;
             /**
              * Risk
              * @enum {string}
@@ -567,11 +836,18 @@ export interface components {
              * Status
              * @enum {string}
              */
-            status: "open" | "allowed" | "denied" | "withdrawn";
+            status: "open" | "allowed" | "denied" | "expired" | "withdrawn";
+            /** Suggestions */
+            suggestions: components["schemas"]["Suggestion"][];
             /** Title */
             title: string;
             /** Tool */
             tool: string;
+            /** Trusted */
+            trusted: boolean;
+            usual: components["schemas"]["Usual"] | null;
+            /** Verdicts */
+            verdicts: components["schemas"]["Verdict"][];
             /** Why */
             why: string;
         };
@@ -676,6 +952,10 @@ export interface components {
             allowed_by: string | null;
             /** Approval Id */
             approval_id: string | null;
+            /** Asked */
+            asked: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
             /**
              * Assurance
              * @enum {string}
@@ -691,6 +971,8 @@ export interface components {
             completion: components["schemas"]["Completion"] | null;
             /** Elapsed Ms */
             elapsed_ms: number;
+            /** Files */
+            files: components["schemas"]["FileChange"][];
             /** Handed Back */
             handed_back: boolean;
             /** Id */
@@ -723,6 +1005,7 @@ export interface components {
             title: string;
             /** Tool */
             tool: string;
+            usual?: components["schemas"]["Usual"] | null;
         };
         /**
          * CallHandedBack
@@ -801,10 +1084,20 @@ export interface components {
             /** Claims */
             claims: components["schemas"]["Claim"][];
             /**
+             * Files
+             * @default []
+             */
+            files: components["schemas"]["FileChange"][];
+            /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "CallStarted";
+            /**
+             * Rules
+             * @default []
+             */
+            rules: string[];
         };
         /**
          * CallStopped
@@ -863,6 +1156,7 @@ export interface components {
             title: string;
             /** Tool */
             tool: string;
+            usual?: components["schemas"]["Usual"] | null;
         };
         /**
          * Caller
@@ -894,9 +1188,14 @@ export interface components {
              * Action
              * @enum {string}
              */
-            action: "read" | "write" | "run" | "type" | "stop" | "recall";
+            action: "read" | "write" | "delete" | "run" | "connect" | "type" | "stop" | "recall";
             /** Inside */
             inside: boolean;
+            /**
+             * Opaque
+             * @default
+             */
+            opaque: string;
             /**
              * Protected
              * @default false
@@ -904,6 +1203,11 @@ export interface components {
             protected: boolean;
             /** Resource */
             resource: string;
+            /**
+             * Words
+             * @default []
+             */
+            words: string[];
         };
         /**
          * Closed
@@ -1019,6 +1323,16 @@ export interface components {
             output: number;
             /** Started At */
             started_at: number | null;
+        };
+        /**
+         * Comment
+         * @description What a person says about a line of a proposal.
+         */
+        Comment: {
+            /** Line */
+            line: number;
+            /** Text */
+            text: string;
         };
         /**
          * CompleteBody
@@ -1174,6 +1488,11 @@ export interface components {
              * @default false
              */
             creates: boolean;
+            /**
+             * Deletes
+             * @default false
+             */
+            deletes: boolean;
             /** Diff */
             diff: string;
             /**
@@ -1192,6 +1511,48 @@ export interface components {
             removed: number;
         };
         /**
+         * EditBody
+         * @description An edit that is thought about.
+         */
+        EditBody: {
+            /** Content */
+            content?: string | null;
+            /** Input */
+            input?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+        };
+        /**
+         * EditView
+         * @description What an edit would come to, if it were allowed.
+         */
+        EditView: {
+            /** Claims */
+            claims: components["schemas"]["Claim"][];
+            /** Digest */
+            digest: string;
+            /**
+             * Effect
+             * @enum {string}
+             */
+            effect: "allow" | "ask" | "deny";
+            /** Preview */
+            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"]) | null;
+            /** Reasons */
+            reasons: string[];
+            /**
+             * Risk
+             * @enum {string}
+             */
+            risk: "low" | "medium" | "high";
+            /** Tells */
+            tells: string;
+            /** Verdicts */
+            verdicts: components["schemas"]["Verdict"][];
+            /** Why */
+            why: string;
+        };
+        /**
          * Entry
          * @description An event with its place in the journal.
          */
@@ -1199,9 +1560,107 @@ export interface components {
             /** At */
             at: number;
             /** Event */
-            event: components["schemas"]["DaemonStarted"] | components["schemas"]["DaemonStopped"] | components["schemas"]["CallOpened"] | components["schemas"]["ApprovalOpened"] | components["schemas"]["ApprovalAnswered"] | components["schemas"]["ApprovalWithdrawn"] | components["schemas"]["CallStarted"] | components["schemas"]["CallHandedBack"] | components["schemas"]["CallClientGone"] | components["schemas"]["CallSettled"] | components["schemas"]["CallStopped"] | components["schemas"]["TerminalOpened"] | components["schemas"]["TerminalEnded"] | components["schemas"]["TerminalClosed"] | components["schemas"]["TerminalTyped"] | components["schemas"]["TerminalTaken"] | components["schemas"]["TerminalReleased"] | components["schemas"]["TerminalAsked"] | components["schemas"]["TerminalWentOn"] | components["schemas"]["TerminalForgotten"] | components["schemas"]["OperationOpened"] | components["schemas"]["OperationEnded"] | components["schemas"]["PersonSignedIn"] | components["schemas"]["SignInRevoked"] | components["schemas"]["CredentialIssued"] | components["schemas"]["CredentialRevoked"];
+            event: components["schemas"]["DaemonStarted"] | components["schemas"]["DaemonStopped"] | components["schemas"]["CallOpened"] | components["schemas"]["ApprovalOpened"] | components["schemas"]["ApprovalAnswered"] | components["schemas"]["ApprovalWithdrawn"] | components["schemas"]["ApprovalExpired"] | components["schemas"]["CallStarted"] | components["schemas"]["CallHandedBack"] | components["schemas"]["CallClientGone"] | components["schemas"]["CallSettled"] | components["schemas"]["CallStopped"] | components["schemas"]["TerminalOpened"] | components["schemas"]["TerminalEnded"] | components["schemas"]["TerminalClosed"] | components["schemas"]["TerminalTyped"] | components["schemas"]["TerminalTaken"] | components["schemas"]["TerminalReleased"] | components["schemas"]["TerminalAsked"] | components["schemas"]["TerminalWentOn"] | components["schemas"]["TerminalForgotten"] | components["schemas"]["OperationOpened"] | components["schemas"]["OperationEnded"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["FolderTrusted"] | components["schemas"]["FolderDistrusted"] | components["schemas"]["FilesRestored"] | components["schemas"]["PersonSignedIn"] | components["schemas"]["SignInRevoked"] | components["schemas"]["CredentialIssued"] | components["schemas"]["CredentialRevoked"];
             /** Seq */
             seq: number;
+        };
+        /**
+         * FileChange
+         * @description One file: what it held, and what is put there. Contents are named by their SHA-256; None is no file.
+         */
+        FileChange: {
+            /** After */
+            after: string | null;
+            /** Before */
+            before: string | null;
+            /**
+             * Made
+             * @default []
+             */
+            made: string[];
+            /** Mode */
+            mode?: number | null;
+            /** Path */
+            path: string;
+        };
+        /**
+         * FilesRestored
+         * @description A person undid what calls did to files; written before the files are.
+         */
+        FilesRestored: {
+            /** By */
+            by: string;
+            /** Calls */
+            calls: string[];
+            /** Files */
+            files: components["schemas"]["FileChange"][];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "FilesRestored";
+            /** Undo */
+            undo: string;
+        };
+        /**
+         * FolderBody
+         * @description A folder to trust, or no longer.
+         */
+        FolderBody: {
+            /** Config */
+            config?: string | null;
+            /** Folder */
+            folder: string;
+        };
+        /**
+         * FolderDistrusted
+         * @description Whatever acts in this folder asks again.
+         */
+        FolderDistrusted: {
+            /** By */
+            by: string;
+            /** Folder */
+            folder: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "FolderDistrusted";
+        };
+        /**
+         * FolderTrusted
+         * @description Rules that are not about this very folder hold in it too, and its own file may allow things.
+         */
+        FolderTrusted: {
+            /** By */
+            by: string;
+            /** Config */
+            config: string | null;
+            /** Folder */
+            folder: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "FolderTrusted";
+        };
+        /**
+         * FolderView
+         * @description A workspace and whether it is trusted.
+         */
+        FolderView: {
+            /** By */
+            by: string | null;
+            /** Config */
+            config: string | null;
+            /** Folder */
+            folder: string;
+            /** Problem */
+            problem: string;
+            /** Trusted */
+            trusted: boolean;
+            /** Trusted At */
+            trusted_at: number | null;
         };
         /**
          * Forced
@@ -1460,6 +1919,31 @@ export interface components {
             workspace: string | null;
         };
         /**
+         * PartView
+         * @description One claim and what was decided about it.
+         */
+        PartView: {
+            /** Action */
+            action: string;
+            /**
+             * Effect
+             * @enum {string}
+             */
+            effect: "allow" | "ask" | "deny";
+            /** Inside */
+            inside: boolean;
+            /** Opaque */
+            opaque: string;
+            /** Protected */
+            protected: boolean;
+            /** Rule */
+            rule: string;
+            /** Text */
+            text: string;
+            /** Why */
+            why: string;
+        };
+        /**
          * PathPreview
          * @description A path as it will be opened.
          */
@@ -1518,6 +2002,49 @@ export interface components {
             name: string;
             /** Pid */
             pid: number;
+        };
+        /**
+         * ProposalView
+         * @description A file as it was and as it is proposed, whole.
+         */
+        ProposalView: {
+            /** After */
+            after: string | null;
+            /** Before */
+            before: string | null;
+            /** Changed */
+            changed: string | null;
+            /** Difference */
+            difference: string;
+            /** Path */
+            path: string;
+        };
+        /**
+         * ProposedBody
+         * @description A rule that is thought about.
+         */
+        ProposedBody: {
+            rule: components["schemas"]["RuleBody"];
+        };
+        /**
+         * ProposedView
+         * @description What a rule would do, judged by the past.
+         */
+        ProposedView: {
+            /** Calls */
+            calls: number;
+            /** Decided */
+            decided: number;
+            /** Examples */
+            examples: string[];
+            /** Matches */
+            matches: number;
+            /** Problem */
+            problem: string;
+            /** Prompts */
+            prompts: number;
+            /** Words */
+            words: string;
         };
         /**
          * Receipt
@@ -1587,6 +2114,201 @@ export interface components {
             text: string;
         };
         /**
+         * Rule
+         * @description A standing answer: which claims it is about, of whom, for how long, and where it came from.
+         */
+        Rule: {
+            /** Agent */
+            agent?: string | null;
+            /** Command */
+            command?: string | null;
+            /**
+             * Effect
+             * @enum {string}
+             */
+            effect: "allow" | "ask" | "deny";
+            /** Expires At */
+            expires_at?: number | null;
+            /** Host */
+            host?: string | null;
+            /** Id */
+            id: string;
+            /**
+             * Match
+             * @default []
+             */
+            match: string[];
+            /**
+             * Not Match
+             * @default []
+             */
+            not_match: string[];
+            /**
+             * Note
+             * @default
+             */
+            note: string;
+            /** Path */
+            path?: string | null;
+            /**
+             * Scope
+             * @default user
+             * @enum {string}
+             */
+            scope: "session" | "project" | "user";
+            /** Server */
+            server?: string | null;
+            /** Session */
+            session?: string | null;
+            /**
+             * Source
+             * @default
+             */
+            source: string;
+            /** Tool */
+            tool?: string | null;
+            /** Workspace */
+            workspace?: string | null;
+        };
+        /**
+         * RuleAdded
+         * @description A standing answer holds from now on.
+         */
+        RuleAdded: {
+            /** Approval */
+            approval?: string | null;
+            /** By */
+            by: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "RuleAdded";
+            rule: components["schemas"]["Rule"];
+        };
+        /**
+         * RuleBody
+         * @description A rule as a person writes it: about a command, a path or a host, or all a tool does.
+         */
+        RuleBody: {
+            /** Agent */
+            agent?: string | null;
+            /** Command */
+            command?: string | null;
+            /**
+             * Effect
+             * @default allow
+             * @enum {string}
+             */
+            effect: "allow" | "ask" | "deny";
+            /** Expires In */
+            expires_in?: number | null;
+            /** Host */
+            host?: string | null;
+            /**
+             * Match
+             * @default []
+             */
+            match: string[];
+            /**
+             * Not Match
+             * @default []
+             */
+            not_match: string[];
+            /**
+             * Note
+             * @default
+             */
+            note: string;
+            /** Path */
+            path?: string | null;
+            /** Pattern */
+            pattern?: string | null;
+            /**
+             * Scope
+             * @default project
+             * @enum {string}
+             */
+            scope: "session" | "project" | "user";
+            /** Server */
+            server?: string | null;
+            /** Tool */
+            tool?: string | null;
+            /** Workspace */
+            workspace?: string | null;
+        };
+        /**
+         * RuleRemoved
+         * @description A standing answer holds no longer.
+         */
+        RuleRemoved: {
+            /** By */
+            by: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "RuleRemoved";
+            /** Rule */
+            rule: string;
+        };
+        /**
+         * RuleView
+         * @description A rule in force, or one that is built in.
+         */
+        RuleView: {
+            /** Added At */
+            added_at: number | null;
+            /** Added By */
+            added_by: string | null;
+            /** Builtin */
+            builtin: boolean;
+            /** Hits */
+            hits: number;
+            /** In Force */
+            in_force: boolean;
+            /** Last Call */
+            last_call: string | null;
+            /** Last Used At */
+            last_used_at: number | null;
+            /** Removable */
+            removable: boolean;
+            rule: components["schemas"]["Rule"];
+            /** Says */
+            says: string;
+            /** Words */
+            words: string;
+        };
+        /**
+         * RulesView
+         * @description All there is, in the order of evaluation.
+         */
+        RulesView: {
+            /**
+             * Default Policy
+             * @enum {string}
+             */
+            default_policy: "allow" | "ask" | "deny";
+            /** Folders */
+            folders: components["schemas"]["FolderView"][];
+            /** Human In The Loop */
+            human_in_the_loop: boolean;
+            /** Rules */
+            rules: components["schemas"]["RuleView"][];
+            /** Suggestions */
+            suggestions: components["schemas"]["Suggestion"][];
+        };
+        /**
+         * Seen
+         * @description An approval as a person saw it.
+         */
+        Seen: {
+            /** Digest */
+            digest: string;
+            /** Id */
+            id: string;
+        };
+        /**
          * SignInBody
          * @description A one-time code.
          */
@@ -1650,6 +2372,8 @@ export interface components {
             calls: components["schemas"]["CallView"][];
             /** Command Line */
             command_line: string;
+            /** Human In The Loop */
+            human_in_the_loop: boolean;
             /** Now */
             now: number;
             /** Recent */
@@ -1661,6 +2385,41 @@ export interface components {
             terminals: components["schemas"]["TerminalView"][];
             /** Version */
             version: string;
+        };
+        /**
+         * StepView
+         * @description One step of the evaluation, in order.
+         */
+        StepView: {
+            /** Decides */
+            decides: boolean;
+            /** Effect */
+            effect: ("allow" | "ask" | "deny") | null;
+            /** Name */
+            name: string;
+            /** Parts */
+            parts: number[];
+            /** Words */
+            words: string;
+        };
+        /**
+         * Suggestion
+         * @description A rule somebody may want.
+         */
+        Suggestion: {
+            /**
+             * Answers
+             * @default 0
+             */
+            answers: number;
+            /**
+             * Claims
+             * @default []
+             */
+            claims: number[];
+            rule: components["schemas"]["RuleBody"];
+            /** Words */
+            words: string;
         };
         /**
          * TakenView
@@ -1999,6 +2758,53 @@ export interface components {
             terminal: string;
         };
         /**
+         * TestBody
+         * @description A call that nobody makes: what would be decided?
+         */
+        TestBody: {
+            /** Agent */
+            agent?: string | null;
+            /** Command */
+            command?: string | null;
+            /** Input */
+            input?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            rule?: components["schemas"]["RuleBody"] | null;
+            /** Tool */
+            tool?: string | null;
+            /** Workspace */
+            workspace?: string | null;
+        };
+        /**
+         * TestView
+         * @description What would be decided, by what, and all that was looked at.
+         */
+        TestView: {
+            /** Chain */
+            chain: components["schemas"]["StepView"][];
+            /**
+             * Effect
+             * @enum {string}
+             */
+            effect: "allow" | "ask" | "deny";
+            /** Parts */
+            parts: components["schemas"]["PartView"][];
+            /** Reasons */
+            reasons: string[];
+            /**
+             * Risk
+             * @enum {string}
+             */
+            risk: "low" | "medium" | "high";
+            /** Rule */
+            rule: string;
+            /** Trusted */
+            trusted: boolean;
+            /** Why */
+            why: string;
+        };
+        /**
          * TypedView
          * @description Something that somebody typed.
          */
@@ -2013,6 +2819,87 @@ export interface components {
             person: boolean;
             /** Text */
             text: string | null;
+        };
+        /**
+         * UndoBody
+         * @description Do what was shown.
+         */
+        UndoBody: {
+            /** Digest */
+            digest: string;
+        };
+        /**
+         * UndoFile
+         * @description One file of an undo.
+         */
+        UndoFile: {
+            /** Added */
+            added: number;
+            /** Diff */
+            diff: string;
+            /**
+             * Does
+             * @enum {string}
+             */
+            does: "restore" | "remove" | "recreate" | "nothing" | "refuse";
+            /** Path */
+            path: string;
+            /** Removed */
+            removed: number;
+            /** Says */
+            says: string;
+        };
+        /**
+         * UndoView
+         * @description What an undo would do, or did.
+         */
+        UndoView: {
+            /** Digest */
+            digest: string;
+            /** Files */
+            files: components["schemas"]["UndoFile"][];
+            /** Not Covered */
+            not_covered: string[];
+            /**
+             * Of
+             * @enum {string}
+             */
+            of: "call" | "operation" | "thread" | "undo";
+            /** Title */
+            title: string;
+            /** Undo */
+            undo?: string | null;
+            /** What */
+            what: string;
+        };
+        /**
+         * Usual
+         * @description How long such calls took before.
+         */
+        Usual: {
+            /** Median Ms */
+            median_ms: number;
+            /** Of */
+            of: number;
+            /** P95 Ms */
+            p95_ms: number;
+        };
+        /**
+         * Verdict
+         * @description What was decided about one claim.
+         */
+        Verdict: {
+            /** Claim */
+            claim: number;
+            /**
+             * Effect
+             * @enum {string}
+             */
+            effect: "allow" | "ask" | "deny";
+            /** Rule */
+            rule: string;
+            /** Why */
+            why: string;
         };
     };
     responses: never;
@@ -2041,6 +2928,93 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ApprovalView"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    allow_low_api_approvals_allow_low_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AllowLowBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AllowedLow"][];
                 };
             };
             /** @description Bad Request */
@@ -2215,6 +3189,180 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ApprovalView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    edit_api_approvals__id__edit_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EditBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EditView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    proposal_api_approvals__id__proposal_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProposalView"];
                 };
             };
             /** @description Bad Request */
@@ -3141,6 +4289,263 @@ export interface operations {
             };
         };
     };
+    folders_api_folders_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FolderView"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    distrust_api_folders_distrust_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FolderBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FolderView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    trust_api_folders_trust_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FolderBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FolderView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     health_api_health_get: {
         parameters: {
             query?: never;
@@ -3328,6 +4733,435 @@ export interface operations {
                         [key: string]: boolean;
                     };
                 };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    rules_api_rules_get: {
+        parameters: {
+            query?: {
+                workspace?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RulesView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_api_rules_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RuleBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RuleView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    propose_api_rules_propose_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProposedBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProposedView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    test_api_rules_test_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TestBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_api_rules__id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Bad Request */
             400: {
@@ -4371,6 +6205,180 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TerminalView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    preview_api_undo__id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UndoView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    undo_api_undo__id__post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UndoBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UndoView"];
                 };
             };
             /** @description Bad Request */

@@ -19,11 +19,14 @@ from handrail.server.routes import (
     approvals,
     calls,
     credentials,
+    folders,
     operations,
     output,
+    rules,
     sharing,
     sign_in,
     terminals,
+    undo,
     watching,
 )
 from handrail.server.terminal_wire import SOCKET_SHAPES
@@ -33,7 +36,20 @@ from handrail.terminal.keeper import KeeperError
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     code: {"model": Problem} for code in (400, 401, 403, 404, 409, 422, 503)
 }
-_ROUTES = (watching, calls, operations, approvals, terminals, sharing, output, sign_in, credentials)
+_ROUTES = (
+    watching,
+    calls,
+    operations,
+    approvals,
+    rules,
+    folders,
+    undo,
+    terminals,
+    sharing,
+    output,
+    sign_in,
+    credentials,
+)
 
 
 def application(rooms: Rooms) -> FastAPI:

@@ -6,7 +6,15 @@ from handrail.errors import Conflict
 from handrail.gate import verbs
 from handrail.gate.approval import Answer
 from handrail.server import views
-from handrail.server.approval_wire import AnswerBody, ApprovalView
+from handrail.server.approval_wire import (
+    AllowedLow,
+    AllowLowBody,
+    AnswerBody,
+    ApprovalView,
+    EditBody,
+    EditView,
+    ProposalView,
+)
 from handrail.server.rooms import Rooms
 from handrail.server.routes.person import by
 from handrail.store import records as kept
@@ -35,6 +43,18 @@ def routes(rooms: Rooms) -> APIRouter:
         given = Answer(kind=body.answer, by=by(request), reason=body.reason)
         await rooms.journal.committed(verbs.answer(open_call.approval, given, body.digest))
         return views.approval_view(await _asked(rooms, id), rooms.gate, open_call.input)
+
+    @router.post("/approvals/{id}/edit")
+    async def edit(id: str, body: EditBody) -> EditView:
+        raise HTTPException(503, "Questions cannot be edited yet.")
+
+    @router.get("/approvals/{id}/proposal")
+    async def proposal(id: str) -> ProposalView:
+        raise HTTPException(503, "Proposals cannot be read yet.")
+
+    @router.post("/approvals/allow-low")
+    async def allow_low(body: AllowLowBody, request: Request) -> list[AllowedLow]:
+        raise HTTPException(503, "Several questions cannot be answered at once yet.")
 
     return router
 
