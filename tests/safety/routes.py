@@ -16,7 +16,7 @@ from handrail.server.rooms import Rooms
 from handrail.server.serve import unguarded
 from handrail.server.streamable import Streamable
 
-Area = Literal["page", "open", "person", "terminal", "agent"]
+Area = Literal["page", "open", "person", "content", "agent"]
 EVERY_METHOD = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 WHOSE: dict[str, Area] = {
@@ -24,6 +24,7 @@ WHOSE: dict[str, Area] = {
     "GET /a/{id}": "page",
     "GET /c/{id}": "page",
     "GET /calls": "page",
+    "GET /rules": "page",
     "GET /terminals": "page",
     "GET /x/{id}": "page",
     "GET /gallery": "page",
@@ -43,22 +44,35 @@ WHOSE: dict[str, Area] = {
     "GET /api/approvals": "person",
     "GET /api/approvals/{id}": "person",
     "POST /api/approvals/{id}/answer": "person",
+    "POST /api/approvals/{id}/edit": "person",
+    "GET /api/approvals/{id}/proposal": "content",
+    "POST /api/approvals/allow-low": "person",
+    "GET /api/rules": "person",
+    "POST /api/rules": "person",
+    "DELETE /api/rules/{id}": "person",
+    "POST /api/rules/test": "person",
+    "POST /api/rules/propose": "person",
+    "GET /api/folders": "person",
+    "POST /api/folders/trust": "person",
+    "POST /api/folders/distrust": "person",
+    "GET /api/undo/{id}": "content",
+    "POST /api/undo/{id}": "content",
     "GET /api/terminals": "person",
     "POST /api/terminals": "person",
-    "GET /api/terminals/{id}": "terminal",
-    "GET /api/terminals/{id}/output": "terminal",
-    "GET /api/terminals/{id}/search": "terminal",
-    "POST /api/terminals/{id}/input": "terminal",
-    "POST /api/terminals/{id}/size": "terminal",
-    "POST /api/terminals/{id}/take": "terminal",
-    "POST /api/terminals/{id}/release": "terminal",
-    "POST /api/terminals/{id}/close": "terminal",
+    "GET /api/terminals/{id}": "content",
+    "GET /api/terminals/{id}/output": "content",
+    "GET /api/terminals/{id}/search": "content",
+    "POST /api/terminals/{id}/input": "content",
+    "POST /api/terminals/{id}/size": "content",
+    "POST /api/terminals/{id}/take": "content",
+    "POST /api/terminals/{id}/release": "content",
+    "POST /api/terminals/{id}/close": "content",
     "POST /api/code": "person",
     "GET /api/credentials": "person",
     "POST /api/credentials": "person",
     "DELETE /api/credentials/{id}": "person",
     "WEBSOCKET /api/live": "person",
-    "WEBSOCKET /api/terminals/{id}/attach": "terminal",
+    "WEBSOCKET /api/terminals/{id}/attach": "content",
     **{f"{method} /mcp": "agent" for method in EVERY_METHOD},
 }
 

@@ -85,7 +85,7 @@ FOREIGN_SITES: dict[str, list[str]] = {
     "ours, then another": ["same-origin", "cross-site"],
     "another, then ours": ["cross-site", "none"],
 }
-GUARDED = ("person", "terminal", "agent")
+GUARDED = ("person", "content", "agent")
 BEARERS = ("none", "wrong", "call", "read", "person")
 
 
@@ -178,7 +178,7 @@ def may(area: Area, target: Target, bearer: str) -> bool:
         case "person":
             looks = target.is_socket or target.method == "GET"
             return bearer == "person" or (bearer == "read" and looks)
-        case "terminal":
+        case "content":
             return bearer == "person"
 
 
@@ -354,7 +354,7 @@ async def test_every_answer_carries_the_headers_that_bind_the_browser(bench: Ben
             said, _ = await bench.ask(target, headers)
             told = {name.decode(): value.decode() for name, value in said[0]["headers"]}
             assert {name: told.get(name) for name in wanted} == wanted, target
-            if target.area in ("person", "terminal", "open"):
+            if target.area in ("person", "content", "open"):
                 assert told["cache-control"] == "no-store"
 
 

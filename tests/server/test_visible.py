@@ -1,11 +1,20 @@
-"""Who only watches is shown that things happen in terminals, and not what they show."""
+"""Who only watches is shown that things happen, and neither what terminals show nor what people wrote."""
 
 import pytest
 
 from handrail.server.access import Person
 from handrail.server.visible import visible
-from handrail.store.event import Entry, Event, TerminalAsked, TerminalClosed, TerminalOpened, TerminalTyped
-from handrail.store.value import Owner
+from handrail.store.event import (
+    ApprovalAnswered,
+    Entry,
+    Event,
+    RuleAdded,
+    TerminalAsked,
+    TerminalClosed,
+    TerminalOpened,
+    TerminalTyped,
+)
+from handrail.store.value import Comment, Owner, Rule
 
 PERSON = Person(place="page", approves=True)
 WATCHER = Person(place="command line", approves=False)
@@ -27,9 +36,19 @@ SECRET = "only for people"
         ),
         TerminalTyped(terminal="t1", by="me", person=True, text=SECRET, offset=5),
         TerminalAsked(terminal="t1", prompt=SECRET, sure="certain", secret=False),
+        ApprovalAnswered(
+            approval="a1",
+            call="c1",
+            answer="allow",
+            reason="",
+            by="me",
+            input={"command": SECRET},
+            content=SECRET,
+            comments=(Comment(line=1, text=SECRET),),
+        ),
     ],
 )
-def test_what_a_terminal_shows_is_left_out_for_whoever_only_watches(event: Event) -> None:
+def test_what_is_for_people_is_left_out_for_whoever_only_watches(event: Event) -> None:
     entry = Entry(seq=1, at=2, event=event)
     assert visible([entry], PERSON) == [entry]
     (bare,) = visible([entry], WATCHER)
@@ -38,6 +57,13 @@ def test_what_a_terminal_shows_is_left_out_for_whoever_only_watches(event: Event
     assert SECRET in repr(entry)
 
 
-def test_everything_else_is_shown_as_it_is() -> None:
-    entry = Entry(seq=1, at=2, event=TerminalClosed(terminal="t1", by="me"))
+@pytest.mark.parametrize(
+    "event",
+    [
+        TerminalClosed(terminal="t1", by="me"),
+        RuleAdded(rule=Rule(id="r1", effect="allow", command="git status"), by="me"),
+    ],
+)
+def test_everything_else_is_shown_as_it_is(event: Event) -> None:
+    entry = Entry(seq=1, at=2, event=event)
     assert visible([entry], WATCHER) == [entry]

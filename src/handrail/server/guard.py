@@ -31,7 +31,7 @@ ENDING = "/api/down"
 """What a person may still do where nobody is taken for one."""
 _BEARER = "bearer."
 
-Area = Literal["page", "open", "person", "terminal", "agent"]
+Area = Literal["page", "open", "person", "content", "agent"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Guard:
         if person is None:
             return Refusal(401, "Sign in first: run `handrail open` in a terminal.")
         looks = scope["type"] == "websocket" or scope["method"] in ("GET", "HEAD")
-        if person.approves or (looks and area != "terminal"):
+        if person.approves or (looks and area != "content"):
             return None
         if person.ends and scope["path"] == ENDING:
             return None
@@ -128,15 +128,15 @@ class Guard:
 def area_of(path: str) -> Area:
     """What kind of place a path is. In /api, whatever is not named here belongs to people.
 
-    They all may look, but not at what a terminal shows: for that one must be taken for a person, since agents have to
-    ask for it.
+    They all may look, but not at what a terminal shows or a file holds: for that one must be taken for a person, since
+    agents have to ask for it.
     """
     if path == "/mcp":
         return "agent"
     if path in ("/api/health", "/api/sign-in"):
         return "open"
-    if path.startswith("/api/terminals/"):
-        return "terminal"
+    if path.startswith(("/api/terminals/", "/api/undo/")) or path.endswith("/proposal"):
+        return "content"
     if path == "/api" or path.startswith("/api/"):
         return "person"
     return "page"

@@ -1,7 +1,8 @@
 """What of the record is for whoever watches, and what for a person alone.
 
-Owns that line: what terminals show, and the secret of their marks, reaches nobody who is not taken for a person. An
-agent on this machine may watch, and must not read by watching what the gate would have asked about.
+Owns that line: what terminals show, the secret of their marks, and what a person wrote into an answer reach nobody who
+is not taken for a person. An agent on this machine may watch, and must not read by watching what the gate would have
+asked about.
 """
 
 from collections.abc import Iterable
@@ -9,7 +10,14 @@ from dataclasses import replace
 
 from handrail.server.access import Person
 from handrail.server.terminal_wire import TerminalView
-from handrail.store.event import Entry, Event, TerminalAsked, TerminalOpened, TerminalTyped
+from handrail.store.event import (
+    ApprovalAnswered,
+    Entry,
+    Event,
+    TerminalAsked,
+    TerminalOpened,
+    TerminalTyped,
+)
 
 
 def visible(entries: Iterable[Entry], person: Person) -> list[Entry]:
@@ -32,5 +40,7 @@ def _bare(event: Event) -> Event:
             return replace(event, text=None)
         case TerminalAsked():
             return replace(event, prompt="")
+        case ApprovalAnswered():
+            return replace(event, input=None, content=None, comments=())
         case _:
             return event
