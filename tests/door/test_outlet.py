@@ -8,7 +8,6 @@ import pytest
 
 from handrail.door.outlet import Outlet
 
-
 QUIET = 0.2
 """Seconds without room: the kernel moves on what a terminal was given in its own time."""
 
