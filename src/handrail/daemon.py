@@ -33,6 +33,7 @@ from handrail.server.announce import Announcer, line_for_an_agent, say_replaced
 from handrail.server.health import Pulse
 from handrail.server.local import Local
 from handrail.server.mcp import Mcp
+from handrail.server.presence import Presence
 from handrail.server.rooms import Rooms
 from handrail.server.serve import HOST, Web, guarded
 from handrail.server.streamable import Streamable
@@ -122,6 +123,7 @@ class Daemon:
         self._ends_all = True
         self._access: Access | None = None
         self._marked = Marked()
+        self._presence = Presence()
 
     def stop(self, ends_all: bool) -> None:
         """End; with `ends_all`, end what was started too."""
@@ -201,6 +203,7 @@ class Daemon:
             started=await self._restore(gate, ground),
             pulse=Pulse(ground.keeper),
             stop=self.stop,
+            presence=self._presence,
         ), listener
 
     def _attend(self, group: TaskGroup, ground: Ground) -> None:

@@ -25,13 +25,15 @@ def sockets(rooms: Rooms) -> APIRouter:
     @router.websocket("/live")
     async def live(socket: WebSocket, after: Position = 0) -> None:
         async def send(entries: Sequence[Entry]) -> None:
-            message = LiveEntries(now=now_ms(), entries=visible(entries, person_of(socket)))
+            message = LiveEntries(now=now_ms(), entries=visible(entries, person))
             await socket.send_text(message.model_dump_json())
 
+        person = person_of(socket)
         await accept(socket)
-        async with anyio.create_task_group() as group:
-            group.start_soon(_until_closed, socket, group.cancel_scope)
-            await rooms.journal.follow(after, send)
+        with rooms.presence.following(person):
+            async with anyio.create_task_group() as group:
+                group.start_soon(_until_closed, socket, group.cancel_scope)
+                await rooms.journal.follow(after, send)
 
     return router
 

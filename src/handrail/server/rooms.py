@@ -7,6 +7,7 @@ from handrail.gate.gate import Gate
 from handrail.server.access import Access
 from handrail.server.health import Pulse
 from handrail.server.holders import Holders
+from handrail.server.presence import Presence
 from handrail.server.wire import Restart
 from handrail.store.journal import Journal
 from handrail.store.query import Records
@@ -34,4 +35,6 @@ class Rooms:
     pulse: Pulse
     stop: Callable[[bool], None]
     """End the daemon; True ends everything it started too."""
+    presence: Presence
+    """Who is there to be asked."""
     holders: Holders = field(default_factory=Holders)

@@ -41,7 +41,14 @@ def routes(rooms: Rooms) -> APIRouter:
         if open_call is None or open_call.approval is None or open_call.approval.id != id:
             raise Conflict(_closed(await _asked(rooms, id)))
         given = Answer(kind=body.answer, by=by(request), reason=body.reason)
-        await rooms.journal.committed(verbs.answer(open_call.approval, given, body.digest))
+        try:
+            seq = verbs.answer(open_call.approval, given, body.digest)
+        except Conflict:
+            if open_call.approval.open:
+                raise
+            await rooms.journal.committed(rooms.journal.head)
+            raise Conflict(_closed(await _asked(rooms, id))) from None
+        await rooms.journal.committed(seq)
         return views.approval_view(await _asked(rooms, id), rooms.gate, open_call.input)
 
     @router.post("/approvals/{id}/edit")
