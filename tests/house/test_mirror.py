@@ -43,7 +43,20 @@ PART_OF: dict[str, str] = {
     },
     **{f"handrail.store.{name}": "store/test_verify.py" for name in ("chain", "head")},
     **{f"handrail.store.{name}": "store/test_journal.py" for name in ("loop", "writer")},
-    **{f"handrail.store.{name}": "store/test_query.py" for name in ("projection", "rows")},
+    "handrail.store.rows": "store/test_query.py",
+    **{
+        f"handrail.store.{name}": "store/test_query.py"
+        for name in ("query.asking", "query.credentials", "query.terminals")
+    },
+    **{
+        f"handrail.store.projection.{name}": f"store/{test}.py"
+        for name, test in {
+            **dict.fromkeys(("statement", "credentials", "terminals", "sharing"), "test_query"),
+            **{name: f"query/test_{name}" for name in ("approvals", "calls", "rules")},
+            "files": "query/test_changes",
+            "uses": "query/test_rules",
+        }.items()
+    },
     "handrail.terminal.lineage": "safety/test_self_approval.py",
     "handrail.terminal.output.before": "terminal/output/test_screen.py",
     **{

@@ -10,6 +10,7 @@ from tests.store.conftest import Kept
 
 from handrail.errors import NewerSchema
 from handrail.store.database import Migration, open_reader, open_writer, schema_of, shipped
+from handrail.store.event import ApprovalExpired
 from handrail.store.journal import open_journal
 from handrail.store.query import open_records
 from handrail.store.records import TerminalRecord
@@ -82,6 +83,38 @@ def test_the_terminals_of_the_first_schema_are_moved_up_as_commands(kept: Kept) 
         *("c1", 80, 24),
         *(None, None),
     )
+
+
+@pytest.mark.parametrize("schema", [1, 2])
+def test_what_was_asked_before_there_were_rules_is_moved_up_and_still_open(kept: Kept, schema: int) -> None:
+    with closing(open_writer(kept.path, shipped()[:schema])) as connection:
+        for seq, kind in enumerate(("CallOpened", "ApprovalOpened", "ApprovalOpened"), 1):
+            connection.execute("INSERT INTO events VALUES (?, 5, ?, NULL, x'00', x'00')", (seq, kind))
+        connection.execute(
+            "INSERT INTO calls (id, tool, title, door, client, caller_key, assurance, approval, opened_at, opened_seq) "
+            "VALUES ('c1', 'write_file', 'Write a', 'stdio', 'zed', 'k', 'bound', 'a2', 5, 1)"
+        )
+        connection.executemany(
+            "INSERT INTO approvals (id, call, digest, risk, opened_at, opened_seq, answered_at, answer) "
+            "VALUES (?, 'c1', 'd', 'medium', 5, ?, ?, ?)",
+            [("a1", 2, 6, "allow"), ("a2", 3, None, None)],
+        )
+
+    async def tell() -> None:
+        async with open_journal(kept.path, kept.head) as journal, open_records(kept.path) as records:
+            (approval,) = await records.approvals(open_only=True)
+            assert (approval.id, approval.edited, approval.expired_at, approval.verdicts) == (
+                *("a2", False),
+                *(None, ()),
+            )
+            (call,) = await records.open_calls()
+            assert (call.call.status, call.files, call.asked) == ("waiting", (), None)
+            assert (await records.rules(), await records.uses(), await records.folders()) == ([], {}, [])
+            assert await records.changes_of(["c1"]) == []
+            await journal.committed(journal.append(ApprovalExpired(approval="a2", call="c1", after_ms=1)))
+            assert await records.approvals(open_only=True) == []
+
+    anyio.run(tell)
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
 """What the store says of calls, approvals, terminals and credentials after the events that made them."""
 
 import sqlite3
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, closing
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 from tests.store.conftest import Kept
 from tests.store.facts import WRITES, allowed, asked, caller, opened, said, settled, started
+from tests.store.query.after import after
 
 from handrail.store.event import (
     ApprovalWithdrawn,
@@ -27,23 +27,11 @@ from handrail.store.event import (
     TerminalTyped,
     TerminalWentOn,
 )
-from handrail.store.journal import open_journal
-from handrail.store.query import Records, open_records
+from handrail.store.query import open_records
 from handrail.store.records import Status, TerminalRecord
 from handrail.store.value import Owner, PathPreview, Receipt, Result, TerminalKind
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
-
-
-@asynccontextmanager
-async def after(kept: Kept, *events: Event) -> AsyncGenerator[Records]:
-    """The records once these events, and only these, have happened."""
-    async with open_journal(kept.path, kept.head) as journal:
-        for event in events:
-            journal.append(event)
-        await journal.committed(journal.head)
-        async with open_records(kept.path) as records:
-            yield records
 
 
 withdrawn = ApprovalWithdrawn(approval="a1", call="c1", why="its call was cancelled")

@@ -1,10 +1,10 @@
-"""What the store says about calls, approvals, terminals and credentials.
+"""What the store says about calls, approvals, terminals, rules, changed files and credentials.
 
 Values only; they do not know how they were found (query.py). A field from a payload that was erased is empty.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from handrail.store.value import (
     AnswerKind,
@@ -12,12 +12,14 @@ from handrail.store.value import (
     Caller,
     Claim,
     Ending,
+    FileChange,
     Json,
     Owner,
     Preview,
     Receipt,
     Result,
     Risk,
+    Rule,
     Sure,
     TerminalKind,
     Verdict,
@@ -73,16 +75,19 @@ class ApprovalRecord:
     answer: AnswerKind | None
     answered_by: str | None
     reason: str | None
+    edited: bool
+    """Allowed with another input or content than was asked for."""
     withdrawn_why: str | None
     opened_at: int
     answered_at: int | None
     withdrawn_at: int | None
+    expired_at: int | None
     opened_seq: int
     answered_seq: int | None
 
     @property
     def open(self) -> bool:
-        return self.answered_at is None and self.withdrawn_at is None
+        return self.answered_at is None and self.withdrawn_at is None and self.expired_at is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,11 +96,16 @@ class CallDetail:
 
     call: CallRecord
     input: Json | None
+    """As it runs, with a person's edits."""
+    asked: Json | None
+    """As the agent asked for it, where a person changed it."""
     claims: tuple[Claim, ...]
     """As it started; before that, as the person was asked."""
     preview: Preview | None
     approval: ApprovalRecord | None
     """The one opened last."""
+    files: tuple[FileChange, ...]
+    """What it set out to put in place of what, once it started."""
     result: Result | None
     receipt: Receipt | None
     """The latest: of its stop, or else of its settling."""
@@ -163,3 +173,89 @@ class CredentialRecord:
     sha256: str
     issued_at: int
     revoked_at: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleRecord:
+    """A standing answer that a person made, in force until `removed_at`."""
+
+    rule: Rule
+    by: str
+    approval: str | None
+    """The question it was made from."""
+    added_at: int
+    removed_at: int | None
+    removed_by: str | None
+
+
+class Use(NamedTuple):
+    """How often a rule decided something, and when last."""
+
+    hits: int
+    last_used_at: int
+    last_call: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderRecord:
+    """A folder that is trusted."""
+
+    folder: str
+    config: str | None
+    """SHA-256 of its own file as it was trusted; None when it had none."""
+    by: str
+    trusted_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptRecord:
+    """A question of the past, as far as a rule could have answered it."""
+
+    approval: str
+    call: str
+    tool: str
+    title: str
+    caller: Caller
+    risk: Risk
+    claims: tuple[Claim, ...]
+    verdicts: tuple[Verdict, ...]
+    answer: AnswerKind | None
+    """None when nobody answered."""
+    by: str | None
+    edited: bool
+    at: int
+    """When it was asked."""
+
+
+class Usual(NamedTuple):
+    """How long calls like this one took, once they were allowed."""
+
+    median_ms: int
+    p95_ms: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRecord:
+    """One file that a call, or an undo, set out to change."""
+
+    seq: int
+    call: str
+    """The id of the call, or of the undo."""
+    at: int
+    change: FileChange
+    title: str | None
+    """The call's; None of an undo."""
+    ending: Ending | None
+    """The call's: only what is `done` was surely written. None while it is under way, and of an undo."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoRecord:
+    """A person took changes back."""
+
+    id: str
+    calls: tuple[str, ...]
+    """Calls, or earlier undos."""
+    by: str
+    at: int

@@ -9,17 +9,31 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from handrail.store.codec import decode
-from handrail.store.event import ApprovalOpened, CallOpened, CallSettled, CallStarted, CallStopped
+from handrail.store.event import (
+    ApprovalAnswered,
+    ApprovalOpened,
+    CallOpened,
+    CallSettled,
+    CallStarted,
+    CallStopped,
+)
 from handrail.store.records import (
     ApprovalRecord,
     CallDetail,
     CallRecord,
+    ChangeRecord,
     CredentialRecord,
+    FolderRecord,
+    PromptRecord,
+    RuleRecord,
     TerminalRecord,
     TypedRecord,
+    UndoRecord,
 )
-from handrail.store.value import Caller, Owner
+from handrail.store.value import Caller, FileChange, Owner, Rule
 
 
 def call_of(row: sqlite3.Row) -> CallRecord:
@@ -36,8 +50,41 @@ def approval_of(row: sqlite3.Row) -> ApprovalRecord:
         why=asked.why if known else "",
         preview=asked.preview if known else None,
         verdicts=asked.verdicts if known else (),
+        edited=bool(row["edited"]),
         **_columns(row, _APPROVAL_COLUMNS),
     )
+
+
+def prompt_of(row: sqlite3.Row) -> PromptRecord:
+    asked = None if row["payload"] is None else decode(row["payload"])
+    known = isinstance(asked, ApprovalOpened)
+    return PromptRecord(
+        approval=row["id"],
+        caller=_caller_of(row),
+        claims=asked.claims if known else (),
+        verdicts=asked.verdicts if known else (),
+        by=row["answered_by"],
+        edited=bool(row["edited"]),
+        at=row["opened_at"],
+        **_columns(row, ("call", "tool", "title", "risk", "answer")),
+    )
+
+
+def rule_of(row: sqlite3.Row) -> RuleRecord:
+    return RuleRecord(rule=_rules.validate_json(row["rule"]), **_columns(row, _RULE_COLUMNS))
+
+
+def folder_of(row: sqlite3.Row) -> FolderRecord:
+    return FolderRecord(**_columns(row, _FOLDER_COLUMNS))
+
+
+def change_of(row: sqlite3.Row) -> ChangeRecord:
+    change = FileChange(made=tuple(json.loads(row["made"])), **_columns(row, _FILE_COLUMNS))
+    return ChangeRecord(change=change, **_columns(row, _CHANGE_COLUMNS))
+
+
+def undo_of(row: sqlite3.Row) -> UndoRecord:
+    return UndoRecord(calls=tuple(json.loads(row["calls"])), **_columns(row, ("id", "by", "at")))
 
 
 def terminal_of(row: sqlite3.Row) -> TerminalRecord:
@@ -61,13 +108,15 @@ def detail_of(
     call: CallRecord, approval: ApprovalRecord | None, payloads: Iterable[sqlite3.Row]
 ) -> CallDetail:
     """A call with what its own events hold; `payloads` in their order, the erased ones missing."""
-    given = result = receipt = None
-    claims = approval.claims if approval else ()
+    given = edited = result = receipt = None
+    claims, files = approval.claims if approval else (), ()
     for row in payloads:
         match decode(row["payload"]):
             case CallOpened(input=given):
                 pass
-            case CallStarted(claims=claims):
+            case ApprovalAnswered(input=edited):
+                pass
+            case CallStarted(claims=claims, files=files):
                 pass
             case CallSettled(result=result, receipt=receipt):
                 pass
@@ -77,10 +126,12 @@ def detail_of(
                 pass
     return CallDetail(
         call=call,
-        input=given,
+        input=given if edited is None else edited,
+        asked=None if edited is None else given,
         claims=claims,
         preview=approval.preview if approval else None,
         approval=approval,
+        files=files,
         result=result,
         receipt=receipt,
     )
@@ -105,9 +156,16 @@ def _named(record: type, *apart: str) -> tuple[str, ...]:
     return tuple(field.name for field in fields(record) if field.name not in apart)
 
 
+_rules: TypeAdapter[Rule] = TypeAdapter(Rule)
 _CALLER_COLUMNS = _named(Caller, "key")
 _CALL_COLUMNS = _named(CallRecord, "caller")
-_APPROVAL_COLUMNS = _named(ApprovalRecord, "caller", "claims", "reasons", "why", "preview", "verdicts")
+_APPROVAL_COLUMNS = _named(
+    ApprovalRecord, "caller", "claims", "reasons", "why", "preview", "verdicts", "edited"
+)
+_RULE_COLUMNS = _named(RuleRecord, "rule")
+_FOLDER_COLUMNS = _named(FolderRecord)
+_FILE_COLUMNS = _named(FileChange, "made")
+_CHANGE_COLUMNS = _named(ChangeRecord, "change")
 _TERMINAL_YES_NO = ("lost", "taken_holds", "asked_secret")
 _TERMINAL_COLUMNS = _named(TerminalRecord, "owner", "argv", *_TERMINAL_YES_NO)
 _TYPED_COLUMNS = _named(TypedRecord, "person")

@@ -49,4 +49,15 @@ CREATE TABLE file_changes (
 CREATE INDEX file_changes_by_call ON file_changes (call, seq);
 CREATE INDEX file_changes_by_path ON file_changes (path, seq);
 
+-- Which calls, or earlier undos, each undo took back.
+CREATE TABLE undos (
+    id    TEXT PRIMARY KEY,
+    calls TEXT NOT NULL,
+    "by"  TEXT NOT NULL,
+    at    INTEGER NOT NULL,
+    seq   INTEGER NOT NULL REFERENCES events (seq)
+) STRICT;
+
+CREATE INDEX calls_by_thread ON calls (thread, opened_seq) WHERE thread IS NOT NULL;
+CREATE INDEX calls_by_operation ON calls (operation, opened_seq) WHERE operation IS NOT NULL;
 CREATE INDEX calls_alike ON calls (tool, title, opened_seq) WHERE ending = 'done';
