@@ -15,6 +15,10 @@ PART_OF: dict[str, str] = {
     **dict.fromkeys(("handrail.door.flights", "handrail.door.link"), "door/test_pump.py"),
     "handrail.gate.path": "gate/test_gate.py",
     **{
+        f"handrail.gate.{name}": "gate/test_shell.py"
+        for name in ("beyond", "characters", "plain", "syntax", "wrappers")
+    },
+    **{
         f"handrail.keeper.{name}": "keeper/test_keeper.py"
         for name in ("__main__", "audience", "facts", "held", "launch", "link", "orders", "orphans", "shelf")
     },

@@ -1,0 +1,274 @@
+"""A shell line read as bash reads it, as far as it is plain: words, quoted literals, `&& || ; |` and newlines.
+
+Owns the words of each command and the places where plain reading ends, each by the name of its trouble. Reading never
+stops at a trouble: it goes on as if the character or word were blank, so that what follows is still seen. It does not
+know what a trouble means for a decision (shell.py), and nothing of grammar beyond the plain (syntax.py).
+"""
+
+import re
+from dataclasses import dataclass
+
+RESERVED = frozenset(
+    (
+        *(
+            "if",
+            "then",
+            "else",
+            "elif",
+            "fi",
+            "case",
+            "esac",
+            "for",
+            "select",
+            "while",
+            "until",
+            "do",
+            "done",
+        ),
+        *("in", "function", "coproc", "{", "}", "[", "[[", "]]"),
+    )
+)
+"""Where a program is expected these begin something else; `time` is looked into (wrappers.py)."""
+
+_RUN = re.compile(r"[\w./:@%+,=^!#~*?\[\]{}-]+", re.ASCII)
+_QUOTED_RUN = re.compile(r'[^"\\$`]+')
+_TROUBLED = {
+    "$": "expansion",
+    "`": "substitution",
+    "(": "group",
+    ")": "group",
+}
+_REDIRECTION = re.compile(r"&>+|[<>]+[&|]?-?")
+_OPERATORS = ("&&", "||", ";", "|", "\n")
+_PATTERN = frozenset("*?[")
+_BRACES = re.compile(r"\{.*(,|\.\.)", re.DOTALL)
+_TILDE = re.compile(r"(^|[=:])~")
+_MARK = "\0"
+"""Stands for a quoted character where only unquoted ones count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word as the program gets it."""
+
+    text: str
+    live: bool = False
+    """The shell may put something else in its place: it is a pattern, or holds what is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    """One command: where it stands, its words, and the operator before it."""
+
+    begin: int
+    end: int
+    words: tuple[Word, ...]
+    joined: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A place where plain reading ends."""
+
+    name: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read, and what troubled it."""
+
+    commands: tuple[Simple, ...]
+    troubles: tuple[Trouble, ...]
+
+
+def read(text: str) -> Reading:
+    """Never raises."""
+    reader = _Reader(text)
+    while reader.at < len(text):
+        reader.step()
+    return reader.finish()
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self._commands: list[Simple] = []
+        self._troubles: list[Trouble] = []
+        self._words: list[Word] = []
+        self._joined = ""
+        self._begin = 0
+        self._end = 0
+        self._word: list[str] | None = None
+        self._bare: list[str] = []
+        """The same word, with a mark for all that is quoted."""
+        self._word_at = 0
+        self._escaped = False
+
+    def step(self) -> None:
+        char = self.text[self.at]
+        if char in " \t":
+            self._end_word()
+            self.at += 1
+        elif char == "'":
+            self._single()
+        elif char == '"':
+            self._double()
+        elif char == "\\":
+            self._escape()
+        elif char in "<>&" and (sign := _REDIRECTION.match(self.text, self.at)):
+            self._blank("redirection", len(sign.group()))
+        elif char in ";&|\n":
+            self._operator()
+        elif char in _TROUBLED:
+            self._blank(_TROUBLED[char])
+        elif char == "#" and self._word is None:
+            self._blank("comment")
+        else:
+            self._plain()
+
+    def finish(self) -> Reading:
+        self._end_word()
+        if self._words:
+            self._end_command("")
+        elif self._joined in ("&&", "||", "|") or not self._commands:
+            self._trouble("unparsed")
+        return Reading(tuple(self._commands), tuple(self._troubles))
+
+    def _trouble(self, name: str, at: int | None = None) -> None:
+        self._troubles.append(Trouble(name, self.at if at is None else at))
+
+    def _blank(self, name: str, length: int = 1) -> None:
+        """Tell a trouble and go on as if it were a blank."""
+        self._end_word()
+        self._trouble(name)
+        self.at += length
+
+    def _add(self, text: str, bare: str) -> None:
+        if self._word is None:
+            self._word, self._bare, self._word_at, self._escaped = [], [], self.at, False
+        self._word.append(text)
+        self._bare.append(bare)
+
+    def _plain(self) -> None:
+        run = _RUN.match(self.text, self.at)
+        text = run.group() if run else self.text[self.at]
+        self._add(text, text)
+        self.at += len(text)
+
+    def _single(self) -> None:
+        end = self.text.find("'", self.at + 1)
+        if end < 0:
+            self._trouble("unparsed")
+            end = len(self.text)
+        self._add(self.text[self.at + 1 : end], _MARK)
+        self.at = end + 1
+
+    def _double(self) -> None:
+        self._add("", _MARK)
+        self.at += 1
+        while self.at < len(self.text):
+            char = self.text[self.at]
+            if char == '"':
+                self.at += 1
+                return
+            if char == "\\":
+                self._escape_in_quotes()
+            elif char == "`":
+                self._trouble("substitution")
+                self.at += 1
+            elif char == "$":
+                self._dollar_in_quotes()
+            else:
+                run = _QUOTED_RUN.match(self.text, self.at)
+                text = run.group() if run else char
+                self._add(text, _MARK)
+                self.at += len(text)
+        self._trouble("unparsed")
+
+    def _escape_in_quotes(self) -> None:
+        after = self.text[self.at + 1 : self.at + 2]
+        if after == "\n":
+            self._trouble("escape")
+        else:
+            self._add(after if after in '$`"\\' else f"\\{after}", _MARK)
+        self.at += 2
+
+    def _dollar_in_quotes(self) -> None:
+        """A dollar sign before one of these is only itself, as at the end of a regular expression."""
+        if self.text[self.at + 1 : self.at + 2] not in ('"', " ", "|", ")"):
+            self._trouble("expansion")
+        self._add("$", _MARK)
+        self.at += 1
+
+    def _escape(self) -> None:
+        after = self.text[self.at + 1 : self.at + 2]
+        if after == "\n" and self._word is None:
+            self.at += 2
+        elif after in ("\n", ""):
+            self._blank("escape", 2)
+        else:
+            self._add(after, _MARK)
+            self._escaped = True
+            self.at += 2
+
+    def _operator(self) -> None:
+        self._end_word()
+        two = self.text[self.at : self.at + 2]
+        if two in (";;", ";&"):
+            self._blank("unparsed", 2)
+        elif two == "|&":
+            self._trouble("redirection")
+            self._end_command("|")
+            self.at += 2
+        elif found := next((sign for sign in _OPERATORS if self.text.startswith(sign, self.at)), None):
+            self._end_command(found)
+            self.at += len(found)
+        else:
+            self._trouble("background")
+            self._end_command(";")
+            self.at += 1
+
+    def _end_word(self) -> None:
+        if self._word is None:
+            return
+        text, bare = "".join(self._word), "".join(self._bare)
+        self._word = None
+        for name, found in (("braces", _BRACES.search(bare)), ("tilde", _TILDE.search(bare))):
+            if found:
+                self._trouble(name, self._word_at)
+        live = not _PATTERN.isdisjoint(bare)
+        if not self._words:
+            if self._is_no_program(bare):
+                return
+            self._begin = self._word_at
+            if live:
+                self._trouble("program", self._word_at)
+            if self._escaped:
+                self._trouble("escape", self._word_at)
+        self._words.append(Word(text, live))
+        self._end = self.at
+
+    def _is_no_program(self, bare: str) -> bool:
+        """Tell of a word that stands before the program, or begins something else."""
+        name = _before_program(bare)
+        if name:
+            self._trouble(name, self._word_at)
+        return bool(name)
+
+    def _end_command(self, sign: str) -> None:
+        if self._words:
+            self._commands.append(Simple(self._begin, self._end, tuple(self._words), self._joined))
+            self._words = []
+            self._joined = sign
+        elif sign != "\n":
+            self._trouble("unparsed")
+
+
+def _before_program(bare: str) -> str:
+    if bare == "!":
+        return "negation"
+    if bare in RESERVED:
+        return "compound"
+    return "assignment" if "=" in bare else ""

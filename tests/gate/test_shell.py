@@ -1,0 +1,64 @@
+"""A shell line as its parts: what is read, what is opened, and what is told to be opaque."""
+
+import pytest
+
+from handrail.gate.shell import Line, parse
+
+
+def words(line: Line) -> list[str]:
+    return [" ".join(part.words) for part in line.parts]
+
+
+def whys(line: Line) -> list[str]:
+    return [item.why for item in line.opaque]
+
+
+def test_a_plain_line_is_its_commands_with_the_words_each_program_gets() -> None:
+    line = parse("cd 'my app' && git log --format=\"%h %s\" -5 | grep -v x; ls *.py\nwc -l")
+    assert [part.words for part in line.parts] == [
+        ("cd", "my app"),
+        ("git", "log", "--format=%h %s", "-5"),
+        ("grep", "-v", "x"),
+        ("ls", "*.py"),
+        ("wc", "-l"),
+    ]
+    assert [part.joined for part in line.parts] == ["", "&&", "|", ";", "\n"]
+    assert [part.piped_into for part in line.parts] == [False, False, True, False, False]
+    assert line.plain
+
+
+@pytest.mark.parametrize(
+    ("line", "inside"),
+    [
+        ("timeout -k 5 10 git status", ["git status"]),
+        ("time git status | wc -l", ["git status", "wc -l"]),
+        ("bash -c 'git status && ls'", ["git status", "ls"]),
+        ("sh -euc 'nice -n 5 bash -c \"git status\"'", ["git status"]),
+        ("eval git 'status'", ["git status"]),
+        ("/usr/bin/env git status", ["git status"]),
+    ],
+)
+def test_a_wrapper_is_looked_into_and_never_judged_by_its_own_name(line: str, inside: list[str]) -> None:
+    found = parse(line)
+    assert (words(found), whys(found)) == (inside, [])
+
+
+@pytest.mark.parametrize(
+    ("line", "inside"),
+    [
+        ("echo $(git push)", "git push"),
+        ("if true; then git push; fi", "git push"),
+        ("! git push", "git push"),
+        ("coproc git push", "git push"),
+        ("f() { git push; }; f", "git push"),
+        ("sudo -u root git push", "git push"),
+        ("ls | xargs -n 1 git push", "git push"),
+        ("A=1 git push > out &", "git push"),
+        ("find . -exec git push {} +", "git push {}"),
+        ("git push 'never ended", "git push never ended"),
+    ],
+)
+def test_a_command_is_found_wherever_it_hides_and_the_line_is_opaque(line: str, inside: str) -> None:
+    found = parse(line)
+    assert inside in words(found)
+    assert not found.plain
