@@ -5,11 +5,13 @@ Owns the names, defaults and limits of every setting. It does not know what the 
 
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$")]
 
@@ -45,15 +47,79 @@ class CommandSection(Section):
     """Variables of the daemon's environment that children also get."""
 
 
+class ApprovalsSection(Section):
+    expire_seconds: Annotated[float, Field(ge=0, le=31_536_000)] = 0.0
+    """After which an open question is no longer put, and its call fails; 0 is never."""
+
+
+class UndoSection(Section):
+    keep_days: Annotated[float, Field(gt=0, le=36_500)] = 30.0
+    """How long what files held before a call changed them is kept."""
+    keep_bytes: Annotated[int, Field(ge=1 << 20, le=1 << 50)] = 1024 * 1024 * 1024
+    """Of all of it together; the oldest goes first."""
+
+
+class NotifySection(Section):
+    desktop: bool = True
+    """Tell on the desktop that a question waits, when no page is open."""
+
+
+Pattern = Annotated[str, Field(min_length=1, max_length=4000)]
+Named = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class RuleSection(Section):
+    """One of `[[rules]]`; whether it makes sense is gate/'s to say."""
+
+    effect: Literal["allow", "ask", "deny"]
+    tool: Named | None = None
+    pattern: Pattern | None = None
+    """A command or a path, whichever the tool takes."""
+    command: Pattern | None = None
+    path: Pattern | None = None
+    host: Pattern | None = None
+    server: Named | None = None
+    agent: Named | None = None
+    match: Annotated[tuple[Pattern, ...], Field(max_length=50)] = ()
+    not_match: Annotated[tuple[Pattern, ...], Field(max_length=50)] = ()
+    note: Annotated[str, Field(max_length=1000)] = ""
+    expires: datetime | date | None = None
+    """The last day on which it holds, or the moment at which it ends."""
+    _line: int = PrivateAttr(default=0)
+
+    @property
+    def line(self) -> int:
+        """Where it stands in its file."""
+        return self._line
+
+    def at(self, line: int) -> None:
+        self._line = line
+
+
+Rules = Annotated[tuple[RuleSection, ...], Field(max_length=2000)]
+
+
+class ProjectConfig(Section):
+    """What a project's own `.handrail/config.toml` can set."""
+
+    human_in_the_loop: bool | None = None
+    default_policy: Literal["ask", "allow", "deny"] | None = None
+    rules: Rules = ()
+
+
 class Config(Section):
     """Everything that can be set."""
 
     human_in_the_loop: bool = True
-    """False allows low risk without asking. So far that changes nothing: whatever is of low risk passes anyway."""
+    """False allows low risk without asking."""
     default_policy: Literal["ask", "allow", "deny"] = "ask"
     server: ServerSection = ServerSection()
     terminal: TerminalSection = TerminalSection()
     command: CommandSection = CommandSection()
+    approvals: ApprovalsSection = ApprovalsSection()
+    undo: UndoSection = UndoSection()
+    notify: NotifySection = NotifySection()
+    rules: Rules = ()
 
 
 class BadConfig(Exception):
@@ -69,21 +135,43 @@ class Setting:
     origin: str
 
 
+SectionT = TypeVar("SectionT", Config, ProjectConfig)
+
+
 def load(path: Path) -> Config:
     """The configuration in a file; the defaults where there is none. Raises BadConfig."""
-    text = _read(path)
+    return read(Config, path, _read(path))
+
+
+def load_project(path: Path, text: str) -> ProjectConfig:
+    """The configuration of a project, from the text of its file. Raises BadConfig."""
+    return read(ProjectConfig, path, text)
+
+
+def read(kind: type[SectionT], path: Path, text: str) -> SectionT:
     try:
-        return Config.model_validate(_parse(path, text))
+        found = kind.model_validate(_parse(path, text))
     except ValidationError as error:
-        raise BadConfig(_sentence(path, text, error)) from None
+        raise BadConfig(_sentence(kind, path, text, error)) from None
+    for place, rule in enumerate(found.rules):
+        rule.at(_line(text, ["rules", str(place)]))
+    return found
+
+
+def at_fault(path: Path, line: int, problem: str) -> BadConfig:
+    """What is wrong with a line of a file, in the form of all such sentences."""
+    return BadConfig(
+        f"{path}, line {line}: {problem.rstrip('.')}. "
+        "Mend or remove that line; `handrail config` shows what is in force."
+    )
 
 
 def settings(path: Path) -> list[Setting]:
     """Every value with its origin, in the order of the file's documentation."""
     config, text = load(path), _read(path)
     given = _flat(_parse(path, text))
-    found = _flat(config.model_dump(mode="json"))
-    return [
+    found = _flat(config.model_dump(mode="json", exclude={"rules"}))
+    plain = [
         Setting(
             name=name,
             value=value,
@@ -91,6 +179,12 @@ def settings(path: Path) -> list[Setting]:
         )
         for name, value in found.items()
     ]
+    return [*plain, *(_setting(path, place, rule) for place, rule in enumerate(config.rules, 1))]
+
+
+def _setting(path: Path, place: int, rule: RuleSection) -> Setting:
+    value = rule.model_dump(mode="json", exclude_defaults=True)
+    return Setting(name=f"rules[{place}]", value=value, origin=f"{path}:{rule.line}")
 
 
 def _read(path: Path) -> str:
@@ -111,34 +205,61 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
         raise BadConfig(f"{path} is not valid TOML: {error}. Mend that line, or remove it.") from None
 
 
-def _sentence(path: Path, text: str, error: ValidationError) -> str:
+def _sentence(kind: type[BaseModel], path: Path, text: str, error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     where = [str(part) for part in first["loc"]]
-    name, line = ".".join(where), _line(text, where)
+    name = _name(where)
     match first["type"]:
         case "extra_forbidden":
-            known = ", ".join(_flat(Config().model_dump()))
-            fix = f"there is no setting `{name}`. Known: {known}"
+            fix = f"there is no setting `{name}`{_in_project(kind)}. Known: {_known(kind, where)}"
+        case "missing":
+            fix = f"`{name}` is missing"
         case _:
             fix = f"`{name}` is {first['input']!r}: {first['msg'][:1].lower()}{first['msg'][1:]}"
-    return f"{path}, line {line}: {fix}. Mend or remove that line; `handrail config` shows what is in force."
+    return str(at_fault(path, _line(text, where), fix))
+
+
+def _name(where: list[str]) -> str:
+    """As people count: the first rule is `rules[1]`."""
+    if len(where) > 1 and where[0] == "rules" and where[1].isdecimal():
+        return ".".join([f"rules[{int(where[1]) + 1}]", *where[2:]])
+    return ".".join(where)
+
+
+def _known(kind: type[BaseModel], where: list[str]) -> str:
+    if where[0] == "rules":
+        return ", ".join(RuleSection.model_fields)
+    return ", ".join(_flat(kind().model_dump()))
+
+
+def _in_project(kind: type[BaseModel]) -> str:
+    return " in a project's file" if kind is ProjectConfig else ""
 
 
 def _line(text: str, where: list[str]) -> int:
     """The line of a setting: the key within its table, or the table itself."""
-    table, found = "", 1
+    table: list[str] = []
+    seen: dict[str, int] = {}
+    found = 1
     for number, line in enumerate(text.splitlines(), 1):
-        if header := re.match(r"\s*\[+\s*([^\]\s]+)\s*\]+", line):
-            table = header[1]
-            found = number if table == where[0] else found
+        if header := re.match(r"\s*(\[+)\s*([^\]\s]+)\s*\]+", line):
+            table = _table(header[2], header[1] == "[[", seen)
+            found = number if table == where[: len(table)] else found
         elif (key := re.match(r"\s*([A-Za-z0-9_.\"-]+)\s*=", line)) is not None:
-            path = [*table.split("."), key[1]] if table else key[1].split(".")
+            path = [*table, *key[1].split(".")]
             if path == where[: len(path)]:
                 return number
     return found
 
 
-def _flat(values: dict[str, Any], above: str = "") -> dict[str, Any]:
+def _table(name: str, one_of_many: bool, seen: dict[str, int]) -> list[str]:
+    if not one_of_many:
+        return name.split(".")
+    place = seen[name] = seen.get(name, -1) + 1
+    return [*name.split("."), str(place)]
+
+
+def _flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, dict):

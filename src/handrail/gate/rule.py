@@ -1,17 +1,20 @@
-"""Rules: a pure decision about claims.
+"""The decision: what the rules that hold say about a call.
 
-Owns what is allowed without asking, what is asked and what is refused. It does not ask anybody, run
-anything, or read files.
+Owns the order of evaluation. It does not ask anybody, run anything, read files or clocks: a policy is made of the rules
+that hold in one folder at one moment (rules.py), and only decides.
 """
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from handrail.gate.risk import assess
-from handrail.store.value import Caller, Claim
+from handrail.gate.builtin import ALLOWS, FLOORS, LATE, Builtin, Case, Standpoint, default_of, why_of
+from handrail.gate.matching import Index
+from handrail.gate.wording import why
+from handrail.store.value import Caller, Claim, Effect, Rule, Verdict
 
-Effect = Literal["allow", "ask", "deny"]
+_STRICTNESS: dict[Effect, int] = {"allow": 0, "ask": 1, "deny": 2}
+NOTHING_CLAIMED = "It does not say what it would touch, so you are asked."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,47 +23,96 @@ class Decision:
 
     effect: Effect
     rule: str
+    """The rule that decides: its id, or the name of a built-in one."""
     why: str
+    verdicts: tuple[Verdict, ...] = ()
+    """One for each claim, in their order."""
+    rules: tuple[str, ...] = ()
+    """Every rule that had a part in it, by its verdict about some claim."""
+    basis: str = ""
+    """The policy's part of the digest. What would only allow more is not in it: a person's answer covers that."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The standing answers."""
+    """The rules that hold in one folder. A claim gets the first that applies; a call the strictest of its claims."""
 
-    default: Effect = "ask"
-    """For claims that no rule matches; `allow` is the auto-approve mode."""
+    def __init__(
+        self,
+        rules: Iterable[Rule] = (),
+        here: Standpoint | None = None,
+        *,
+        root: str | None = None,
+        home: str = "/",
+    ) -> None:
+        """`root` is what relative paths are relative to. Raises BadPattern."""
+        self.here = here or Standpoint()
+        self.rules = tuple(rules)
+        """In force, nearest first."""
+        self._default = default_of(self.here)
+        self._index = Index(self.rules, root, home)
 
-    @property
-    def version(self) -> str:
-        """Changes whenever a decision could change; part of every digest."""
-        return f"1:{self.default}"
+    def decide(
+        self, tool: str, claims: Sequence[Claim], caller: Caller, server: str | None = None
+    ) -> Decision:
+        """Decide about a call; `server` is the MCP server that would do it, when it is not Handrail."""
+        if not claims:
+            return self._without_claims()
+        strict: list[str] = []
+        verdicts = tuple(
+            self._verdict(place, tool, claim, caller, server, strict) for place, claim in enumerate(claims)
+        )
+        first = max(verdicts, key=_strictness)
+        return Decision(
+            effect=first.effect,
+            rule=first.rule,
+            why=first.why,
+            verdicts=verdicts,
+            rules=tuple(dict.fromkeys(verdict.rule for verdict in verdicts)),
+            basis=self._basis(strict),
+        )
 
-    def decide(self, claims: Sequence[Claim], caller: Caller) -> Decision:
-        if all(claim.action == "recall" for claim in claims):
+    def _verdict(
+        self, place: int, tool: str, claim: Claim, caller: Caller, server: str | None, strict: list[str]
+    ) -> Verdict:
+        """About one claim; notes in `strict` all that keeps it from being allowed."""
+        found = self._index.matching(tool, claim, caller, server)
+        case = Case(claim, caller, self.here)
+        floor = next((each for each in FLOORS if each.applies(case)), None)
+        strict += [rule.id for rule in found if rule.effect != "allow"]
+        if floor is not None:
+            strict.append(floor.name)
+        if (rule := _first(found, "deny")) is not None:
+            return _by_rule(place, rule)
+        if floor is not None:
+            return _by_builtin(place, floor, case)
+        if (rule := _first(found, "ask") or _first(found, "allow")) is not None:
+            return _by_rule(place, rule)
+        last = next((each for each in (*ALLOWS, *LATE) if each.applies(case)), self._default)
+        return _by_builtin(place, last, case)
+
+    def _without_claims(self) -> Decision:
+        if self.here.default == "deny":
             return Decision(
-                effect="allow", rule="own record", why="It only reads Handrail's record of calls."
+                effect="deny", rule=self._default.name, why=self._default.why, basis=self._basis([])
             )
-        if caller.workspace is None:
-            return Decision(
-                effect="ask", rule="no workspace", why="The caller has no workspace, so everything asks."
-            )
-        if all(claim.action == "read" and claim.inside and not claim.protected for claim in claims):
-            return Decision(
-                effect="allow", rule="reads in the workspace", why="It only reads inside the workspace."
-            )
-        if all(claim.action == "stop" and claim.inside and not claim.protected for claim in claims):
-            return Decision(
-                effect="allow", rule="own terminals", why="It only ends what agents of this workspace opened."
-            )
-        if self.default == "allow" and assess(claims).level == "high":
-            return Decision(
-                effect="ask", rule="high risk", why="Auto-approve is on, but high risk always asks."
-            )
-        return Decision(effect=self.default, rule="default policy", why=_WHY[self.default])
+        return Decision(effect="ask", rule="nothing claimed", why=NOTHING_CLAIMED, basis=self._basis([]))
+
+    def _basis(self, strict: Sequence[str]) -> str:
+        text = "\n".join([self.here.default, *sorted(set(strict))])
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
-_WHY: dict[Effect, str] = {
-    "allow": "No rule matches, and the default policy allows (auto-approve mode).",
-    "ask": "No rule allows it, so you are asked.",
-    "deny": "No rule allows it, and the default policy refuses.",
-}
+def _first(found: Sequence[Rule], effect: Effect) -> Rule | None:
+    return next((rule for rule in found if rule.effect == effect), None)
+
+
+def _by_rule(place: int, rule: Rule) -> Verdict:
+    return Verdict(claim=place, effect=rule.effect, rule=rule.id, why=why(rule))
+
+
+def _by_builtin(place: int, builtin: Builtin, case: Case) -> Verdict:
+    return Verdict(claim=place, effect=builtin.effect, rule=builtin.name, why=why_of(builtin, case))
+
+
+def _strictness(verdict: Verdict) -> int:
+    return _STRICTNESS[verdict.effect]
