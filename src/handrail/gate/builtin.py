@@ -28,6 +28,8 @@ class Case:
     claim: Claim
     caller: Caller
     here: Standpoint
+    together: bool = False
+    """The claims of its call are of high risk together, though none is by itself."""
 
     @property
     def level(self) -> Risk:
@@ -43,6 +45,8 @@ class Builtin:
     words: str
     why: str
     applies: Callable[[Case], bool]
+    idle: Callable[[Standpoint], str] = lambda _: ""
+    """Why it never applies under these settings, as a sentence; empty when it may."""
 
     @property
     def rule(self) -> Rule:
@@ -107,6 +111,7 @@ UNTRUSTED = Builtin(
     words="whatever acts in a folder that is not trusted",
     why="",
     applies=lambda case: not case.here.trusted and case.here.default != "deny",
+    idle=lambda here: "This folder is trusted." if here.trusted else "",
 )
 LOW = Builtin(
     name="low risk",
@@ -114,13 +119,15 @@ LOW = Builtin(
     words="what is of low risk, where `human_in_the_loop` is false",
     why="It is of low risk, and `human_in_the_loop` is off.",
     applies=lambda case: not case.here.human_in_the_loop and case.level == "low",
+    idle=lambda here: "`human_in_the_loop` is on." if here.human_in_the_loop else "",
 )
 HIGH = Builtin(
     name="high risk",
     effect="ask",
     words="what is of high risk, where the default policy allows",
     why="Auto-approve is on, but high risk always asks.",
-    applies=lambda case: case.here.default == "allow" and case.level == "high",
+    applies=lambda case: case.here.default == "allow" and (case.together or case.level == "high"),
+    idle=lambda here: "" if here.default == "allow" else "The default policy does not allow.",
 )
 LATE = (UNTRUSTED, LOW, HIGH)
 """For what no rule is about, in this order, before the default policy."""

@@ -15,6 +15,14 @@ CHANGED = "The project's file is not the one that was trusted, so what it allows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """A rule and where it came from."""
+
+    rule: Rule
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Here:
     """A folder at a moment."""
 

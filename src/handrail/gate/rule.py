@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from handrail.gate.builtin import ALLOWS, FLOORS, LATE, Builtin, Case, Standpoint, default_of, why_of
 from handrail.gate.matching import Index
+from handrail.gate.risk import assess
 from handrail.gate.wording import why
 from handrail.store.value import Caller, Claim, Effect, Rule, Verdict
 
@@ -48,6 +49,8 @@ class Policy:
         self.here = here or Standpoint()
         self.rules = tuple(rules)
         """In force, nearest first."""
+        self.root = root
+        self.home = home
         self._default = default_of(self.here)
         self._index = Index(self.rules, root, home)
 
@@ -58,8 +61,10 @@ class Policy:
         if not claims:
             return self._without_claims()
         strict: list[str] = []
+        together = self.together(claims)
         verdicts = tuple(
-            self._verdict(place, tool, claim, caller, server, strict) for place, claim in enumerate(claims)
+            self._verdict(place, tool, Case(claim, caller, self.here, together), server, strict)
+            for place, claim in enumerate(claims)
         )
         first = max(verdicts, key=_strictness)
         return Decision(
@@ -71,12 +76,15 @@ class Policy:
             basis=self._basis(strict),
         )
 
-    def _verdict(
-        self, place: int, tool: str, claim: Claim, caller: Caller, server: str | None, strict: list[str]
-    ) -> Verdict:
+    def together(self, claims: Sequence[Claim]) -> bool:
+        """Whether these are of high risk together though none is by itself; only auto-approve asks that."""
+        if self.here.default != "allow" or assess(claims).level != "high":
+            return False
+        return all(assess((claim,)).level != "high" for claim in claims)
+
+    def _verdict(self, place: int, tool: str, case: Case, server: str | None, strict: list[str]) -> Verdict:
         """About one claim; notes in `strict` all that keeps it from being allowed."""
-        found = self._index.matching(tool, claim, caller, server)
-        case = Case(claim, caller, self.here)
+        found = self._index.matching(tool, case.claim, case.caller, server)
         floor = next((each for each in FLOORS if each.applies(case)), None)
         strict += [rule.id for rule in found if rule.effect != "allow"]
         if floor is not None:

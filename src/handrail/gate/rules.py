@@ -14,7 +14,8 @@ from handrail.gate.builtin import Standpoint
 from handrail.gate.call import new_id
 from handrail.gate.example import Ground
 from handrail.gate.folders import Folder, Folders, Trusted
-from handrail.gate.force import UNTRUSTED, Here, Origin, lapse
+from handrail.gate.force import UNTRUSTED, Here, Known, lapse
+from handrail.gate.listing import Listed, listed
 from handrail.gate.making import BadRule, checked, placed
 from handrail.gate.project import Project
 from handrail.gate.rule import Policy
@@ -29,14 +30,6 @@ _MOST_FOLDERS = 128
 """Whose policies are kept ready; what is forgotten is made again."""
 _NEARNESS: dict[Scope, int] = {"session": 0, "project": 1, "user": 2}
 _STRICTNESS: dict[Effect, int] = {"allow": 0, "ask": 1, "deny": 2}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """A rule and where it came from."""
-
-    rule: Rule
-    origin: Origin
 
 
 class NoRule(Exception):
@@ -200,9 +193,23 @@ class Rules:
         own = [Known(rule=rule, origin="config") for rule in self.standing.rules]
         return sorted([*answers, *files, *own], key=_nearness)
 
-    def here(self, root: str | None) -> Here:
-        """What trust says of a folder, a real path, now."""
-        return self._folders.here(root, self.now())
+    def listing(self, workspace: str | None = None) -> list[Listed]:
+        """All there is in the order of evaluation; as it holds in one folder, or each where it is meant to."""
+        root = None if workspace is None else os.path.realpath(workspace)
+        here = None if root is None else self._folders.here(root, self.now())
+        point = None if here is None else self._standpoint(here, self._folders.project(root))
+        return listed(self.known(root), lambda rule: here or self._home_of(rule), point or self._everywhere())
+
+    def _home_of(self, rule: Rule) -> Here:
+        """Where a rule is meant to hold; one for all folders is looked at as in a trusted one."""
+        if rule.workspace is not None:
+            return self._folders.here(rule.workspace, self.now())
+        return Here(root=None, trusted=True, file_trusted=True, now=self.now())
+
+    def _everywhere(self) -> Standpoint:
+        return Standpoint(
+            default=self.standing.default, human_in_the_loop=self.standing.human_in_the_loop, trusted=True
+        )
 
     def _policy(self, root: str | None, project: Project, now: int, more: Iterable[Known] = ()) -> Policy:
         here = self._folders.here(root, now)
