@@ -10,7 +10,7 @@ export interface Piece {
 }
 
 /** Control (but newline and tab), formatting, bidi, zero-width, odd spaces, fillers, tags, lone surrogates. */
-const HIDDEN =
+export const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb]|[\u{1d173}-\u{1d17a}]|[\u{e0000}-\u{e0fff}]|[\ud800-\udfff]/gu;
 
 /** Nothing to look for in it. */

@@ -1,0 +1,36 @@
+/**
+ * One line in pieces: its colours, its changed words, and what would hide in it spelled out; pure.
+ *
+ * Owns cutting. It does not know languages (colour.ts) or how a piece looks.
+ */
+import type { Span } from "../text/align.ts";
+import { exact, type Piece } from "../text/exact.ts";
+
+/** From, to, and the names of its colour. */
+export type Token = readonly [number, number, string];
+
+export interface Painted extends Piece {
+  readonly colour: string;
+  readonly marked: boolean;
+}
+
+export function painted(text: string, tokens: readonly Token[] = [], marks: readonly Span[] = []): Painted[] {
+  const cuts = new Set([0, text.length]);
+  for (const [from, to] of [...tokens, ...marks]) {
+    if (from > 0 && from < text.length) cuts.add(from);
+    if (to > 0 && to < text.length) cuts.add(to);
+  }
+  const places = [...cuts].sort((one, other) => one - other);
+  const pieces: Painted[] = [];
+  let token = 0;
+  let mark = 0;
+  for (let at = 0; at + 1 < places.length; at++) {
+    const from = places[at] ?? 0;
+    while (token < tokens.length && (tokens[token]?.[1] ?? 0) <= from) token++;
+    while (mark < marks.length && (marks[mark]?.[1] ?? 0) <= from) mark++;
+    const colour = (tokens[token]?.[0] ?? Infinity) <= from ? (tokens[token]?.[2] ?? "") : "";
+    const marked = (marks[mark]?.[0] ?? Infinity) <= from;
+    for (const piece of exact(text.slice(from, places[at + 1]))) pieces.push({ ...piece, colour, marked });
+  }
+  return pieces;
+}

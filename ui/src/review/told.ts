@@ -1,0 +1,29 @@
+/** What an agent will be told about a review, in a sentence; pure. The daemon's own words follow it (EditView.tells). */
+import type { Tally } from "../text/hunks.ts";
+import { counted } from "../text/time.ts";
+import type { Comment } from "../types.ts";
+
+export interface Made {
+  readonly tally: Tally;
+  readonly deletes: boolean;
+  /** The whole file was edited, not only hunks of it. */
+  readonly rewritten: boolean;
+}
+
+export function told({ tally, deletes, rewritten }: Made, comments: number): string {
+  const parts = [deletes ? "allowed the deletion" : rewritten ? "edited the file" : kept(tally)];
+  if (tally.edited) parts.push(`${tally.edited} edited`);
+  if (comments) parts.push(counted(comments, "comment"));
+  return parts.join(", ");
+}
+
+/** A denial's reason that carries what was said about lines. */
+export function reasonOf(hunks: number, comments: readonly Comment[]): string {
+  const head = `Rejected ${hunks === 1 ? "the only hunk" : `all ${hunks} hunks`}: nothing was written.`;
+  return [head, ...comments.map(({ line, text }) => `Line ${line}: ${text}`)].join("\n");
+}
+
+function kept({ hunks, kept: count }: Tally): string {
+  if (count === hunks) return hunks === 1 ? "kept the only hunk" : `kept all ${hunks} hunks`;
+  return `kept ${count} of ${counted(hunks, "hunk")}`;
+}

@@ -1,0 +1,133 @@
+/**
+ * Where two sequences differ, in bounded time; pure. Of lines of a file, or of words of a line.
+ *
+ * Owns the comparison: first what occurs once on each side, then what lies between. It does not know hunks (hunks.ts).
+ */
+
+/** From, and up to but without. */
+export type Span = readonly [number, number];
+
+/** These of the one stand where those of the other stood; either may be none. */
+export interface Change {
+  readonly old: Span;
+  readonly new: Span;
+}
+
+/** A table larger than this is not filled in: then the whole stretch counts as changed. */
+const TABLE_MAX = 1_000_000;
+/** Anchors within anchors within anchors: a file made to have more gains nothing by it. */
+const DEPTH_MAX = 32;
+
+export function changes(before: readonly string[], after: readonly string[]): Change[] {
+  const found: Change[] = [];
+  compare({ before, after, found }, [0, before.length], [0, after.length], 0);
+  return found;
+}
+
+interface Work {
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+  readonly found: Change[];
+}
+
+function compare(work: Work, [a, aEnd]: Span, [b, bEnd]: Span, depth: number): void {
+  const { before, after, found } = work;
+  while (a < aEnd && b < bEnd && before[a] === after[b]) a++, b++;
+  while (a < aEnd && b < bEnd && before[aEnd - 1] === after[bEnd - 1]) aEnd--, bEnd--;
+  if (a === aEnd && b === bEnd) return;
+  if (a === aEnd || b === bEnd) return note(found, [a, aEnd], [b, bEnd]);
+  const anchors = depth < DEPTH_MAX ? onceOnEach(work, [a, aEnd], [b, bEnd]) : [];
+  const pairs = anchors.length ? anchors : longest(work, [a, aEnd], [b, bEnd]);
+  if (!pairs.length) return note(found, [a, aEnd], [b, bEnd]);
+  for (const [left, right] of [...pairs, [aEnd, bEnd] as const]) {
+    if (anchors.length) compare(work, [a, left], [b, right], depth + 1);
+    else if (a < left || b < right) note(found, [a, left], [b, right]);
+    a = left + 1;
+    b = right + 1;
+  }
+}
+
+/** Two that touch are one. */
+function note(found: Change[], old: Span, fresh: Span): void {
+  const last = found.at(-1);
+  if (last && last.old[1] === old[0] && last.new[1] === fresh[0]) found[found.length - 1] = { old: [last.old[0], old[1]], new: [last.new[0], fresh[1]] };
+  else found.push({ old, new: fresh });
+}
+
+type Pair = readonly [number, number];
+
+/** The longest run of pairs, rising on both sides, of what occurs once on each. */
+function onceOnEach({ before, after }: Work, old: Span, fresh: Span): Pair[] {
+  const left = once(before, old);
+  const right = once(after, fresh);
+  const pairs: Pair[] = [];
+  for (const [text, at] of left) {
+    const other = at < 0 ? undefined : right.get(text);
+    if (other !== undefined && other >= 0) pairs.push([at, other]);
+  }
+  return rising(pairs);
+}
+
+/** Where each occurs; less than nothing where it does so again. */
+function once(texts: readonly string[], [from, to]: Span): Map<string, number> {
+  const places = new Map<string, number>();
+  for (let at = from; at < to; at++) {
+    const text = texts[at] ?? "";
+    places.set(text, places.has(text) ? -1 : at);
+  }
+  return places;
+}
+
+/** Patience sorting. */
+function rising(pairs: readonly Pair[]): Pair[] {
+  const sorted = [...pairs].sort((one, other) => one[0] - other[0]);
+  const tops: number[] = [];
+  const previous: number[] = [];
+  sorted.forEach(([, value], index) => {
+    let low = 0;
+    let high = tops.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((sorted[tops[middle] ?? 0]?.[1] ?? 0) < value) low = middle + 1;
+      else high = middle;
+    }
+    previous.push(low ? (tops[low - 1] ?? -1) : -1);
+    tops[low] = index;
+  });
+  const chosen: Pair[] = [];
+  for (let index = tops.at(-1) ?? -1; index >= 0; index = previous[index] ?? -1) chosen.push(sorted[index] as Pair);
+  return chosen.reverse();
+}
+
+/** The longest common subsequence, where its table is small. */
+function longest({ before, after }: Work, [a, aEnd]: Span, [b, bEnd]: Span): Pair[] {
+  const width = bEnd - b + 1;
+  const height = aEnd - a + 1;
+  if (width * height > TABLE_MAX) return [];
+  const table = new Uint16Array(width * height);
+  for (let i = height - 2; i >= 0; i--)
+    for (let j = width - 2; j >= 0; j--)
+      table[i * width + j] =
+        before[a + i] === after[b + j] ? at(table, (i + 1) * width + j + 1) + 1 : Math.max(at(table, (i + 1) * width + j), at(table, i * width + j + 1));
+  const pairs: Pair[] = [];
+  for (let i = 0, j = 0; i < height - 1 && j < width - 1; )
+    if (before[a + i] === after[b + j]) pairs.push([a + i++, b + j++]);
+    else if (at(table, (i + 1) * width + j) >= at(table, i * width + j + 1)) i++;
+    else j++;
+  return pairs;
+}
+
+function at(table: Uint16Array, index: number): number {
+  return table[index] ?? 0;
+}
+
+/** Where an item of the new sequence stood in the old one, or what it replaces; counted from 0. */
+export function origin(all: readonly Change[], index: number): number {
+  let shift = 0;
+  for (const { old, new: fresh } of all) {
+    if (index < fresh[0]) break;
+    if (index < fresh[1]) return Math.min(old[0] + index - fresh[0], Math.max(old[0], old[1] - 1));
+    shift = old[1] - fresh[1];
+  }
+  return index + shift;
+}
