@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import cancel, command, crowd, cursor, door_start, finding, idle, read_file, storm, trees
+from bench import cancel, command, crowd, cursor, door_start, finding, idle, inbox, read_file, storm, trees
 from bench.figures import Line
 from bench.stage import Stage, staged
 from bench.table import as_json, as_table
@@ -19,6 +19,7 @@ BENCHES: dict[str, Callable[[Stage], list[Line]]] = {
     "crowd": crowd.run,
     "cursor": cursor.run,
     "finding": finding.run,
+    "inbox": inbox.run,
     "idle": idle.run,
 }
 

@@ -11,17 +11,20 @@ import socket
 import sys
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
 from anyio.abc import SocketListener, TaskGroup
 
 from handrail import __version__
-from handrail.config import Config
+from handrail.config import BadConfig, Config
 from handrail.errors import NewerSchema, Unwritable
+from handrail.gate.folders import Trusted
 from handrail.gate.gate import Gate
 from handrail.gate.restore import restore
-from handrail.gate.rule import Policy
+from handrail.gate.rules import Rules
+from handrail.gate.standing import Standing
 from handrail.gate.tool import Tool, Toolbox
 from handrail.keeper.protocol import Remember
 from handrail.keeper.system import hide_memory
@@ -93,9 +96,11 @@ def run(places: Places, config: Config, *, port: int | None = None, announce: bo
     sys.setswitchinterval(SWITCH_SECONDS)
     start_logging(places.logs)
     try:
+        standing = Standing.of(config, places.config, os.path.realpath(Path.home()))
         with hold(places.daemon_lock):
-            return anyio.run(partial(Daemon(places, config, port, announce).serve), backend="asyncio")
-    except (Held, NewerSchema, Unwritable) as problem:
+            daemon = Daemon(places, config, standing, port, announce)
+            return anyio.run(daemon.serve, backend="asyncio")
+    except (BadConfig, Held, NewerSchema, Unwritable) as problem:
         sys.stderr.write(f"{problem}\n")
         return 1
 
@@ -114,9 +119,12 @@ class Ground:
 class Daemon:
     """Everything, built once, in order."""
 
-    def __init__(self, places: Places, config: Config, port: int | None, announce: bool) -> None:
+    def __init__(
+        self, places: Places, config: Config, standing: Standing, port: int | None, announce: bool
+    ) -> None:
         self._places = places
         self._config = config
+        self._standing = standing
         self._port = config.server.port if port is None else port
         self._announce = announce
         self._told = anyio.Event()
@@ -161,7 +169,7 @@ class Daemon:
     async def _work(self, ground: Ground) -> None:
         """Serve until told to stop, then let go of everything in order."""
         async with anyio.create_task_group() as group:
-            gate = self._gate(ground, group)
+            gate = await self._gate(ground, group)
             rooms, listener = await self._rooms(ground, gate)
             mcp = Mcp(gate, self._config.command.wait_seconds)
             local, streamable = Local(mcp, rooms.access, Lineage(), rooms.url), Streamable(mcp)
@@ -178,11 +186,25 @@ class Daemon:
                 self._places.daemon_json.unlink(missing_ok=True)
             group.cancel_scope.cancel()
 
-    def _gate(self, ground: Ground, group: TaskGroup) -> Gate:
+    async def _gate(self, ground: Ground, group: TaskGroup) -> Gate:
         toolbox: dict[str, Tool[Any, Any]] = {}
-        gate = Gate(ground.journal, Policy(default=self._config.default_policy), toolbox, group)
+        gate = Gate(
+            ground.journal,
+            await self._rules(ground),
+            toolbox,
+            group,
+            self._config.approvals.expire_seconds,
+        )
         toolbox |= self._toolbox(gate, ground.records, ground.terminals)
         return gate
+
+    async def _rules(self, ground: Ground) -> Rules:
+        """What the person's file says, what their answers made, and which folders they trust."""
+        kept = [record.rule for record in await ground.records.rules() if record.removed_at is None]
+        trusted = [
+            Trusted(folder=record.folder, config=record.config) for record in await ground.records.folders()
+        ]
+        return Rules(ground.journal, self._standing, kept, trusted)
 
     async def _rooms(self, ground: Ground, gate: Gate) -> tuple[Rooms, socket.socket]:
         """What the routes need, and the port they are served on."""
@@ -199,7 +221,6 @@ class Daemon:
             access=access,
             url=f"http://{HOST}:{listener.getsockname()[1]}",
             command_line=line_for_an_agent(self._places.environment),
-            auto_approve=self._config.default_policy == "allow",
             started=await self._restore(gate, ground),
             pulse=Pulse(ground.keeper),
             stop=self.stop,

@@ -14,6 +14,9 @@ from pydantic.json_schema import models_json_schema
 
 from handrail import __version__
 from handrail.errors import Conflict, Unwritable
+from handrail.gate.making import BadRule
+from handrail.gate.rules import NoRule
+from handrail.gate.tool import Refusal
 from handrail.server.rooms import Rooms
 from handrail.server.routes import (
     approvals,
@@ -67,6 +70,9 @@ def application(rooms: Rooms) -> FastAPI:
     app.openapi = partial(_described, app)
     app.add_exception_handler(Unwritable, _unavailable)
     app.add_exception_handler(Conflict, _conflict)
+    app.add_exception_handler(BadRule, _unfit)
+    app.add_exception_handler(Refusal, _unfit)
+    app.add_exception_handler(NoRule, _missing)
     app.add_exception_handler(KeeperError, _unavailable)
     app.add_exception_handler(RequestValidationError, _invalid)
     return app
@@ -88,6 +94,15 @@ async def _unavailable(_request: Request, problem: Exception) -> JSONResponse:
 
 async def _conflict(_request: Request, problem: Exception) -> JSONResponse:
     return JSONResponse({"detail": str(problem)}, 409)
+
+
+async def _unfit(_request: Request, problem: Exception) -> JSONResponse:
+    """What was sent has the right shape, and cannot be all the same."""
+    return JSONResponse({"detail": str(problem)}, 422)
+
+
+async def _missing(_request: Request, problem: Exception) -> JSONResponse:
+    return JSONResponse({"detail": f"{problem} `handrail rules` lists what there is."}, 404)
 
 
 async def _invalid(_request: Request, problem: Exception) -> JSONResponse:

@@ -30,7 +30,6 @@ class Rooms:
     access: Access
     url: str
     command_line: str
-    auto_approve: bool
     started: Restart
     pulse: Pulse
     stop: Callable[[bool], None]

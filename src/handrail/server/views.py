@@ -1,4 +1,4 @@
-"""Domain into wire: how calls and approvals look to people's programs.
+"""Domain into wire: how calls look to people's programs (approvals: approval_views.py, rules: rule_views.py).
 
 Pure translations. Open calls come from the gate, which knows more than the disk; settled ones from the records.
 """
@@ -8,7 +8,7 @@ import time
 from handrail.gate import verbs
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
-from handrail.server.approval_wire import ApprovalStatus, ApprovalView
+from handrail.server.approval_wire import Usual
 from handrail.server.wire import (
     CallDetail,
     CallView,
@@ -16,7 +16,6 @@ from handrail.server.wire import (
     CredentialView,
 )
 from handrail.store import records
-from handrail.store.value import Json
 from handrail.terminal.terminals import Terminals
 
 
@@ -24,7 +23,9 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def call_view(record: records.CallRecord, open_call: Call | None) -> CallView:
+def call_view(
+    record: records.CallRecord, open_call: Call | None, usual: records.Usual | None = None
+) -> CallView:
     return CallView(
         id=record.id,
         seq=record.opened_seq,
@@ -44,6 +45,7 @@ def call_view(record: records.CallRecord, open_call: Call | None) -> CallView:
         message=record.message or "",
         terminal_id=record.terminal,
         approval_id=record.approval,
+        usual=usual_view(usual),
     )
 
 
@@ -53,13 +55,15 @@ def call_detail(
     terminal = terminals.get(detail.call.terminal) if detail.call.terminal else None
     asked = open_call.approval.asked if open_call and open_call.approval else None
     would_run = (open_call and open_call.plan) or asked or detail
+    answer = open_call.approval.answered if open_call and open_call.approval else None
+    edited = answer.input if answer else None
     return CallDetail(
         **call_view(detail.call, open_call).__dict__,
-        input=open_call.input if open_call else detail.input or {},
-        asked=None,
+        input=edited or (open_call.input if open_call else detail.input or {}),
+        asked=open_call.input if open_call and edited else detail.asked,
         claims=would_run.claims,
         preview=would_run.preview,
-        files=(),
+        files=detail.files,
         result=detail.result,
         receipt=detail.receipt,
         completion=_completion(gate, open_call) if open_call else None,
@@ -67,40 +71,8 @@ def call_detail(
     )
 
 
-def approval_view(record: records.ApprovalRecord, gate: Gate, input: Json | None = None) -> ApprovalView:
-    """A question; `input` is needed when its call is no longer open.
-
-    What an open one shows comes from the gate, which would run it, and not from the disk, where it may be altered.
-    """
-    call, tool = gate.open.get(record.call), gate.toolbox.get(record.tool)
-    asked = call.approval.asked if call and call.approval and call.approval.id == record.id else record
-    return ApprovalView(
-        id=record.id,
-        call_id=record.call,
-        tool=record.tool,
-        title=call.title if call else record.title,
-        description=tool.description if tool else "",
-        status=_approval_status(record),
-        risk=asked.risk,
-        reasons=asked.reasons,
-        why=asked.why,
-        verdicts=asked.verdicts,
-        digest=asked.digest,
-        asked_at=record.opened_at,
-        elapsed_ms=max(0, (record.answered_at or record.withdrawn_at or now_ms()) - record.opened_at),
-        caller=record.caller,
-        client_gone=call is not None and call.client_gone,
-        input=call.input if call else input or {},
-        claims=asked.claims,
-        preview=asked.preview,
-        reviewable=tool is not None and tool.accepts,
-        trusted=True,
-        suggestions=(),
-        usual=None,
-        edited=False,
-        reason=record.reason or record.withdrawn_why or "",
-        by=record.answered_by,
-    )
+def usual_view(usual: records.Usual | None) -> Usual | None:
+    return usual and Usual(**usual._asdict())
 
 
 def credential_view(record: records.CredentialRecord) -> CredentialView:
@@ -118,15 +90,3 @@ def _elapsed(record: records.CallRecord, open_call: Call | None) -> int:
 def _completion(gate: Gate, call: Call) -> Completion:
     found = verbs.completion(gate, call)
     return Completion(does=found.does, tells=found.tells, runs_on=found.runs_on)
-
-
-def _approval_status(record: records.ApprovalRecord) -> ApprovalStatus:
-    if record.withdrawn_at is not None:
-        return "withdrawn"
-    match record.answer:
-        case None:
-            return "open"
-        case "allow":
-            return "allowed"
-        case "deny":
-            return "denied"

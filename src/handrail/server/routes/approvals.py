@@ -1,11 +1,12 @@
-"""Routes about approvals: list, look, answer."""
+"""Routes about approvals: list, look, answer, edit, review."""
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, Request
 
 from handrail.errors import Conflict
 from handrail.gate import verbs
-from handrail.gate.approval import Answer
-from handrail.server import views
+from handrail.gate.approval import Answer, Approval
+from handrail.gate.call import Call
+from handrail.server.approval_views import allowed_view, edit_view, proposal_view
 from handrail.server.approval_wire import (
     AllowedLow,
     AllowLowBody,
@@ -16,8 +17,10 @@ from handrail.server.approval_wire import (
     ProposalView,
 )
 from handrail.server.rooms import Rooms
+from handrail.server.routes.asked import still_open, view, views
+from handrail.server.routes.made import made
 from handrail.server.routes.person import by
-from handrail.store import records as kept
+from handrail.store.value import Rule
 
 
 def routes(rooms: Rooms) -> APIRouter:
@@ -25,65 +28,61 @@ def routes(rooms: Rooms) -> APIRouter:
 
     @router.get("/approvals")
     async def approvals(open: bool = False) -> list[ApprovalView]:
-        found = await rooms.records.approvals(open_only=open)
-        return [views.approval_view(record, rooms.gate) for record in found]
+        return await views(rooms, await rooms.records.approvals(open_only=open))
 
     @router.get("/approvals/{id}")
     async def approval(id: str) -> ApprovalView:
-        record = await _asked(rooms, id)
-        detail = await rooms.records.call(record.call)
-        return views.approval_view(record, rooms.gate, detail.input if detail else None)
+        return await view(rooms, id)
 
     @router.post("/approvals/{id}/answer")
     async def answer(id: str, body: AnswerBody, request: Request) -> ApprovalView:
-        record = await _asked(rooms, id)
-        open_call = rooms.gate.open.get(record.call)
-        if open_call is None or open_call.approval is None or open_call.approval.id != id:
-            raise Conflict(_closed(await _asked(rooms, id)))
-        given = Answer(kind=body.answer, by=by(request), reason=body.reason)
-        try:
-            seq = verbs.answer(open_call.approval, given, body.digest)
-        except Conflict:
-            if open_call.approval.open:
-                raise
-            await rooms.journal.committed(rooms.journal.head)
-            raise Conflict(_closed(await _asked(rooms, id))) from None
-        await rooms.journal.committed(seq)
-        return views.approval_view(await _asked(rooms, id), rooms.gate, open_call.input)
+        call, approval = await still_open(rooms, id)
+        given = Answer(
+            kind=body.answer,
+            by=by(request),
+            reason=body.reason,
+            input=body.input,
+            content=body.content,
+            comments=body.comments,
+            rules=_rules(rooms, call, body),
+        )
+        await verbs.answer(rooms.gate, approval, given, body.digest)
+        await rooms.journal.committed(rooms.journal.head)  # the answer, and the rules made with it
+        return await view(rooms, id)
 
     @router.post("/approvals/{id}/edit")
     async def edit(id: str, body: EditBody) -> EditView:
-        raise HTTPException(503, "Questions cannot be edited yet.")
+        call, _ = await still_open(rooms, id)
+        return edit_view(await verbs.edit(rooms.gate, call, body.input, body.content))
 
     @router.get("/approvals/{id}/proposal")
     async def proposal(id: str) -> ProposalView:
-        raise HTTPException(503, "Proposals cannot be read yet.")
+        call, _ = await still_open(rooms, id)
+        return proposal_view(await verbs.proposal(rooms.gate, call))
 
     @router.post("/approvals/allow-low")
     async def allow_low(body: AllowLowBody, request: Request) -> list[AllowedLow]:
-        raise HTTPException(503, "Several questions cannot be answered at once yet.")
+        found = [await _seen(rooms, one.id, one.digest) for one in body.approvals]
+        seen = [each for each in found if not isinstance(each, AllowedLow)]
+        allowed = await verbs.allow_low(rooms.gate, seen, by(request))
+        await rooms.journal.committed(rooms.journal.head)
+        told = {each.approval: allowed_view(each) for each in allowed}
+        return [each if isinstance(each, AllowedLow) else told[each[0].id] for each in found]
 
     return router
 
 
-async def _asked(rooms: Rooms, id: str) -> kept.ApprovalRecord:
-    record = await rooms.records.approval(id)
-    if record is None:
-        raise HTTPException(404, f"There is no approval {id}. `handrail approvals` lists the open ones.")
-    return record
+def _rules(rooms: Rooms, call: Call, body: AnswerBody) -> tuple[Rule, ...]:
+    if body.rule is None:
+        return ()
+    bodies = body.rule if isinstance(body.rule, list) else [body.rule]
+    return tuple(made(rooms, each, call.caller) for each in bodies)
 
 
-def _closed(record: kept.ApprovalRecord) -> str:
-    if record.answered_at is None:
-        return f"Already withdrawn: {record.withdrawn_why or 'its call has ended'}."
-    word = "allowed" if record.answer == "allow" else "denied"
-    return f"Already {word} by {record.answered_by}, {_ago(views.now_ms() - record.answered_at)} ago."
-
-
-def _ago(ms: int) -> str:
-    """12 s · 7 min · 3 h · 2 d."""
-    seconds = ms // 1000
-    for least, size, unit in ((172_800, 86_400, "d"), (7200, 3600, "h"), (120, 60, "min")):
-        if seconds >= least:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
+async def _seen(rooms: Rooms, id: str, digest: str) -> tuple[Approval, str] | AllowedLow:
+    """A question to be allowed; one that was closed meanwhile is told by itself."""
+    try:
+        _, approval = await still_open(rooms, id)
+    except Conflict as problem:
+        return AllowedLow(id=id, won=False, message=str(problem))
+    return approval, digest

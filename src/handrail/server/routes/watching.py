@@ -5,6 +5,7 @@ from fastapi import APIRouter, Request
 from handrail import __version__
 from handrail.server import views
 from handrail.server.rooms import Rooms
+from handrail.server.routes.asked import views as approval_views
 from handrail.server.routes.named import views_of
 from handrail.server.routes.person import person_of
 from handrail.server.shape import Position
@@ -15,6 +16,8 @@ MOST_OPEN = 2000
 """Open calls in a snapshot; more than anybody can have let pile up."""
 MOST_TERMINALS = 200
 """Running terminals in a snapshot; the page lists older ones by themselves."""
+MOST_USUAL = 50
+"""Running calls of which it is told how long such calls usually take."""
 RECENT = 50
 """Settled calls in a snapshot: what a person can take in at a glance."""
 
@@ -24,7 +27,7 @@ def routes(rooms: Rooms) -> APIRouter:
 
     @router.get("/state")
     async def state(request: Request) -> State:
-        seq = rooms.journal.durable
+        seq, standing = rooms.journal.durable, rooms.gate.rules.standing
         open_calls = await _open_calls(rooms)
         newest = await rooms.records.calls(limit=RECENT + len(open_calls))
         asked = await rooms.records.approvals(open_only=True)
@@ -34,13 +37,13 @@ def routes(rooms: Rooms) -> APIRouter:
             now=views.now_ms(),
             version=__version__,
             started=rooms.started,
-            auto_approve=rooms.auto_approve,
-            human_in_the_loop=True,
+            auto_approve=standing.default == "allow",
+            human_in_the_loop=standing.human_in_the_loop,
             command_line=rooms.command_line,
             calls=open_calls,
             recent=[views.call_view(call, None) for call in newest if call.id not in rooms.gate.open],
             terminals=await views_of(rooms, running, person_of(request)),
-            approvals=[views.approval_view(record, rooms.gate) for record in asked],
+            approvals=await approval_views(rooms, asked),
         )
 
     @router.get("/events")
@@ -67,8 +70,11 @@ async def _open_calls(rooms: Rooms) -> list[CallView]:
     waiting = await rooms.records.calls(status="waiting", limit=MOST_OPEN)
     running = await rooms.records.calls(status="running", limit=MOST_OPEN)
     found = sorted((*waiting, *running), key=lambda record: record.opened_seq)
+    usual = {
+        record.id: await rooms.records.usual(record.tool, record.title) for record in running[-MOST_USUAL:]
+    }
     return [
-        views.call_view(record, rooms.gate.open[record.id])
+        views.call_view(record, rooms.gate.open[record.id], usual.get(record.id))
         for record in found
         if record.id in rooms.gate.open
     ]

@@ -1,0 +1,69 @@
+"""The approvals that a path or a list names, each with what stands beside it."""
+
+from collections.abc import Sequence
+
+from fastapi import HTTPException
+
+from handrail.errors import Conflict
+from handrail.gate.approval import Approval
+from handrail.gate.call import Call
+from handrail.server.approval_views import Beside, approval_view, closed, held
+from handrail.server.approval_wire import ApprovalView
+from handrail.server.rooms import Rooms
+from handrail.server.views import usual_view
+from handrail.store.records import ApprovalRecord
+from handrail.store.value import Caller
+
+MOST_BESIDE = 50
+"""Questions of a list that are given suggestions and usual times: more than a person looks at at once. Whoever looks
+at another one gets them with it."""
+
+
+async def asked(rooms: Rooms, id: str) -> ApprovalRecord:
+    record = await rooms.records.approval(id)
+    if record is None:
+        raise HTTPException(404, f"There is no approval {id}. `handrail approvals` lists the open ones.")
+    return record
+
+
+async def still_open(rooms: Rooms, id: str) -> tuple[Call, Approval]:
+    """A question as the gate holds it. Raises Conflict when it was closed, and says how."""
+    record = await asked(rooms, id)
+    call, approval = rooms.gate.open.get(record.call), held(rooms.gate, record)
+    if call is None or approval is None:
+        raise Conflict(closed(await asked(rooms, id)))
+    if not approval.open:
+        raise Conflict(approval.closed())
+    return call, approval
+
+
+async def view(rooms: Rooms, id: str) -> ApprovalView:
+    """One question, with all that stands beside it."""
+    record = await asked(rooms, id)
+    detail = None if record.call in rooms.gate.open else await rooms.records.call(record.call)
+    beside = await _beside(rooms, record, _trusts(rooms, record.caller))
+    return approval_view(record, rooms.gate, beside, detail and detail.input)
+
+
+async def views(rooms: Rooms, records: Sequence[ApprovalRecord]) -> list[ApprovalView]:
+    """Many; the first have all that stands beside them."""
+    trusted = {record.caller.workspace: _trusts(rooms, record.caller) for record in records}
+    found: list[ApprovalView] = []
+    for place, record in enumerate(records):
+        trusts = trusted[record.caller.workspace]
+        beside = await _beside(rooms, record, trusts) if place < MOST_BESIDE else Beside(trusted=trusts)
+        found.append(approval_view(record, rooms.gate, beside))
+    return found
+
+
+async def _beside(rooms: Rooms, record: ApprovalRecord, trusted: bool) -> Beside:
+    """Of a closed question nothing is suggested any more."""
+    approval = held(rooms.gate, record)
+    if approval is None or not approval.open:
+        return Beside(trusted=trusted)
+    usual = await rooms.records.usual(record.tool, record.title)
+    return Beside(trusted=trusted, usual=usual_view(usual))
+
+
+def _trusts(rooms: Rooms, caller: Caller) -> bool:
+    return rooms.gate.rules.policy(caller).here.trusted
