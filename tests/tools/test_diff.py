@@ -32,7 +32,7 @@ def test_a_rendered_diff_applied_to_the_old_text_gives_the_new(before: str, afte
     if before == after:
         assert diff == ""
     else:
-        assert apply(before, parse(diff), "a.txt") == after
+        assert apply(before, parse(diff).hunks, "a.txt") == after
 
 
 @settings(deadline=None)
@@ -43,7 +43,7 @@ def test_wrong_line_numbers_never_give_a_wrong_text(before: str, after: str, lea
     shifted = "".join(f"lead {number}\n" for number in range(lead))
     assume(bool(before and diff) and before.endswith("\n") and after.endswith("\n"))
     try:
-        changed = apply(shifted + before, parse(diff), "a.txt")
+        changed = apply(shifted + before, parse(diff).hunks, "a.txt")
     except Refusal:
         return
     assert changed == shifted + after
@@ -93,4 +93,4 @@ def test_the_worst_texts_take_bounded_time() -> None:
     started = time.monotonic()
     diff = unified("a.txt", before, after)
     assert time.monotonic() - started < 10
-    assert apply(before.decode(), parse(diff.text), "a.txt") == after.decode()
+    assert apply(before.decode(), parse(diff.text).hunks, "a.txt") == after.decode()

@@ -1,5 +1,6 @@
 """write_file, edit_file and apply_diff, through the real gate."""
 
+import hashlib
 import os
 import stat
 from pathlib import Path
@@ -11,8 +12,8 @@ from tests.tools.desk import Desk, done
 from handrail.gate import verbs
 from handrail.gate.call import Call
 from handrail.gate.tool import Refusal
-from handrail.store.value import DiffPreview
-from handrail.tools.edits import EditFile, EditFileInput, WriteFile, WriteFileInput
+from handrail.store.value import DiffPreview, FileChange
+from handrail.tools.edits import ApplyDiff, ApplyDiffInput, EditFile, EditFileInput, WriteFile, WriteFileInput
 
 pytestmark = pytest.mark.anyio
 
@@ -39,7 +40,8 @@ async def test_a_write_waits_with_its_diff_and_is_done_when_allowed(desk: Desk) 
     assert (desk.root / "a.txt").read_text() == "one\n2\n"
     assert result.text == "Wrote a.txt (+1 -1 lines, 6 bytes now)."
     assert result.data == {
-        "path": "a.txt", "changed": True, "created": False, "added": 1, "removed": 1, "size": 6, "notes": [],
+        "path": "a.txt", "changed": True, "created": False, "deleted": False, "added": 1, "removed": 1, "size": 6,
+        "notes": [], "applied": shown(call).diff,
     }  # fmt: skip
     assert call.receipt.files_changed == (str(desk.root / "a.txt"),)
     assert names(desk.root) == ["a.txt"]
@@ -84,7 +86,7 @@ async def test_writing_the_same_content_says_so_and_touches_nothing(desk: Desk) 
     assert shown(call).notes == ("Nothing changes: the file has this content already.",)
     result = done(await desk.allow(call))
     assert result.text == "a.txt already has exactly this content; nothing was written."
-    assert result.data["changed"] is False
+    assert (result.data["changed"], result.data["applied"]) == (False, "")
     assert (desk.root / "a.txt").stat().st_ino == before.st_ino
     assert call.receipt.files_changed == ()
 
@@ -151,8 +153,11 @@ async def test_a_file_that_changed_at_the_last_moment_is_not_overwritten_and_the
     (desk.root / "a.txt").write_text("one\nthree\n")
     with pytest.raises(Refusal) as caught:
         await tool.run(plan, desk.call("edit_file"))
-    assert "no longer what it was" in caught.value.sentence
-    assert caught.value.sentence.endswith("@@ -1,2 +1,2 @@\n one\n-two\n+three")
+    assert caught.value.sentence == (
+        "a.txt changed on disk since this change was proposed: another agent or program wrote it. Nothing was written. "
+        "Read it again, then propose your change again. It changed like this:\n"
+        "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three"
+    )
     assert (desk.root / "a.txt").read_text() == "one\nthree\n"
     assert names(desk.root) == ["a.txt"]
 
@@ -164,7 +169,7 @@ async def _planned(desk: Desk, path: str) -> Any:
 async def test_a_file_that_appears_at_the_last_moment_is_not_overwritten(desk: Desk) -> None:
     plan = await _planned(desk, "a.txt")
     (desk.root / "a.txt").write_text("theirs\n")
-    with pytest.raises(Refusal, match="no longer what it was"):
+    with pytest.raises(Refusal, match=r"a\.txt was created on disk since this change was proposed"):
         await WriteFile().run(plan, desk.call("write_file"))
     assert (desk.root / "a.txt").read_text() == "theirs\n"
     assert names(desk.root) == ["a.txt"]
@@ -358,7 +363,9 @@ async def test_a_diff_can_create_a_file(desk: Desk) -> None:
         ("<<<<<<< SEARCH\n=======\nx\n>>>>>>> REPLACE", "Block 1 only adds lines and does not say where"),
         ("@@ -1,2 +1 @@\n-one\n-same\n@@ -2,2 +1,1 @@\n-same\n-three\n", "Hunk 1 and Hunk 2 change the same lines"),
         ("@@ -1 +1 @@\none\n+1\n", "Line 2 of the diff begins with 'o'"),
-        ("--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n", "apply_diff does not delete"),
+        ("--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n", "does not remove all of its lines"),
+        ("diff --git a/a.txt b/a.txt\ndeleted file mode 100644\n", "does not remove all of its lines"),
+        ("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+one\n", "creates a.txt, but there is one already"),
         ("@@ -1 +1 @@\n-one\n+1\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-x\n+y\n", "begins another file"),
         ("diff --git a/x b/x\nBinary files a/x and b/x differ\n", "more than a change of text"),
     ],
@@ -375,6 +382,150 @@ async def test_a_diff_for_a_missing_file_is_refused(desk: Desk) -> None:
     assert "no b.txt to change" in await desk.refusal(
         "apply_diff", path="b.txt", diff="@@ -1 +1 @@\n-one\n+1\n"
     )
+
+
+GIT_DELETION = (
+    "diff --git a/a.txt b/a.txt\ndeleted file mode 100644\n--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"
+)
+
+
+async def test_a_diff_to_nowhere_deletes_the_file_and_claims_so(desk: Desk) -> None:
+    (desk.root / "a.txt").write_text("one\n")
+    call = await desk.waiting("apply_diff", path="a.txt", diff=GIT_DELETION)
+    assert call.approval is not None
+    assert [claim.action for claim in call.approval.asked.claims] == ["delete"]
+    assert (shown(call).deletes, shown(call).creates, shown(call).removed) == (True, False, 1)
+    assert shown(call).notes == ("Deletes the file.",)
+    assert shown(call).diff == "--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"
+    result = done(await desk.allow(call))
+    assert names(desk.root) == []
+    assert result.text == "Deleted a.txt (-1 lines).\nDeletes the file."
+    assert (result.data["deleted"], result.data["size"], result.data["applied"]) == (
+        True,
+        0,
+        shown(call).diff,
+    )
+    assert call.receipt.files_changed == (str(desk.root / "a.txt"),)
+
+
+async def test_an_empty_file_is_deleted_only_by_a_diff_that_says_so(desk: Desk) -> None:
+    (desk.root / "a.txt").touch()
+    done(await desk.allowed("write_file", path="a.txt", content=""))
+    assert names(desk.root) == ["a.txt"]
+    gone = "diff --git a/a.txt b/a.txt\ndeleted file mode 100644\nindex e69de29..0000000\n"
+    done(await desk.allowed("apply_diff", path="a.txt", diff=gone))
+    assert names(desk.root) == []
+    assert "There is no a.txt to delete." in await desk.refusal("apply_diff", path="a.txt", diff=gone)
+
+
+async def test_a_deletion_through_a_link_deletes_the_file_and_says_that_the_link_stays(desk: Desk) -> None:
+    (desk.root / "real.txt").write_text("one\n")
+    (desk.root / "a.txt").symlink_to("real.txt")
+    call = await desk.waiting("apply_diff", path="a.txt", diff=GIT_DELETION)
+    assert f"what is deleted is {desk.root}/real.txt" in shown(call).notes[1]
+    done(await desk.allow(call))
+    assert names(desk.root) == ["a.txt"]
+
+
+async def test_a_diff_changes_the_mode_and_that_is_shown(desk: Desk) -> None:
+    script = desk.root / "run.sh"
+    script.write_text("true\n")
+    script.chmod(0o640)
+    head = "diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n"
+    call = await desk.waiting("apply_diff", path="run.sh", diff=head)
+    assert shown(call).notes == ("Makes the file executable (mode 640 → 750).",)
+    result = done(await desk.allow(call))
+    assert result.text.startswith("Changed the mode of run.sh (+0 -0 lines")
+    assert stat.S_IMODE(script.stat().st_mode) == 0o750
+
+    back = "diff --git a/run.sh b/run.sh\nold mode 100755\nnew mode 100644\n--- a/run.sh\n+++ b/run.sh\n"
+    call = await desk.waiting("apply_diff", path="run.sh", diff=f"{back}@@ -1 +1 @@\n-true\n+false\n")
+    assert shown(call).notes == ("The file is executable no longer (mode 750 → 640).",)
+    done(await desk.allow(call))
+    assert (stat.S_IMODE(script.stat().st_mode), script.read_text()) == (0o640, "false\n")
+
+
+async def test_a_mode_that_the_file_has_already_is_no_change(desk: Desk) -> None:
+    (desk.root / "run.sh").touch(mode=0o755)
+    head = "diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n"
+    result = done(await desk.allowed("apply_diff", path="run.sh", diff=head))
+    assert result.data["changed"] is False
+
+
+async def test_a_diff_creates_an_executable_file(desk: Desk) -> None:
+    diff = "diff --git a/n.sh b/n.sh\nnew file mode 100755\n--- /dev/null\n+++ b/n.sh\n@@ -0,0 +1 @@\n+true\n"
+    call = await desk.waiting("apply_diff", path="n.sh", diff=diff)
+    assert shown(call).notes == ("The new file is executable.",)
+    assert done(await desk.allow(call)).text.startswith("Created n.sh")
+    assert (desk.root / "n.sh").stat().st_mode & 0o100
+
+
+async def test_a_plan_names_the_file_before_and_after_and_the_folders_it_makes(desk: Desk) -> None:
+    plan = await _planned(desk, "x/y/a.txt")
+    made = (str(desk.root / "x"), str(desk.root / "x/y"))
+    new = hashlib.sha256(b"new\n").hexdigest()
+    assert plan.files == (FileChange(path=f"{desk.root}/x/y/a.txt", before=None, after=new, made=made),)
+    (desk.root / "a.txt").write_text("old\n")
+    (desk.root / "a.txt").chmod(0o604)
+    old = hashlib.sha256(b"old\n").hexdigest()
+    assert (await _planned(desk, "a.txt")).files == (
+        FileChange(path=f"{desk.root}/a.txt", before=old, after=new, mode=0o604),
+    )
+    (desk.root / "a.txt").write_text("new\n")
+    assert (await _planned(desk, "a.txt")).files == ()
+
+
+class Shelf:
+    """Keeps what it is given, and notes what the file held then."""
+
+    def __init__(self, file: Path, error: OSError | None = None) -> None:
+        self.kept: list[tuple[bytes, bytes]] = []
+        self._file, self._error = file, error
+
+    def put(self, content: bytes, /) -> str:
+        if self._error is not None:
+            raise self._error
+        self.kept.append((content, self._file.read_bytes()))
+        return hashlib.sha256(content).hexdigest()
+
+
+async def test_what_a_file_held_is_kept_before_it_is_replaced_or_deleted(desk: Desk) -> None:
+    file = desk.root / "a.txt"
+    file.write_text("old\n")
+    shelf = Shelf(file)
+    await WriteFile((), shelf).run(await _planned(desk, "a.txt"), desk.call("write_file"))
+    assert file.read_text() == "new\n"
+    gone = ApplyDiffInput(path="a.txt", diff="--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-new\n")
+    tool = ApplyDiff((), shelf)
+    await tool.run(await tool.plan(gone, desk.caller), desk.call("apply_diff"))
+    assert not file.exists()
+    assert shelf.kept == [(b"old\n", b"old\n"), (b"new\n", b"new\n")]
+
+
+async def test_nothing_is_written_when_what_the_file_held_cannot_be_kept(desk: Desk) -> None:
+    file = desk.root / "a.txt"
+    file.write_text("old\n")
+    full = Shelf(file, OSError(28, "No space left on device"))
+    with pytest.raises(Refusal, match=r"could not be kept for undo \(No space left on device\)"):
+        await WriteFile((), full).run(await _planned(desk, "a.txt"), desk.call("write_file"))
+    assert file.read_text() == "old\n"
+
+
+async def test_what_a_model_proposed_itself_is_not_told_back_at_length(desk: Desk) -> None:
+    content = "".join(f"line {number}\n" for number in range(5000))
+    result = done(await desk.allowed("write_file", path="a.txt", content=content))
+    applied = str(result.data["applied"])
+    assert len(applied) < 11_000
+    assert applied.endswith("more lines; read the file for the rest.")
+
+
+async def test_half_a_character_is_refused(desk: Desk) -> None:
+    assert "half a character" in await desk.refusal("edit_file", **_half(desk))
+
+
+def _half(desk: Desk) -> dict[str, str]:
+    (desk.root / "a.txt").write_text("one\n")
+    return {"path": "a.txt", "old_string": "one", "new_string": "\ud800"}
 
 
 def test_their_lines_in_lists_are_verb_and_object() -> None:

@@ -1,40 +1,38 @@
-"""What every change of a file shares: a plan that shows the whole diff, and a write of exactly that.
+"""What every change of a file shares: a plan that shows the whole diff, a review of it, and a write of exactly that.
 
-Owns planning, previewing and carrying out a change. It does not know how new content is made (edits.py) or
-how bytes reach the disk (replace.py).
+Owns planning, reviewing and carrying out a change. It does not know how new content is made (edits.py), what a review
+comes to (review.py), or how bytes reach the disk (replace.py).
 """
 
-import hashlib
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol, TypeVar
 
 import anyio.to_thread
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from handrail.gate.tool import Plan, Refusal, Salvage, Tool
-from handrail.store.value import Caller, DiffPreview, Json, Result
-from handrail.tools.answer import Input, answer, brief
-from handrail.tools.diff import Diff, unified
-from handrail.tools.notes import notes_on
+from handrail.gate.tool import Plan, Proposal, Refusal, Salvage, Tool
+from handrail.store.value import Caller, Comment, DiffPreview, Json, Result
+from handrail.tools.answer import Input, brief
+from handrail.tools.applied import ChangeOutput, result_of, told
 from handrail.tools.place import Place
-from handrail.tools.replace import replace_file
-from handrail.tools.target import SIZE_MAX, Target, look
-from handrail.tools.text import decode, encode
+from handrail.tools.replace import remove_file, replace_file
+from handrail.tools.since import changed_since
+from handrail.tools.target import Target, look
+from handrail.tools.text import decode
+from handrail.tools.work import Change, Work, work_of
 from handrail.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from handrail.gate.call import Call
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """New content, and words for what was done to get it, such as "Replaced 2 occurrences in"."""
+class Images(Protocol):
+    """Where what a file held is kept, so that its change can be undone."""
 
-    after: str
-    did: str
+    def put(self, content: bytes, /) -> str: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,50 +40,8 @@ class ChangePlan(Plan):
     """A change worked out in full; or, where nothing may be told before a person allows it, why it must fail."""
 
     place: Place
-    work: "Work | None"
+    work: Work | None
     problem: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """What will be written, and where."""
-
-    target: Target
-    after: bytes
-    diff: Diff
-    did: str
-    notes: tuple[str, ...]
-
-    @property
-    def bound(self) -> Json:
-        before, folder = self.target.before, self.target.folder
-        return {
-            "path": self.target.place.path,
-            "folder": {"path": folder.path, "dev": folder.dev, "inode": folder.inode},
-            "before": None if before is None else hashlib.sha256(before).hexdigest(),
-            "after": hashlib.sha256(self.after).hexdigest(),
-        }
-
-    @property
-    def preview(self) -> DiffPreview:
-        return DiffPreview(
-            path=self.target.place.path,
-            diff=self.diff.text,
-            added=self.diff.added,
-            removed=self.diff.removed,
-            creates=self.target.before is None,
-            notes=self.notes,
-        )
-
-
-class ChangeOutput(BaseModel):
-    path: str | None = Field(None, description="The file.")
-    changed: bool | None = Field(None, description="False when the file had this content already.")
-    created: bool | None = Field(None, description="The file is new.")
-    added: int | None = Field(None, description="Lines added.")
-    removed: int | None = Field(None, description="Lines removed.")
-    size: int | None = Field(None, description="Bytes in the file now.")
-    notes: list[str] | None = Field(None, description="What lines do not show: line endings, mode, links.")
 
 
 class ChangeInput(Input):
@@ -103,8 +59,9 @@ class ChangeTool(Tool[InputT, ChangePlan]):
     accepts = True
     verb: ClassVar[str]
 
-    def __init__(self, own: Sequence[Path] = ()) -> None:
+    def __init__(self, own: Sequence[Path] = (), blobs: Images | None = None) -> None:
         self._own = tuple(own)
+        self._blobs = blobs
 
     @abstractmethod
     def change(self, input: InputT, before: str | None, path: str) -> Change:
@@ -121,19 +78,39 @@ class ChangeTool(Tool[InputT, ChangePlan]):
             if place.is_common:
                 raise
             return _doomed(place, refusal.sentence)
-        return ChangePlan(
-            claims=(place.claim("write"),), preview=work.preview, bound=work.bound, place=place, work=work
+        return _planned(place, work)
+
+    def proposal(self, plan: ChangePlan) -> Proposal | None:
+        """The file as an editor shows it: newlines only, and no byte order mark."""
+        if plan.work is None:
+            return None
+        editor = plan.work.editor
+        return Proposal(
+            path=plan.place.path, before=editor.shown(editor.before), after=editor.shown(editor.proposed)
         )
+
+    def review(self, plan: ChangePlan, content: str, comments: tuple[Comment, ...]) -> ChangePlan:
+        if plan.work is None:
+            raise Refusal(plan.problem or "")
+        return _planned(plan.place, plan.work.reviewed(content, comments))
+
+    def tells(self, plan: ChangePlan) -> str:
+        """What the agent will be told about a review; empty when there was none."""
+        return "" if plan.work is None else "\n".join(told(plan.work))
+
+    def changed_since(self, plan: ChangePlan) -> tuple[str, str] | None:
+        """How the file on disk differs from what the plan found: a sentence, and a diff for a person's eyes."""
+        drift = None if plan.work is None else changed_since(plan.work.target)
+        return None if drift is None else (drift.sentence, drift.diff)
 
     async def run(self, plan: ChangePlan, call: "Call") -> Result:
         if plan.work is None:
             raise Refusal(plan.problem or "")
-        work = plan.work
-        if work.after != work.target.before:
+        if plan.work.changes:
             # Not abandoned when cancelled: the receipt must say what became of the file.
-            await anyio.to_thread.run_sync(replace_file, work.target, work.after)
+            await anyio.to_thread.run_sync(self._carry_out, plan.work)
             call.receipt = replace(call.receipt, files_changed=(*call.receipt.files_changed, plan.place.path))
-        return _result(work)
+        return result_of(plan.work)
 
     def salvage(self, call: "Call") -> Salvage:
         path = call.plan.place.shown if isinstance(call.plan, ChangePlan) else str(call.input.get("path"))
@@ -145,23 +122,37 @@ class ChangeTool(Tool[InputT, ChangePlan]):
             raise Refusal(f"{input.path} names a directory. Give the path of a file.")
         target = look(place)
         before = None if target.before is None else decode(target.before)
-        change = self.change(input, before, place.shown)
-        after = _checked(change.after)
-        diff = unified(place.shown, target.before, after)
-        return Work(target=target, after=after, diff=diff, did=change.did, notes=notes_on(target, after))
+        return work_of(target, self.change(input, before, place.shown))
+
+    def _carry_out(self, work: Work) -> None:
+        self._keep(work.target)
+        if work.after is None:
+            remove_file(work.target)
+        else:
+            replace_file(work.target, work.after, work.executable)
+
+    def _keep(self, target: Target) -> None:
+        """What the file held is safe on disk before it leaves its place."""
+        if self._blobs is None or target.before is None:
+            return
+        try:
+            self._blobs.put(target.before)
+        except OSError as error:
+            shown = target.place.shown
+            raise Refusal(
+                f"What {shown} holds could not be kept for undo ({error.strerror}), so nothing was changed."
+            ) from None
 
 
-def _checked(text: str) -> bytes:
-    if "\0" in text:
-        raise Refusal(
-            "The new content holds a NUL character, so it is no text. Use execute_command to write it."
-        )
-    raw = encode(text)
-    if len(raw) > SIZE_MAX:
-        raise Refusal(
-            f"The new content is too large: {len(raw):,} bytes, where {SIZE_MAX:,} can be shown as a diff."
-        )
-    return raw
+def _planned(place: Place, work: Work) -> ChangePlan:
+    return ChangePlan(
+        claims=(place.claim(work.action),),
+        preview=work.preview,
+        bound=work.bound,
+        files=work.files,
+        place=place,
+        work=work,
+    )
 
 
 def _doomed(place: Place, problem: str) -> ChangePlan:
@@ -172,20 +163,3 @@ def _doomed(place: Place, problem: str) -> ChangePlan:
     return ChangePlan(
         claims=(place.claim("write"),), preview=preview, bound=bound, place=place, work=None, problem=problem
     )
-
-
-def _result(work: Work) -> Result:
-    path, changed = work.target.place.shown, work.after != work.target.before
-    data: Json = {
-        "path": path,
-        "changed": changed,
-        "created": work.target.before is None,
-        "added": work.diff.added,
-        "removed": work.diff.removed,
-        "size": len(work.after),
-        "notes": list(work.notes),
-    }
-    if not changed:
-        return answer(f"{path} already has exactly this content; nothing was written.", data)
-    sizes = f"+{work.diff.added} -{work.diff.removed} lines, {len(work.after):,} bytes now"
-    return answer("\n".join([f"{work.did} {path} ({sizes}).", *work.notes]), data)

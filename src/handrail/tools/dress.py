@@ -1,6 +1,7 @@
 """Giving a new file what the old one wore: owner, mode, extended attributes.
 
-Owns only that. Owner and attributes are kept where this user may; the mode always.
+Owns only that, and what a mode becomes when a file is made executable or is so no longer. Owner and attributes are
+kept where this user may; the mode always.
 """
 
 import errno
@@ -22,6 +23,12 @@ def dress(descriptor: int, folder: int, name: str) -> None:
             _copy_attributes(worn, descriptor)
     finally:
         os.close(worn)
+
+
+def with_execution(mode: int, executable: bool) -> int:
+    """The mode of a file that whoever may read it may also execute; or that nobody may."""
+    plain = stat.S_IMODE(mode) & 0o777
+    return plain | (plain & 0o444) >> 2 if executable else plain & ~0o111
 
 
 def _try_chown(descriptor: int, old: os.stat_result) -> None:

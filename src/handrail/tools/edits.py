@@ -10,13 +10,16 @@ from pydantic import Field
 
 from handrail.gate.tool import Refusal
 from handrail.tools.answer import some
-from handrail.tools.change import Change, ChangeInput, ChangeTool
+from handrail.tools.change import ChangeInput, ChangeTool
 from handrail.tools.hunks import apply
 from handrail.tools.match import replace
-from handrail.tools.patch import parse
+from handrail.tools.patch import Patch, parse
 from handrail.tools.text import BOM, is_crlf, to_crlf
+from handrail.tools.work import Change
 
-_REVIEW = "A person may be shown the diff first, and may refuse it."
+_REVIEW = (
+    "A person may be shown the diff first, and may refuse it or change it; the result says what was written."
+)
 
 
 class WriteFileInput(ChangeInput):
@@ -41,7 +44,8 @@ class ApplyDiffInput(ChangeInput):
         str,
         Field(
             description="Either a unified diff of this one file, or one or more blocks of `<<<<<<< SEARCH`, the "
-            "lines to find, `=======`, the new lines, `>>>>>>> REPLACE`."
+            "lines to find, `=======`, the new lines, `>>>>>>> REPLACE`. A unified diff to `+++ /dev/null` that removes "
+            "every line deletes the file; `old mode 100644` and `new mode 100755` make it executable."
         ),
     ]
 
@@ -106,9 +110,36 @@ class ApplyDiff(ChangeTool[ApplyDiffInput]):
     verb = "Patch"
 
     def change(self, input: ApplyDiffInput, before: str | None, path: str) -> Change:
-        hunks = parse(input.diff)
-        if before is None and any(hunk.old for hunk in hunks):
-            raise Refusal(f"There is no {path} to change. Use write_file to create it.")
+        patch = parse(input.diff)
+        _check_there(patch, before, path)
         mark = BOM if before is not None and before.startswith(BOM) and BOM not in input.diff else ""
-        after = mark + apply((before or "").removeprefix(mark), hunks, path)
-        return Change(after=after, did=f"Applied {some(len(hunks), 'hunk')} to")
+        after = mark + apply((before or "").removeprefix(mark), patch.hunks, path)
+        if patch.head.deletes:
+            return _deletion(after.removeprefix(BOM), path)
+        return Change(after=after, did=_did(patch), executable=patch.head.executable)
+
+
+def _check_there(patch: Patch, before: str | None, path: str) -> None:
+    if before is not None and patch.head.creates:
+        raise Refusal(
+            f"The diff creates {path}, but there is one already. Read it, then change it or use write_file."
+        )
+    if before is None and patch.head.deletes:
+        raise Refusal(f"There is no {path} to delete.")
+    if before is None and (any(hunk.old for hunk in patch.hunks) or not (patch.hunks or patch.head.creates)):
+        raise Refusal(f"There is no {path} to change. Use write_file to create it.")
+
+
+def _deletion(rest: str, path: str) -> Change:
+    if rest:
+        raise Refusal(
+            f"The diff deletes {path} but does not remove all of its lines, so nothing was changed. To delete a file, "
+            "remove every line of it."
+        )
+    return Change(after=None, did="Deleted")
+
+
+def _did(patch: Patch) -> str:
+    if patch.head.creates:
+        return "Created"
+    return f"Applied {some(len(patch.hunks), 'hunk')} to" if patch.hunks else "Changed the mode of"

@@ -3,35 +3,55 @@
 Owns these sentences. It reads a target and its new content, and changes neither.
 """
 
-import stat
 from collections.abc import Iterator
 
 from handrail.tools.answer import some
+from handrail.tools.dress import with_execution
 from handrail.tools.target import Target
 from handrail.tools.text import BOM, decode, is_crlf, is_mixed, is_utf8
 
 
-def notes_on(target: Target, after: bytes) -> tuple[str, ...]:
-    if after == target.before:
+def notes_on(target: Target, after: bytes | None, executable: bool | None = None) -> tuple[str, ...]:
+    """`after` is None where the file goes; `executable` is None where its mode stays."""
+    if after == target.before and executable is None:
         return ("Nothing changes: the file has this content already.",)
-    return (*_around(target), *_content(target.before, after))
+    content = () if after is None else _content(target.before, after)
+    return (*_around(target, after), *_mode(target, after, executable), *content)
 
 
-def _around(target: Target) -> Iterator[str]:
+def _around(target: Target, after: bytes | None) -> Iterator[str]:
     place, found = target.place, target.place.found
-    if place.linked:
+    if after is None:
+        yield "Deletes the file."
+    if place.linked and after is None:
+        yield f"Follows a symbolic link: what is deleted is {place.path}; a link to it leads nowhere then."
+    elif place.linked:
         yield f"Follows a symbolic link: what is written is {place.path}."
-    if target.missing:
-        yield f"Creates the directory {'/'.join([target.folder.path.rstrip('/'), *target.missing])}."
-    if found is None:
+    if target.made:
+        yield f"Creates the directory {target.made[-1]}."
+    if found is not None and found.st_nlink > 1:
+        yield f"The old content stays under {some(found.st_nlink - 1, 'other name')} of the file (hard links)."
+
+
+def _mode(target: Target, after: bytes | None, executable: bool | None) -> Iterator[str]:
+    mode = target.mode
+    if after is None:
         return
-    mode = stat.S_IMODE(found.st_mode)
-    if mode & 0o111:
+    if mode is None:
+        if executable:
+            yield "The new file is executable."
+        return
+    if executable is not None:
+        change = f"mode {mode & 0o777:o} → {with_execution(mode, executable):o}"
+        yield (
+            f"Makes the file executable ({change})."
+            if executable
+            else f"The file is executable no longer ({change})."
+        )
+    elif mode & 0o111:
         yield f"The file is executable and stays so (mode {mode & 0o777:o})."
     if mode & 0o7000:
         yield f"The file loses its special mode bits (mode {mode:o})."
-    if found.st_nlink > 1:
-        yield f"The old content stays under {some(found.st_nlink - 1, 'other name')} of the file (hard links)."
 
 
 def _content(before: bytes | None, after: bytes) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Reading a patch (unified diff or SEARCH/REPLACE blocks) into hunks.
 
 Owns both notations, and forgives what models get wrong in them: counts, fences, a missing space on an empty
-line. It does not know the text they are for (hunks.py).
+line. It does not know the text they are for (hunks.py), nor what a git-style head says (patch_head.py).
 """
 
 import re
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from handrail.gate.tool import Refusal
+from handrail.tools.patch_head import Head, read_head
 
 _HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _SEARCH = re.compile(r"<{5,9} ?SEARCH\s*")
@@ -46,17 +47,27 @@ class Hunk:
         return [row for row in self.rows if row.sign != "-"]
 
 
-def parse(patch: str) -> list[Hunk]:
-    """The hunks of a patch for one file. Raises Refusal."""
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """What a patch does to its one file."""
+
+    hunks: list[Hunk]
+    head: Head
+
+
+def parse(patch: str) -> Patch:
+    """A patch for one file. Raises Refusal."""
     lines = _unfenced(patch.split("\n"))
-    blocks = any(_SEARCH.fullmatch(line) for line in lines)
-    hunks = _blocks(lines) if blocks else _Unified(lines).hunks()
-    if not hunks:
+    if any(_SEARCH.fullmatch(line) for line in lines):
+        parsed = Patch(_blocks(lines), Head())
+    else:
+        parsed = _Unified(lines).patch()
+    if not parsed.hunks and not parsed.head.acts:
         raise Refusal(
             "The diff has no hunk. Give a unified diff with lines like `@@ -10,3 +10,4 @@`, or blocks of "
             "`<<<<<<< SEARCH`, `=======`, `>>>>>>> REPLACE`."
         )
-    return hunks
+    return parsed
 
 
 def _unfenced(lines: list[str]) -> list[str]:
@@ -94,8 +105,13 @@ class _Unified:
         self._lines = lines
         self._at = 0
 
-    def hunks(self) -> list[Hunk]:
-        self._preamble()
+    def patch(self) -> Patch:
+        while self._at < len(self._lines) and not self._lines[self._at].startswith("@@"):
+            self._at += 1
+        head = read_head(self._lines[: self._at])
+        return Patch(self._hunks(), head)
+
+    def _hunks(self) -> list[Hunk]:
         found: list[Hunk] = []
         while self._at < len(self._lines):
             if not self._lines[self._at].startswith("@@"):
@@ -105,15 +121,6 @@ class _Unified:
                 )
             found.append(self._hunk(f"Hunk {len(found) + 1}"))
         return found
-
-    def _preamble(self) -> None:
-        while self._at < len(self._lines) and not self._lines[self._at].startswith("@@"):
-            line = self._lines[self._at]
-            if line.startswith("+++ /dev/null"):
-                raise Refusal("The diff deletes the file. apply_diff does not delete; use execute_command.")
-            if line.startswith(("GIT binary patch", "Binary files ", "rename to ")):
-                raise Refusal(f"The diff is more than a change of text ({line}). Use execute_command for it.")
-            self._at += 1
 
     def _hunk(self, name: str) -> Hunk:
         header = _HEADER.match(self._lines[self._at])

@@ -5,7 +5,9 @@ not know what will be written.
 """
 
 import os
+import stat
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 from handrail.gate.tool import Refusal
@@ -53,6 +55,19 @@ class Target:
     @property
     def name(self) -> str:
         return Path(self.place.path).name
+
+    @property
+    def mode(self) -> int | None:
+        """Of the file that is there."""
+        return None if self.place.found is None else stat.S_IMODE(self.place.found.st_mode)
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        """The paths of the folders to be made, outermost first."""
+        paths = accumulate(
+            self.missing, lambda path, name: f"{path}/{name}", initial=self.folder.path.rstrip("/")
+        )
+        return tuple(paths)[1:]
 
 
 def look(place: Place) -> Target:

@@ -1,0 +1,191 @@
+"""What a person made of a proposed change: hunks kept, rejected and edited, and what they said.
+
+Owns the comparison of what was proposed with what the person left, as data and in words. It does not know how either
+is written (change.py), nor how the person works (the page).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from handrail.store.value import Comment, Json
+from handrail.tools.anchors import Anchored
+from handrail.tools.answer import some
+from handrail.tools.diff import Span, changed, unified
+from handrail.tools.text import shown, split_raw
+
+Fate = Literal["kept", "rejected", "edited"]
+_Lines = Sequence[bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """A comment, with the line it is about."""
+
+    line: int
+    on: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """What became of a proposal."""
+
+    fates: tuple[Fate, ...]
+    """Of each of its hunks."""
+    patch: str
+    """What is written, against what was proposed; empty when it is the same."""
+    writes: bool
+    """Something is written at all."""
+    remarks: tuple[Remark, ...] = ()
+
+    @property
+    def data(self) -> Json:
+        return {
+            "hunks": len(self.fates),
+            "kept": self.fates.count("kept"),
+            "rejected": self.fates.count("rejected"),
+            "edited": self.fates.count("edited"),
+            "patch": self.patch,
+            "comments": [
+                {"line": remark.line, "on": remark.on, "text": remark.text} for remark in self.remarks
+            ],
+        }
+
+    @property
+    def words(self) -> str:
+        """For the model that proposed it."""
+        return "\n".join([self._verdict, *self._difference, *self._said])
+
+    @property
+    def _verdict(self) -> str:
+        if not self.writes:
+            return "The person reviewed this change and rejected all of it: nothing was written."
+        if not self.patch:
+            return "The person reviewed this change and kept all of it."
+        if len(self.fates) == 1:
+            return f"The person reviewed this change and {_alone(self.fates[0])}."
+        return f"The person {_counted(self.fates)}."
+
+    @property
+    def _difference(self) -> list[str]:
+        if not self.patch or not self.writes:
+            return []
+        return ["What was written differs from your proposal like this:", self.patch.rstrip("\n")]
+
+    @property
+    def _said(self) -> list[str]:
+        if not self.remarks:
+            return []
+        return ["They say, about lines of your proposal:", *(_told(remark) for remark in self.remarks)]
+
+
+def review(
+    path: str,
+    before: bytes | None,
+    proposed: bytes | None,
+    final: bytes | None,
+    comments: Sequence[Comment] = (),
+) -> Review:
+    """Compare what was proposed with what the person left; None is no file."""
+    old, new, left = (split_raw(raw or b"") for raw in (before, proposed, final))
+    return Review(
+        fates=tuple(fates(old, new, left)),
+        patch=unified(path, proposed, final).text,
+        writes=final != before,
+        remarks=tuple(_remark(comment, new or old) for comment in comments),
+    )
+
+
+def fates(old: _Lines, new: _Lines, left: _Lines) -> list[Fate]:
+    """What became of each hunk between `old` and `new` in what was left."""
+    spans = changed(old, new)
+    return _in_order(spans, old, new, left) or [_mapped(span, old, new, left) for span in spans]
+
+
+def _in_order(spans: Sequence[Span], old: _Lines, new: _Lines, left: _Lines) -> list[Fate] | None:
+    """Walk from hunk to hunk along the lines between them; None where those were changed too."""
+    found: list[Fate] = []
+    at = spans[0].new[0] if spans else 0
+    if left[:at] != new[:at]:
+        return None
+    for number, span in enumerate(spans):
+        is_last = number + 1 == len(spans)
+        between = new[span.new[1] : None if is_last else spans[number + 1].new[0]]
+        fate, end = _next(old[slice(*span.old)], new[slice(*span.new)], between, left, at, is_last)
+        if end is None:
+            return None
+        found.append(fate)
+        at = end + len(between)
+    return found
+
+
+def _next(
+    before: _Lines, proposed: _Lines, between: _Lines, left: _Lines, at: int, is_last: bool
+) -> tuple[Fate, int | None]:
+    """What stands at this place instead of a hunk, and where it ends."""
+    choices: tuple[tuple[Fate, _Lines], ...] = (("kept", proposed), ("rejected", before))
+    for fate, part in choices:
+        end = at + len(part)
+        if left[at:end] == part and _follows(between, left, end, is_last):
+            return fate, end
+    return "edited", _find(between, left, at, is_last)
+
+
+def _follows(between: _Lines, left: _Lines, at: int, is_last: bool) -> bool:
+    return left[at : at + len(between)] == between and (not is_last or at + len(between) == len(left))
+
+
+def _find(between: _Lines, left: _Lines, start: int, is_last: bool) -> int | None:
+    """Where the lines after an edited hunk go on."""
+    first = len(left) - len(between) if is_last else start
+    places = range(max(start, first), len(left) - len(between) + 1) if first >= start else range(0)
+    return next((at for at in places if left[at : at + len(between)] == between), None)
+
+
+def _mapped(span: Span, old: _Lines, new: _Lines, left: _Lines) -> Fate:
+    """By comparison: where the lines of a hunk went, and what stands there."""
+    opcodes = Anchored(new, left).get_opcodes()
+    begin = _place(opcodes, span.new[0], first=True)
+    part = left[begin : max(begin, _place(opcodes, span.new[1], first=False))]
+    if part == new[slice(*span.new)]:
+        return "kept"
+    return "rejected" if part == old[slice(*span.old)] else "edited"
+
+
+def _place(opcodes: Sequence[tuple[str, int, int, int, int]], at: int, *, first: bool) -> int:
+    """Where a line of the one would stand in the other; the first or the last such place."""
+    places = [
+        left_from + min(at - new_from, left_to - left_from)
+        if tag == "equal"
+        else (left_from if first else left_to)
+        for tag, new_from, new_to, left_from, left_to in opcodes
+        if new_from <= at <= new_to
+    ]
+    return (min(places) if first else max(places)) if places else 0
+
+
+def _remark(comment: Comment, lines: _Lines) -> Remark:
+    on = shown(lines[comment.line - 1]).rstrip("\r\n") if 0 < comment.line <= len(lines) else ""
+    return Remark(line=comment.line, on=on, text=comment.text)
+
+
+def _told(remark: Remark) -> str:
+    on = f" ({remark.on.strip()})" if remark.on.strip() else ""
+    return f"- line {remark.line}{on}: {remark.text}"
+
+
+def _alone(fate: Fate) -> str:
+    return "kept it, with changes elsewhere" if fate == "kept" else f"{fate} it"
+
+
+def _counted(fates: Sequence[Fate]) -> str:
+    parts = [f"kept {fates.count('kept')} of {some(len(fates), 'hunk')}"]
+    parts += [f"{fate} {_number(count)}" for fate in ("edited", "rejected") if (count := fates.count(fate))]
+    if len(parts) == 1:
+        parts.append("changed lines elsewhere")
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _number(count: int) -> str:
+    return "one" if count == 1 else f"{count:,}"
