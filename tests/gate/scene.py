@@ -17,10 +17,11 @@ from anyio.abc import TaskGroup
 from handrail.gate.approval import Answer, Approval
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate, Reply, Request
-from handrail.gate.rule import Effect, Policy
+from handrail.gate.rules import Rules
 from handrail.gate.tool import Tool
 from handrail.store.event import (
     ApprovalAnswered,
+    ApprovalExpired,
     ApprovalOpened,
     ApprovalWithdrawn,
     CallClientGone,
@@ -33,7 +34,7 @@ from handrail.store.event import (
 )
 from handrail.store.journal import Journal, open_journal
 from handrail.store.query import open_records
-from handrail.store.value import AnswerKind, Caller, Json
+from handrail.store.value import AnswerKind, Caller, Effect, Json, Rule
 
 BOUND = 20.0
 """No story takes longer; a hung one fails."""
@@ -50,6 +51,7 @@ OfCall = (
     | ApprovalOpened
     | ApprovalAnswered
     | ApprovalWithdrawn
+    | ApprovalExpired
 )
 F = TypeVar("F", bound=OfCall)
 
@@ -123,6 +125,7 @@ class Scene:
 
     path: Path
     journal: Journal
+    rules: Rules
     gate: Gate
     group: TaskGroup
 
@@ -175,22 +178,30 @@ def says(kind: AnswerKind, by: str = "ann", reason: str = "") -> Answer:
     return Answer(kind=kind, by=by, reason=reason)
 
 
+def rule(effect: Effect = "allow", id: str = "r1", **about: Any) -> Rule:
+    """Of the folder of these stories, unless said otherwise."""
+    of: dict[str, Any] = {"scope": "project", "workspace": "/w", **about}
+    return Rule(id=id, effect=effect, **of)
+
+
 @asynccontextmanager
 async def scene(
     path: Path,
     *tools: Tool[Any, Any],
     default: Effect = "ask",
+    expire_seconds: float = 0,
     checked: bool = True,
     opens: Callable[[Path, Path], AbstractAsyncContextManager[Journal]] = open_journal,
 ) -> AsyncGenerator[Scene]:
-    """A gate with these tools on the journal at `path`; everything is under a bound."""
+    """A gate with these tools on the journal at `path`, in a trusted folder; everything is under a bound."""
     with anyio.fail_after(BOUND):
         async with (
             opens(path / "handrail.db", path / "handrail.head") as journal,
             anyio.create_task_group() as group,
         ):
-            gate = Gate(journal, Policy(default=default), {tool.name: tool for tool in tools}, group)
-            here = Scene(path, journal, gate, group)
+            rules = Rules.plain(journal, default, trusted=["/w"])
+            gate = Gate(journal, rules, {tool.name: tool for tool in tools}, group, expire_seconds)
+            here = Scene(path, journal, rules, gate, group)
             yield here
             if checked:
                 await must_hold(here)
@@ -242,7 +253,9 @@ def _each_fact_once(facts: list[Event]) -> None:
     count = Counter((event.kind, of(event)) for event in facts if isinstance(event, OfCall))
     assert [key for key, times in count.items() if times > 1] == []
     decided = Counter(
-        event.approval for event in facts if isinstance(event, ApprovalAnswered | ApprovalWithdrawn)
+        event.approval
+        for event in facts
+        if isinstance(event, ApprovalAnswered | ApprovalWithdrawn | ApprovalExpired)
     )
     assert [approval for approval, times in decided.items() if times > 1] == []
 

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.gate.scene import Scene, says, scene
+from tests.gate.scene import Scene, rule, says, scene
 from tests.gate.toys import Patient, Planner, Write
 
 from handrail.errors import Conflict
 from handrail.gate import verbs
 from handrail.gate.approval import Answer, Approval
-from handrail.gate.rule import Policy
 from handrail.store.event import ApprovalAnswered, ApprovalOpened, CallSettled, CallStarted, CallStopped
+from handrail.store.value import Effect
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +23,7 @@ async def test_an_asked_call_waits_and_runs_once_it_is_allowed(tmp_path: Path) -
         call = await client.call()
         approval = await here.question(call)
         assert (call.status, tool.runs) == ("waiting", [])
-        await here.journal.committed(verbs.answer(approval, says("allow"), approval.digest))
+        await here.journal.committed(await verbs.answer(here.gate, approval, says("allow"), approval.digest))
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, tool.runs) == ("done", ["a"])
@@ -55,7 +55,7 @@ async def test_a_denied_call_is_told_the_reason_and_never_runs(tmp_path: Path) -
     async with scene(tmp_path, tool) as here:
         client = here.client("write")
         approval = await here.question(await client.call())
-        verbs.answer(approval, says("deny", "ann", "use the other file"), approval.digest)
+        await verbs.answer(here.gate, approval, says("deny", "ann", "use the other file"), approval.digest)
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, reply.outcome.by) == ("denied", "ann")
@@ -78,7 +78,7 @@ async def race(here: Scene, approval: Approval, *answers: Answer) -> list[int | 
             all_looked.set()
         await all_looked.wait()
         try:
-            results.append(verbs.answer(approval, answer, approval.digest))
+            results.append(await verbs.answer(here.gate, approval, answer, approval.digest))
         except Conflict as conflict:
             results.append(conflict)
 
@@ -100,7 +100,7 @@ async def test_when_deny_races_allow_exactly_one_wins_and_the_other_is_told_who(
             answered = await here.fact(ApprovalAnswered, call)
             won = {"ann": "allowed", "bob": "denied"}[answered.by]
             assert [str(lost) for lost in results if isinstance(lost, Conflict)] == [
-                f"Already {won} by {answered.by}."
+                f"Already {won} by {answered.by}, 0 s ago."
             ]
             reply = await client.reply()
             assert reply.outcome is not None
@@ -114,9 +114,9 @@ async def test_of_two_answers_in_one_tick_the_first_stands(tmp_path: Path, first
         client = here.client("write")
         approval = await here.question(await client.call())
         kinds = ("allow", "deny") if first == "allow" else ("deny", "allow")
-        seq = verbs.answer(approval, says(kinds[0]), approval.digest)
+        seq = await verbs.answer(here.gate, approval, says(kinds[0]), approval.digest)
         with pytest.raises(Conflict, match="Already"):
-            verbs.answer(approval, says(kinds[1], "bob"), approval.digest)
+            await verbs.answer(here.gate, approval, says(kinds[1], "bob"), approval.digest)
         assert approval.answered_seq == seq
         reply = await client.reply()
         assert reply.outcome is not None
@@ -132,9 +132,9 @@ async def test_an_answer_to_what_is_no_longer_asked_is_refused_and_the_question_
         call = await client.call()
         approval = await here.question(call)
         with pytest.raises(Conflict, match="out of date"):
-            verbs.answer(approval, says("allow"), "0" * 64)
+            await verbs.answer(here.gate, approval, says("allow"), "0" * 64)
         assert (approval.open, call.status, tool.runs) == (True, "waiting", [])
-        verbs.answer(approval, says("allow"), approval.digest)
+        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
         assert (await client.reply()).outcome is not None
         assert tool.runs == ["hello"]
 
@@ -145,8 +145,8 @@ async def test_an_answer_after_the_call_was_cancelled_is_told_so(tmp_path: Path)
         call = await client.call()
         approval = await here.question(call)
         verbs.cancel(here.gate, call, "ann")
-        with pytest.raises(Conflict, match="Already withdrawn: the call was cancelled by ann"):
-            verbs.answer(approval, says("allow", "bob"), approval.digest)
+        with pytest.raises(Conflict, match="Already withdrawn, 0 s ago: the call was cancelled by ann"):
+            await verbs.answer(here.gate, approval, says("allow", "bob"), approval.digest)
         await client.reply()
 
 
@@ -156,25 +156,33 @@ async def test_what_changed_since_it_was_asked_is_not_done_although_it_was_allow
         client = here.client("write")
         approval = await here.question(await client.call())
         tool.bound = {"version": 2}
-        verbs.answer(approval, says("allow"), approval.digest)
+        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, reply.outcome.by) == ("failed", "handrail")
-        assert "changed since the question was asked" in reply.outcome.message
+        assert "What it depends on (version) changed since the question was asked" in reply.outcome.message
         assert tool.runs == []
         assert "CallStarted" not in await here.kinds(reply.call)
 
 
-async def test_an_allowed_call_is_not_run_under_rules_that_changed_since(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("effect", "ending"), [("deny", "denied"), ("ask", "failed")])
+async def test_an_allowed_call_is_not_run_under_rules_that_became_stricter_since(
+    tmp_path: Path, effect: Effect, ending: str
+) -> None:
+    """The rule comes after the answer, and before the effect."""
     tool = Write()
     async with scene(tmp_path, tool) as here:
         client = here.client("write")
-        approval = await here.question(await client.call())
-        here.gate.path.policy = Policy(default="deny")
-        verbs.answer(approval, says("allow"), approval.digest)
+        call = await client.call()
+        approval = await here.question(call)
+        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+        here.rules.add(rule(effect, tool="write", note="Not on Sundays"), "bob")
         reply = await client.reply()
         assert reply.outcome is not None
-        assert (reply.outcome.ending, tool.runs) == ("failed", [])
+        assert (reply.outcome.ending, tool.runs) == (ending, [])
+        told = "Not on Sundays" if effect == "deny" else "The rules that it falls under changed"
+        assert told in reply.outcome.message
+        assert "CallStarted" not in await here.kinds(call)
 
 
 async def test_an_approval_serves_one_call_only(tmp_path: Path) -> None:
@@ -185,10 +193,10 @@ async def test_an_approval_serves_one_call_only(tmp_path: Path) -> None:
         two = await here.question(await second.call())
         assert one.id != two.id
         assert one.digest == two.digest, "the same thing would be done"
-        verbs.answer(one, says("allow"), one.digest)
+        await verbs.answer(here.gate, one, says("allow"), one.digest)
         await first.reply()
         assert (two.open, tool.runs) == (True, ["hello"])
-        verbs.answer(two, says("deny"), two.digest)
+        await verbs.answer(here.gate, two, says("deny"), two.digest)
         assert (await second.reply()).outcome is not None
         assert tool.runs == ["hello"]
 
@@ -198,7 +206,7 @@ async def test_the_answer_to_one_call_leaves_the_others_waiting(tmp_path: Path) 
         clients = [here.client("write"), here.client("patient")]
         calls = [await client.call() for client in clients]
         approvals = [await here.question(call) for call in calls]
-        verbs.answer(approvals[0], says("deny"), approvals[0].digest)
+        await verbs.answer(here.gate, approvals[0], says("deny"), approvals[0].digest)
         await clients[0].reply()
         assert [call.status for call in calls] == ["denied", "waiting"]
         verbs.cancel(here.gate, calls[1], "ann")
@@ -225,7 +233,7 @@ async def test_allow_and_cancel_in_one_tick_run_nothing(tmp_path: Path) -> None:
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
-        verbs.answer(approval, says("allow"), approval.digest)
+        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
         assert verbs.cancel(here.gate, call, "bob")
         reply = await client.reply()
         assert reply.outcome is not None
@@ -260,7 +268,9 @@ async def test_a_cancel_in_the_tick_in_which_the_answer_became_durable_runs_noth
         async with anyio.create_task_group() as group:
             group.start_soon(cancel_when_durable, here.journal.head + 1)
             await anyio.wait_all_tasks_blocked()
-            assert verbs.answer(approval, says("allow"), approval.digest) == here.journal.head
+            assert (
+                await verbs.answer(here.gate, approval, says("allow"), approval.digest) == here.journal.head
+            )
         await client.reply()
         assert won == [True]
         await here.fact(CallStopped, call)
@@ -284,7 +294,7 @@ async def test_a_cancel_in_the_tick_in_which_the_start_became_durable_runs_nothi
         async with anyio.create_task_group() as group:
             group.start_soon(cancel_when_durable, here.journal.head + 2)
             await anyio.wait_all_tasks_blocked()
-            verbs.answer(approval, says("allow"), approval.digest)
+            await verbs.answer(here.gate, approval, says("allow"), approval.digest)
         await client.reply()
         assert won == [True]
         await here.fact(CallStopped, call)

@@ -44,7 +44,7 @@ async def test_time_spent_waiting_for_a_person_counts_as_patience(tmp_path: Path
         approval = await here.question(call)
         reply = await client.reply()
         assert (reply.outcome, call.status, call.handed_back) == (None, "waiting", True)
-        verbs.answer(approval, says("allow"), approval.digest)
+        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
         settled = await here.fact(CallSettled, call)
         assert (settled.ending, tool.runs) == ("done", ["hello"])
 

@@ -82,7 +82,7 @@ async def test_an_answer_is_on_record_before_what_it_allows_starts(tmp_path: Pat
     async with scene(tmp_path, Witness(durable_at)) as here:
         client = here.client("witness")
         approval = await here.question(await client.call())
-        answered = verbs.answer(approval, says("allow"), approval.digest)
+        answered = await verbs.answer(here.gate, approval, says("allow"), approval.digest)
         await client.reply()
         assert durable_at[0] > answered
 
@@ -136,7 +136,7 @@ async def test_when_nothing_can_be_recorded_nothing_is_run_and_the_client_is_tol
         call = await client.call()
         if default == "ask":
             approval = await here.question(call)
-            verbs.answer(approval, says("allow"), approval.digest)
+            await verbs.answer(here.gate, approval, says("allow"), approval.digest)
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, tool.runs) == ("done", ["again"])
@@ -196,7 +196,7 @@ async def test_an_answer_that_cannot_be_recorded_allows_nothing(tmp_path: Path) 
         call = await client.call()
         approval = await here.question(call)
         with refusing(tmp_path, "ApprovalAnswered"):
-            seq = verbs.answer(approval, says("allow"), approval.digest)
+            seq = await verbs.answer(here.gate, approval, says("allow"), approval.digest)
             with pytest.raises(Unwritable):
                 await here.journal.committed(seq)
         reply = await client.reply()

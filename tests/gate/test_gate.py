@@ -57,7 +57,7 @@ async def test_a_call_without_a_workspace_asks_even_to_read(tmp_path: Path) -> N
         client = here.client("echo", caller=caller(workspace=None))
         approval = await here.question(await client.call())
         assert approval.asked.why.startswith("The caller has no workspace")
-        verbs.answer(approval, says("allow"), approval.digest)
+        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
         outcome = (await client.reply()).outcome
         assert outcome is not None
         assert outcome.ending == "done"

@@ -120,7 +120,7 @@ async def test_an_answer_after_the_operation_was_cancelled_comes_too_late(tmp_pa
             approval = await here.question(await client.call())
             operation.cancel("ann")
             with pytest.raises(Conflict, match="withdrawn"):
-                verbs.answer(approval, says("allow", "bob"), approval.digest)
+                await verbs.answer(here.gate, approval, says("allow", "bob"), approval.digest)
         await client.reply()
         assert tool.runs == []
 

@@ -83,7 +83,7 @@ async def test_a_waiting_call_outlives_the_daemon_and_runs_once_when_it_is_allow
         assert call.approval is not None
         assert left.approval is not None
         assert (call.approval.id, call.approval.digest) == (left.approval.id, left.approval.digest)
-        verbs.answer(call.approval, says("allow"), left.approval.digest)
+        await verbs.answer(here.gate, call.approval, says("allow"), left.approval.digest)
         await call.settled()
         settled = await here.fact(CallSettled, call)
         assert (settled.ending, settled.result) == ("done", said("kept"))
@@ -98,7 +98,7 @@ async def test_a_waiting_call_outlives_the_daemon_and_runs_once_when_it_is_allow
             "CallSettled",
         ]
         with pytest.raises(Conflict):
-            verbs.answer(call.approval, says("allow", "bob"), left.approval.digest)
+            await verbs.answer(here.gate, call.approval, says("allow", "bob"), left.approval.digest)
     async with scene(tmp_path, tool) as here:
         assert await take_over(here) == Found(interrupted=0, approvals_kept=0)
     assert tool.runs == ["kept"]
@@ -113,7 +113,7 @@ async def test_a_restored_call_can_be_denied_or_cancelled(tmp_path: Path, verb: 
         (call,) = here.gate.open.values()
         assert call.approval is not None
         if verb == "deny":
-            verbs.answer(call.approval, says("deny"), call.approval.digest)
+            await verbs.answer(here.gate, call.approval, says("deny"), call.approval.digest)
         else:
             verbs.cancel(here.gate, call, "ann")
         await call.settled()
@@ -149,7 +149,7 @@ async def test_what_changed_while_no_daemon_ran_is_not_done(tmp_path: Path) -> N
         await take_over(here)
         (call,) = here.gate.open.values()
         assert call.approval is not None
-        verbs.answer(call.approval, says("allow"), call.approval.digest)
+        await verbs.answer(here.gate, call.approval, says("allow"), call.approval.digest)
         await call.settled()
         settled = await here.fact(CallSettled, call)
         assert (settled.ending, tool.runs) == ("failed", [])
@@ -187,7 +187,7 @@ async def test_a_crash_leaves_running_calls_to_be_interrupted_and_waiting_ones_t
         await here.fact(CallClientGone, asked)
         call = here.gate.open[asked.id]
         assert call.approval is not None
-        verbs.answer(call.approval, says("allow"), call.approval.digest)
+        await verbs.answer(here.gate, call.approval, says("allow"), call.approval.digest)
         await call.settled()
         assert (run.runs, write.runs) == (["hello"], ["hello"])
 
@@ -201,7 +201,7 @@ async def test_a_crash_after_the_answer_uses_up_the_approval_and_runs_nothing(tm
         tool.planned.set()
         approval = await here.question(call)
         tool.planned = anyio.Event()  # it plans again once it is allowed, and the crash comes then
-        await here.journal.committed(verbs.answer(approval, says("allow"), approval.digest))
+        await here.journal.committed(await verbs.answer(here.gate, approval, says("allow"), approval.digest))
         remains = crash(tmp_path, tmp_path / "after")
         here.gate.leave()
     async with scene(remains, tool) as here:
@@ -243,7 +243,7 @@ async def test_an_answer_to_a_leaving_daemon_is_never_run_twice(tmp_path: Path) 
         call = await client.call()
         approval = await here.question(call)
         here.gate.leave()
-        verbs.answer(approval, says("allow"), approval.digest)
+        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
         await tool.started.wait()
     async with scene(tmp_path, tool) as here:
         assert (await take_over(here)).approvals_kept == 0
@@ -282,7 +282,7 @@ async def test_a_waiting_call_of_an_operation_outlives_the_daemon_too(tmp_path: 
         assert (await take_over(here)).approvals_kept == 1
         restored = here.gate.open[call.id]
         assert restored.approval is not None
-        verbs.answer(restored.approval, says("allow"), restored.approval.digest)
+        await verbs.answer(here.gate, restored.approval, says("allow"), restored.approval.digest)
         await restored.settled()
         assert tool.runs == ["hello"]
 

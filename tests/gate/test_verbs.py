@@ -254,7 +254,7 @@ async def test_complete_with_text_in_the_tick_of_the_answer_never_runs_it(tmp_pa
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
-        verbs.answer(approval, says("allow"), approval.digest)
+        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
         assert verbs.complete(here.gate, call, "bob", text="I did it myself")
         await client.reply()
         await here.fact(CallStopped, call)

@@ -144,20 +144,20 @@ class Troupe:
                 await self._again(role, call)
             case _ if call is not None:
                 try:
-                    self._force(verb, call)
+                    await self._force(verb, call)
                 except Conflict:
                     return
             case _:
                 return
 
-    def _force(self, verb: Verb, call: Call) -> None:
+    async def _force(self, verb: Verb, call: Call) -> None:
         gate, approval = self.here.gate, call.approval
         shown = None if approval is None else approval.digest
         ended_before = call.outcome is not None
         match verb:
             case "allow" | "deny":
                 if approval is not None:
-                    verbs.answer(approval, says(verb), approval.digest)
+                    await verbs.answer(gate, approval, says(verb), approval.digest)
                 return
             case "cancel":
                 won = verbs.cancel(gate, call, "ann")
@@ -180,7 +180,7 @@ class Troupe:
         while self.here.gate.open or not all(_over(role.client) for role in self.roles.values()):
             for call in list(self.here.gate.open.values()):
                 if call.approval is not None and call.approval.open:
-                    verbs.answer(call.approval, says("deny"), call.approval.digest)
+                    await verbs.answer(self.here.gate, call.approval, says("deny"), call.approval.digest)
             await self.here.facts()
             await ticks(5)
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from handrail.gate import verbs
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
-from handrail.gate.rule import Policy
+from handrail.gate.rules import Rules
 from handrail.gate.tool import Plan, Tool
 from handrail.server import mcp as mcp_module
 from handrail.server.mcp import Context, Line, Mcp, client_name
@@ -56,7 +56,7 @@ async def connected(home: Path, patience: float = BOUND) -> AsyncGenerator[tuple
         open_journal(home / "handrail.db", home / "handrail.head") as journal,
         anyio.create_task_group() as group,
     ):
-        gate = Gate(journal, Policy(), {"slow": Slow()}, group)
+        gate = Gate(journal, Rules.plain(journal), {"slow": Slow()}, group)
         server = Mcp(gate, patience).server(Line(caller=caller))
         with anyio.fail_after(BOUND):
             async with Client(server, mode="legacy", client_info=info) as client:

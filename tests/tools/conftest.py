@@ -9,7 +9,7 @@ import pytest
 from tests.tools.desk import Desk
 
 from handrail.gate.gate import Gate
-from handrail.gate.rule import Policy
+from handrail.gate.rules import Rules
 from handrail.gate.tool import Tool
 from handrail.store.journal import open_journal
 from handrail.store.value import Caller
@@ -40,5 +40,6 @@ async def desk(home: Path, root: Path, caller: Caller) -> AsyncGenerator[Desk]:
         open_journal(home / "handrail.db", home / "handrail.head") as journal,
         anyio.create_task_group() as group,
     ):
-        yield Desk(Gate(journal, Policy(), {tool.name: tool for tool in tools}, group), root, caller)
+        rules = Rules.plain(journal, trusted=[str(root)])
+        yield Desk(Gate(journal, rules, {tool.name: tool for tool in tools}, group), root, caller)
         group.cancel_scope.cancel()

@@ -52,7 +52,7 @@ class Desk:
 
     async def allow(self, call: Call) -> Outcome:
         assert call.approval is not None
-        verbs.answer(call.approval, Answer(kind="allow", by="page"), call.approval.digest)
+        await verbs.answer(self.gate, call.approval, Answer(kind="allow", by="page"), call.approval.digest)
         return await self.ended(call)
 
     async def ended(self, call: Call) -> Outcome:

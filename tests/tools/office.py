@@ -11,12 +11,12 @@ from tests.tools.desk import BOUND, Desk, done
 
 from handrail.gate.call import Outcome
 from handrail.gate.gate import Gate, Reply, Request
-from handrail.gate.rule import Policy
+from handrail.gate.rules import Rules
 from handrail.gate.tool import Tool
 from handrail.places import Places
 from handrail.store.journal import open_journal
 from handrail.store.query import Records, open_records
-from handrail.store.value import Caller, Json
+from handrail.store.value import Caller, Effect, Json
 from handrail.terminal.keeper import Keeper, KeeperError
 from handrail.terminal.opening import Means
 from handrail.terminal.terminal import Terminal
@@ -79,7 +79,7 @@ class Office(Desk):
 
 @asynccontextmanager
 async def office(
-    home: Path, caller: Caller, *, policy: Policy | None = None, grace: float = 0.3
+    home: Path, caller: Caller, *, default: Effect = "allow", grace: float = 0.3
 ) -> AsyncGenerator[Office]:
     """Everything works; whatever has been opened is ended afterwards."""
     places = Places.under(home)
@@ -107,7 +107,8 @@ async def office(
         group.start_soon(terminals.run)
         group.start_soon(Knowing(terminals, reach.marked).run)
         toolbox: dict[str, Tool[Any, Any]] = {}
-        gate = Gate(journal, policy or Policy(default="allow"), toolbox, group)
+        rules = Rules.plain(journal, default, trusted=[caller.workspace or "/"])
+        gate = Gate(journal, rules, toolbox, group)
         kinds = (
             *(ExecuteCommand, CreateTrackedTerminal, ListTrackedTerminals, GetTerminalBuffer),
             *(SendToTerminal, WaitForTerminal, SearchTerminalBuffer, CloseTerminal),

@@ -10,7 +10,6 @@ from tests.keeper.scene import Mark, nothing_left
 from tests.tools.desk import BOUND
 from tests.tools.office import office
 
-from handrail.gate.rule import Policy
 from handrail.store.value import Caller, Owner
 from handrail.terminal.note import Note
 
@@ -39,7 +38,7 @@ async def test_ones_own_is_closed_without_a_person_and_any_other_asks(
 ) -> None:
     elsewhere = root.parent / "elsewhere"
     elsewhere.mkdir()
-    async with office(home, caller, policy=Policy()) as at:
+    async with office(home, caller, default="ask") as at:
         own = (await at.allowed("create_tracked_terminal")).result
         assert own is not None
         assert (await at.data("close_terminal", terminalId=own.data["terminal_id"]))["was_running"]

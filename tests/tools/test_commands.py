@@ -15,7 +15,7 @@ from tests.tools.office import reach_of
 from handrail.gate import verbs
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate, Reply, Request
-from handrail.gate.rule import Policy
+from handrail.gate.rules import Rules
 from handrail.gate.tool import Refusal
 from handrail.store.event import CallStopped
 from handrail.store.journal import open_journal
@@ -70,7 +70,8 @@ async def shell(home: Path, caller: Caller, grace: float = 0.2) -> AsyncGenerato
         anyio.create_task_group() as group,
     ):
         tool = ExecuteCommand(reach_of(scene.terminals, records, home, grace))
-        gate = Gate(journal, Policy(default="allow"), {tool.name: tool}, group)
+        rules = Rules.plain(journal, "allow", trusted=[caller.workspace or "/"])
+        gate = Gate(journal, rules, {tool.name: tool}, group)
         yield Shell(gate, caller, tool, scene.terminals)
         group.cancel_scope.cancel()
 

@@ -10,7 +10,6 @@ from tests.keeper.scene import until
 from tests.tools.desk import BOUND
 from tests.tools.office import Office, office
 
-from handrail.gate.rule import Policy
 from handrail.store.value import Caller, InputPreview, Owner
 from handrail.terminal.note import Note
 from handrail.terminal.terminal import Terminal, Typist
@@ -70,7 +69,7 @@ async def test_cursor_keys_are_those_the_program_has_asked_for(home: Path, calle
 async def test_an_approval_shows_exactly_what_is_typed_and_to_which_program(
     home: Path, root: Path, caller: Caller
 ) -> None:
-    async with office(home, caller, policy=Policy()) as at:
+    async with office(home, caller, default="ask") as at:
         created = await at.allowed("create_tracked_terminal", name="mine")
         assert created.result is not None
         mine = str(created.result.data["terminal_id"])
@@ -91,7 +90,7 @@ async def test_an_approval_shows_exactly_what_is_typed_and_to_which_program(
 
 
 async def test_an_answer_meant_for_one_program_never_reaches_another(home: Path, caller: Caller) -> None:
-    async with office(home, caller, policy=Policy()) as at:
+    async with office(home, caller, default="ask") as at:
         created = await at.allowed("create_tracked_terminal")
         assert created.result is not None
         terminal = at.terminals.get(str(created.result.data["terminal_id"]))
@@ -108,7 +107,7 @@ async def test_an_answer_meant_for_one_program_never_reaches_another(home: Path,
 
 
 async def test_an_answer_holds_for_the_folder_that_was_shown(home: Path, caller: Caller) -> None:
-    async with office(home, caller, policy=Policy()) as at:
+    async with office(home, caller, default="ask") as at:
         created = await at.allowed("create_tracked_terminal", shellPath="bash")
         assert created.result is not None
         terminal = at.terminals.get(str(created.result.data["terminal_id"]))
@@ -127,7 +126,7 @@ async def test_an_answer_holds_for_the_folder_that_was_shown(home: Path, caller:
 
 async def test_an_answer_holds_for_the_very_bytes_that_were_shown(home: Path, caller: Caller) -> None:
     script = "read x; printf '\\033[?1hready'; read x; printf 'got <%s>' \"$x\"; sleep 100"
-    async with office(home, caller, policy=Policy()) as at:
+    async with office(home, caller, default="ask") as at:
         created = await at.allowed("create_tracked_terminal", shellPath="/bin/sh", shellArgs=["-c", script])
         assert created.result is not None
         terminal = at.terminals.get(str(created.result.data["terminal_id"]))
@@ -216,6 +215,7 @@ async def test_another_agents_command_takes_no_keys_of_mine(home: Path, root: Pa
     async with office(home, caller) as at:
         elsewhere = root.parent / "elsewhere"
         elsewhere.mkdir()
+        at.gate.rules.trust(str(elsewhere), None, "a person")
         other = replace(at, caller=replace(caller, key="other", workspace=str(elsewhere)))
         reply = await other.reply("execute_command", command="cat", background=True)
         assert reply.call.terminal is not None

@@ -7,7 +7,6 @@ import pytest
 from tests.tools.office import office
 from tests.tools.test_commands import swap
 
-from handrail.gate.rule import Policy
 from handrail.store.value import Caller, CommandPreview, Owner
 
 pytestmark = pytest.mark.anyio
@@ -78,7 +77,7 @@ async def test_what_cannot_be_opened_gets_a_sentence_that_says_what_to_do(
 async def test_a_person_is_shown_what_would_be_opened_and_an_answer_holds_for_that_alone(
     home: Path, root: Path, caller: Caller
 ) -> None:
-    async with office(home, caller, policy=Policy()) as at:
+    async with office(home, caller, default="ask") as at:
         call = await at.waiting("create_tracked_terminal", shellArgs=["--norc"], env={"A": "b"})
         assert call.approval is not None
         asked = call.approval.asked

@@ -11,7 +11,6 @@ from tests.tools.office import office
 
 from handrail.gate import verbs
 from handrail.gate.call import Call, Outcome
-from handrail.gate.rule import Policy
 from handrail.store.value import Caller, InputPreview
 
 pytestmark = pytest.mark.anyio
@@ -267,7 +266,7 @@ async def test_bad_input_gets_a_sentence_and_nothing_is_typed(
 async def test_a_person_is_asked_about_the_typing_and_sees_the_shell_that_reads_it(
     home: Path, root: Path, caller: Caller
 ) -> None:
-    async with office(home, caller, policy=Policy()) as at:
+    async with office(home, caller, default="ask") as at:
         created = (await at.allowed("create_tracked_terminal")).result
         assert created is not None
         mine = str(created.data["terminal_id"])

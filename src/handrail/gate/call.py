@@ -12,6 +12,7 @@ import anyio
 
 from handrail.errors import Unwritable
 from handrail.gate.approval import Approval
+from handrail.gate.telling import with_change
 from handrail.gate.tool import Plan
 from handrail.store.event import CallHandedBack, CallOpened, CallSettled, CallStarted, CallStopped
 from handrail.store.journal import Journal
@@ -51,6 +52,8 @@ class Call:
         self.plan: Plan | None = None
         """What the tool does; None until it is run."""
         self.approval: Approval | None = None
+        self.edited: Json | None = None
+        """The input as a person changed it; None until it is run so."""
         self.terminal: str | None = None
         self.unwinding = False
         """The result is known, but something the work left behind is still being ended."""
@@ -95,9 +98,12 @@ class Call:
         await self.journal.committed(self.settled_seq)
         await self.journal.committed(self.opened_seq)
 
-    def start(self, plan: Plan, allowed_by: str) -> int:
+    def start(self, plan: Plan, allowed_by: str, rules: tuple[str, ...] = ()) -> int:
         """The call may act from now on; returns the sequence number to await before an effect."""
-        return self.journal.append(CallStarted(call=self.id, claims=plan.claims, allowed_by=allowed_by))
+        started = CallStarted(
+            call=self.id, claims=plan.claims, allowed_by=allowed_by, rules=rules, files=plan.files
+        )
+        return self.journal.append(started)
 
     def hand_back(self) -> int:
         """The client is told to ask later, once; returns the fact's sequence number."""
@@ -111,6 +117,8 @@ class Call:
         """Fix the outcome; False when it was fixed before, and then nothing changes."""
         if self.outcome is not None:
             return False
+        if self.edited is not None:
+            outcome = replace(outcome, result=with_change(outcome.result, self.input, self.edited))
         self.outcome = outcome
         self.receipt = replace(self.receipt, ended_by=outcome.by, stopped=stopped)
         self.due.set()

@@ -2,6 +2,9 @@
 
 import hashlib
 import json
+from dataclasses import asdict
+
+from pydantic import JsonValue
 
 from handrail.gate.tool import Plan
 from handrail.store.value import Json
@@ -12,6 +15,8 @@ def canonical(value: Json) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
-def digest(tool: str, input: Json, plan: Plan, policy_version: str) -> str:
-    bound: Json = {"tool": tool, "input": input, "bound": plan.bound, "policy": policy_version}
+def digest(tool: str, input: Json, plan: Plan, basis: str) -> str:
+    """Of the call as it would run, and of `basis`: the rules that had a say in it."""
+    claims: list[JsonValue] = [asdict(claim) for claim in plan.claims]
+    bound: Json = {"tool": tool, "input": input, "bound": plan.bound, "claims": claims, "policy": basis}
     return hashlib.sha256(canonical(bound).encode()).hexdigest()

@@ -1,7 +1,7 @@
 """The gate: the one door to the machine. Every effect an agent asks for passes through `submit`.
 
 Owns which calls are open, whom they belong to, and what each client is told. It does not know protocols, sockets or
-pages, holds no rule of its own (rule.py), and leaves the steps of a call to path.py and a person's verbs to verbs.py.
+pages, holds no rule of its own (rules.py), and leaves the steps of a call to path.py and a person's verbs to verbs.py.
 """
 
 import logging
@@ -14,19 +14,24 @@ import anyio
 from anyio.abc import TaskGroup
 
 from handrail.errors import Unwritable
+from handrail.gate.anew import decide_anew
 from handrail.gate.approval import Approval
 from handrail.gate.call import Call, Outcome, new_id
 from handrail.gate.digest import canonical
+from handrail.gate.draft import Drafts
 from handrail.gate.operation import Operation
 from handrail.gate.parse import Parsed, cut, parse, too_much
 from handrail.gate.path import Path
-from handrail.gate.rule import Policy
+from handrail.gate.rules import Rules
 from handrail.gate.tool import Salvage, Toolbox
 from handrail.store.event import ApprovalOpened, CallClientGone, Event, OperationEnded, OperationOpened
 from handrail.store.journal import Journal
 from handrail.store.value import Caller, Json
 
 log = logging.getLogger(__name__)
+
+STOPPED_WHILE = "Handrail stopped while this ran; its outcome is unknown and it was not run again."
+STOPPED_BEFORE = "Handrail stopped before this began, so nothing was done. Ask again when it is back."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,15 +58,21 @@ class Reply:
 class Gate:
     """Carries calls from request to outcome."""
 
-    def __init__(self, journal: Journal, policy: Policy, toolbox: Toolbox, group: TaskGroup) -> None:
+    def __init__(
+        self, journal: Journal, rules: Rules, toolbox: Toolbox, group: TaskGroup, expire_seconds: float = 0
+    ) -> None:
+        """A question that nobody answers within `expire_seconds` expires; 0 is never."""
         self.journal = journal
+        self.rules = rules
         self.toolbox = toolbox
-        self.path = Path(journal, policy)
+        self.drafts = Drafts(rules, toolbox)
         self.open: dict[str, Call] = {}
         """Calls without an outcome."""
         self.operations: dict[str, Operation] = {}
+        self._path = Path(journal, self.drafts, expire_seconds)
         self._group = group
         self._left = False
+        rules.on_change.append(self._decide_anew)
 
     async def submit(self, request: Request, opened: Callable[[Call], None] | None = None) -> Reply:
         """Carry a call; returns its outcome, or hands it back when the client's patience ends.
@@ -92,20 +103,22 @@ class Gate:
         finally:
             self.open.pop(call.id, None)
 
-    def restore(self, call: Call, asked: ApprovalOpened) -> None:
-        """Take a call that waited for a person before the daemon restarted; its client is gone."""
+    def restore(self, call: Call, asked: ApprovalOpened, waited_ms: int = 0) -> None:
+        """Take a call that waited for a person before the daemon restarted; its client is gone.
+
+        Where questions expire it has all the time again: nobody could answer while no daemon ran.
+        """
         self._client_gone(call)
         # What the record shows is not shown again: somebody may have altered it. The input is what would run.
-        unseen = replace(asked, claims=(), risk="high", reasons=(), preview=None)
-        call.approval = Approval(self.journal, unseen)
+        unseen = replace(asked, claims=(), risk="high", reasons=(), preview=None, verdicts=())
+        call.approval = Approval(self.journal, unseen, waited_ms=waited_ms)
         self.open[call.id] = call
         parsed = parse(self.toolbox, call.tool, call.input)
         if isinstance(parsed, str):
             self.settle(call, Outcome(ending="failed", by="handrail", message=parsed), stopped=True)
         else:
             call.title = parsed.tool.display(parsed.input)
-            work = partial(self.path.resume, call, parsed, call.approval)
-            self._group.start_soon(self._carry, call, work)
+            self._group.start_soon(self._carry, call, partial(self._path.resume, call, call.approval))
 
     def watch_end(self, call: Call) -> None:
         """See the work of a call to its end that was settled before; a daemon of the past may have begun it."""
@@ -118,6 +131,11 @@ class Gate:
             if call.status == "waiting":
                 self._hand_back_now(call)  # its client is told where to ask later
             self._part(call)
+
+    def _decide_anew(self) -> None:
+        """The rules changed. A daemon that leaves starts nothing any more."""
+        if not self._leaving:
+            decide_anew(self.drafts, list(self.open.values()))
 
     @property
     def _leaving(self) -> bool:
@@ -179,7 +197,7 @@ class Gate:
             self.settle(call, Outcome(ending="cancelled", by="operation", message=message), stopped=True)
         else:
             branch = self._group if operation is None else operation.group
-            branch.start_soon(self._carry, call, partial(self.path.walk, call, parsed))
+            branch.start_soon(self._carry, call, partial(self._path.walk, call, parsed))
 
     async def _reply(self, call: Call, patience: float) -> Reply:
         try:
@@ -272,7 +290,7 @@ class Gate:
     def _part(self, call: Call) -> None:
         """Leave a call to the next daemon: interrupted, unless it waits for a person."""
         if call.status == "running":
-            message = "Handrail stopped while this ran; its outcome is unknown and it was not run again."
+            message = STOPPED_BEFORE if call.plan is None else STOPPED_WHILE
             salvage = self.salvage(call)
             result = salvage and salvage.result
             self.settle(call, Outcome(ending="interrupted", by="handrail", message=message, result=result))

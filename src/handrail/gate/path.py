@@ -1,4 +1,4 @@
-"""The path of one call: plan, decide, ask, plan again, run. The only module that runs tools.
+"""The path of one call: draft, ask, draft again, run. The only module that runs tools.
 
 Owns the order of these steps, and what must be durable before the next. It does not know clients, operations or other
 calls (gate.py): it is given a call and says how it came out.
@@ -9,16 +9,21 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 
+import anyio.to_thread
+
 from handrail.errors import Unwritable
-from handrail.gate.approval import Approval
+from handrail.gate.approval import Answer, Approval, ago
 from handrail.gate.call import Call, Outcome, new_id
-from handrail.gate.digest import digest
+from handrail.gate.draft import Draft, Drafts
+from handrail.gate.drift import Drift, drift
 from handrail.gate.parse import Parsed
 from handrail.gate.risk import assess
-from handrail.gate.rule import Decision, Policy
+from handrail.gate.rule import Decision
+from handrail.gate.telling import denial
 from handrail.gate.tool import Plan, Refusal
 from handrail.store.event import ApprovalOpened
 from handrail.store.journal import Journal
+from handrail.store.value import Result
 
 log = logging.getLogger(__name__)
 
@@ -26,18 +31,19 @@ log = logging.getLogger(__name__)
 class Path:
     """Takes a call through its steps."""
 
-    def __init__(self, journal: Journal, policy: Policy) -> None:
-        self.policy = policy
-        """In force now; a change after the question was asked makes its answer void."""
+    def __init__(self, journal: Journal, drafts: Drafts, expire_seconds: float) -> None:
+        """A question stays open for ever where `expire_seconds` is 0."""
         self._journal = journal
+        self._drafts = drafts
+        self._patience = expire_seconds or None
 
     async def walk(self, call: Call, parsed: Parsed) -> Outcome:
-        """All of it, from the first plan on."""
+        """All of it, from the first draft on."""
         return await self._outcome(call, lambda: self._decide(call, parsed))
 
-    async def resume(self, call: Call, parsed: Parsed, approval: Approval) -> Outcome:
+    async def resume(self, call: Call, approval: Approval) -> Outcome:
         """From an open question on."""
-        return await self._outcome(call, lambda: self._ask_again(call, parsed, approval))
+        return await self._outcome(call, lambda: self._ask_again(call, approval))
 
     async def _outcome(self, call: Call, work: Callable[[], Awaitable[Outcome]]) -> Outcome:
         """The one place where a tool's exceptions become an outcome."""
@@ -53,68 +59,112 @@ class Path:
             return Outcome(ending="failed", by="handrail", message=message)
 
     async def _decide(self, call: Call, parsed: Parsed) -> Outcome:
-        plan = await parsed.tool.plan(parsed.input, call.caller)
+        draft = await self._drafts.first(parsed, call.input, call.caller)
         if call.outcome is not None:  # ended in the tick in which the plan was made: ask nobody
             return call.outcome
-        decision = self.policy.decide(plan.claims, call.caller)
-        match decision.effect:
+        match draft.decision.effect:
             case "deny":
-                return Outcome(ending="denied", by=f"rule {decision.rule}", message=decision.why)
+                return _denied_by_rule(draft.decision)
             case "ask":
-                call.approval = self._approval(call, plan, decision)
-                return await self._ask(call, parsed, call.approval)
+                asked = _question(new_id("a"), call, draft)
+                call.approval = Approval(self._journal, asked, self._journal.append(asked), draft)
+                return await self._ask(call, call.approval)
             case "allow":
-                return await self._run(call, parsed, plan, f"rule {decision.rule}")
+                return await self._run(call, draft, draft.plan, f"rule {draft.decision.rule}")
 
-    def _approval(self, call: Call, plan: Plan, decision: Decision) -> Approval:
-        asked = self._question(new_id("a"), call, plan, decision.why)
-        return Approval(self._journal, asked, self._journal.append(asked))
-
-    def _question(self, id: str, call: Call, plan: Plan, why: str) -> ApprovalOpened:
-        risk = assess(plan.claims)
-        return ApprovalOpened(
-            approval=id,
-            call=call.id,
-            digest=digest(call.tool, call.input, plan, self.policy.version),
-            claims=plan.claims,
-            risk=risk.level,
-            reasons=risk.reasons,
-            why=why,
-            preview=plan.preview,
-        )
-
-    async def _ask_again(self, call: Call, parsed: Parsed, approval: Approval) -> Outcome:
+    async def _ask_again(self, call: Call, approval: Approval) -> Outcome:
         """Show anew what would run, and wait. The old digest stays: what has changed since will not run."""
         with suppress(Refusal):
-            plan = await parsed.tool.plan(parsed.input, call.caller)
-            anew = self._question(approval.id, call, plan, approval.asked.why)
-            approval.asked = replace(anew, digest=approval.digest)
-        return await self._ask(call, parsed, approval)
+            draft = await self._drafts.fresh(call.tool, call.input, call.caller)
+            approval.asked = replace(_question(approval.id, call, draft), digest=approval.digest)
+            approval.show(draft)
+        return await self._ask(call, approval)
 
-    async def _ask(self, call: Call, parsed: Parsed, approval: Approval) -> Outcome:
-        """Wait for the person; what was approved must still be what would run."""
+    async def _ask(self, call: Call, approval: Approval) -> Outcome:
+        """Wait for the answer."""
         await self._journal.committed(approval.asked_seq)
         await self._journal.committed(call.opened_seq)
-        answer = await approval.wait()
-        if answer.kind == "deny":
-            return Outcome(ending="denied", by=answer.by, message=answer.reason)
-        plan = await parsed.tool.plan(parsed.input, call.caller)
-        if digest(call.tool, call.input, plan, self.policy.version) != approval.digest:
-            sentence = (
-                "What was approved is no longer what would run: it changed since the question was asked."
-            )
-            return Outcome(ending="failed", by="handrail", message=f"{sentence} Nothing was done; ask again.")
-        return await self._run(call, parsed, plan, f"approval {approval.id}")
-
-    async def _run(self, call: Call, parsed: Parsed, plan: Plan, allowed_by: str) -> Outcome:
+        answer = await approval.wait(self._patience)
         if call.outcome is not None:  # ended in the tick of its answer: it must not start
             return call.outcome
-        started = call.start(plan, allowed_by)
+        if answer is None:
+            return expired(approval.expired_ms or 0)
+        if answer.kind == "deny":
+            return Outcome(ending="denied", by=answer.by, message=denial(answer.reason, answer.comments))
+        return await self._act(call, approval, answer)
+
+    async def _act(self, call: Call, approval: Approval, answer: Answer) -> Outcome:
+        """Work it out once more: what was allowed must still be what would run, and nothing may forbid it."""
+        now = await self._draft_again(call, answer)
+        plan = await now.commented(answer.comments)
+        if now.decision.effect == "deny":
+            return _denied_by_rule(now.decision)
+        if answer.rule and now.decision.effect != "allow":
+            return _void(Drift(sentence=f"Rule {answer.rule}, which had allowed it, does so no longer."))
+        if now.digest != approval.allowed:
+            return _void(await anyio.to_thread.run_sync(drift, approval.draft, now))
+        call.edited = answer.input
+        return await self._run(call, now, plan, answer.by if answer.rule else f"approval {approval.id}")
+
+    async def _draft_again(self, call: Call, answer: Answer) -> Draft:
+        wanted = call.input if answer.input is None else answer.input
+        try:
+            return await self._drafts.fresh(call.tool, wanted, call.caller, answer.content)
+        except Refusal as refusal:  # it could be done when it was asked
+            raise Refusal(f"{_VOID} {refusal.sentence}", refusal.result) from None
+
+    async def _run(self, call: Call, draft: Draft, plan: Plan, allowed_by: str) -> Outcome:
+        if call.outcome is not None:  # ended in the tick of its answer: it must not start
+            return call.outcome
+        started = call.start(plan, allowed_by, _allowing(draft.decision))
         if plan.acts:
             await self._journal.committed(started)
             await self._journal.committed(call.opened_seq)
             if call.outcome is not None:  # ended in the tick of that commit: it must not act
                 return call.outcome
         call.plan = plan
-        result = await parsed.tool.run(plan, call)
+        result = await draft.tool.run(plan, call)
         return Outcome(ending="done", by=call.tool, result=result)
+
+
+def _question(id: str, call: Call, draft: Draft) -> ApprovalOpened:
+    risk = assess(draft.plan.claims)
+    return ApprovalOpened(
+        approval=id,
+        call=call.id,
+        digest=draft.digest,
+        claims=draft.plan.claims,
+        risk=risk.level,
+        reasons=risk.reasons,
+        why=draft.decision.why,
+        preview=draft.plan.preview,
+        verdicts=draft.decision.verdicts,
+    )
+
+
+def _allowing(decision: Decision) -> tuple[str, ...]:
+    """The rules that allowed something of it; the rest a person did."""
+    return tuple(dict.fromkeys(each.rule for each in decision.verdicts if each.effect == "allow"))
+
+
+def _denied_by_rule(decision: Decision) -> Outcome:
+    return Outcome(ending="denied", by=f"rule {decision.rule}", message=decision.why)
+
+
+def expired(after_ms: int) -> Outcome:
+    """Nobody answered in the time that was set."""
+    message = (
+        f"Expired: nobody answered within {ago(after_ms)}. Nothing was run; ask again when somebody is there."
+    )
+    return Outcome(ending="failed", by="handrail", message=message)
+
+
+_VOID = "What was approved is no longer what would run."
+
+
+def _void(found: Drift) -> Outcome:
+    message = f"{_VOID} {found.sentence} Nothing was done; look at it as it is now, and ask again."
+    result = (
+        Result(text=found.difference, data={"difference": found.difference}) if found.difference else None
+    )
+    return Outcome(ending="failed", by="handrail", message=message, result=result)

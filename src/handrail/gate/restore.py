@@ -1,20 +1,27 @@
 """After a restart: what the daemon before left open.
 
-Owns the rule for each open call: one that ran is interrupted and never run again, one that waited for a person
-waits on. It does not know whether the one before crashed or stopped.
+Owns the rule for each open call: one that ran is interrupted and never run again, one that was denied is denied, one
+that waited for a person waits on. It does not know whether the one before crashed or stopped.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate
+from handrail.gate.path import expired
 from handrail.store.event import ApprovalOpened
 from handrail.store.query import Records
 from handrail.store.records import ApprovalRecord, CallDetail
 from handrail.store.value import Result
 
 INTERRUPTED = "Handrail went down while this ran; its outcome is unknown and it was not run again."
+NOT_BEGUN = "Handrail went down before this began. Nothing was done; ask again."
+NOT_BEGUN_ALLOWED = (
+    "Handrail went down after this was allowed and before it began. Nothing was done, and the answer is used up; "
+    "ask again."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,17 +39,34 @@ async def restore(gate: Gate, records: Records, output_of: Callable[[str], Resul
     for detail in await records.unwinding_calls():
         gate.watch_end(_settled(gate, detail))
     for detail in await records.open_calls():
-        call = _call(gate, detail)
-        if detail.approval is not None and detail.approval.open:
-            gate.restore(call, _asked(detail.approval))
+        call, asked = _call(gate, detail), detail.approval
+        if asked is not None and asked.open:
+            gate.restore(call, _asked(asked), max(0, _now_ms() - asked.opened_at))
             kept += 1
         else:
-            result = output_of(call.terminal) if call.terminal else None
-            outcome = Outcome(ending="interrupted", by="handrail", message=INTERRUPTED, result=result)
+            outcome = _outcome(call, detail, output_of)
             gate.settle(call, outcome)
             gate.watch_end(call)
-            interrupted += 1
+            interrupted += outcome.ending == "interrupted"
     return Found(interrupted=interrupted, approvals_kept=kept)
+
+
+def _outcome(call: Call, detail: CallDetail, output_of: Callable[[str], Result | None]) -> Outcome:
+    """How a call ended that the daemon before could not settle, as far as the record knows.
+
+    What acts is run only once its start is on record. So without one nothing was done, not even what a person had
+    allowed or edited a moment before; it is not run now either, because nobody waits for it any more.
+    """
+    asked = detail.approval
+    if detail.call.started_at is not None:
+        result = output_of(call.terminal) if call.terminal else None
+        return Outcome(ending="interrupted", by="handrail", message=INTERRUPTED, result=result)
+    if asked is not None and asked.answer == "deny":
+        return Outcome(ending="denied", by=asked.answered_by or "a person", message=asked.reason or "")
+    if asked is not None and asked.expired_at is not None:
+        return expired(asked.expired_at - asked.opened_at)
+    allowed = asked is not None and asked.answer == "allow"
+    return Outcome(ending="interrupted", by="handrail", message=NOT_BEGUN_ALLOWED if allowed else NOT_BEGUN)
 
 
 def _settled(gate: Gate, detail: CallDetail) -> Call:
@@ -55,7 +79,9 @@ def _settled(gate: Gate, detail: CallDetail) -> Call:
 
 def _call(gate: Gate, detail: CallDetail) -> Call:
     record = detail.call
-    call = Call(gate.journal, record.tool, record.title, detail.input or {}, record.caller, record.id)
+    asked = detail.input if detail.asked is None else detail.asked
+    call = Call(gate.journal, record.tool, record.title, asked or {}, record.caller, record.id)
+    call.edited = None if detail.asked is None or record.started_at is None else detail.input
     call.opened_seq = record.opened_seq
     call.terminal = record.terminal
     call.handed_back = record.handed_back_at is not None
@@ -73,4 +99,9 @@ def _asked(record: ApprovalRecord) -> ApprovalOpened:
         reasons=record.reasons,
         why=record.why,
         preview=record.preview,
+        verdicts=record.verdicts,
     )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

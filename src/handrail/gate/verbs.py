@@ -1,19 +1,60 @@
-"""A person's verbs about a call: answer, cancel, complete.
+"""A person's verbs about a call: answer, edit, look, cancel, complete.
 
 Owns what each verb means at each moment of a call. It does not know who the person is or where they sit;
 `by` says so, for the record.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import anyio.to_thread
 
 from handrail.errors import Conflict
+from handrail.gate.answering import add_rules, edited, question, settle
 from handrail.gate.approval import Answer, Approval
 from handrail.gate.call import Call, Outcome
+from handrail.gate.digest import canonical
+from handrail.gate.draft import Draft
+from handrail.gate.drift import drift
 from handrail.gate.gate import Gate
-from handrail.store.value import Result
+from handrail.gate.risk import Assessment, assess
+from handrail.gate.rule import Decision
+from handrail.gate.telling import tells
+from handrail.gate.tool import Plan, Proposal, Refusal
+from handrail.store.value import Comment, Json, Result
 
 CANCELLED = "Cancelled by user"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """What a call would come to with a person's change, if they allowed it."""
+
+    digest: str
+    decision: Decision
+    risk: Assessment
+    plan: Plan
+    tells: str
+    """What the agent will be told of it."""
+
+
+class Proposed(NamedTuple):
+    """A file as it is and as the call would leave it, and what is different from when the question was asked."""
+
+    proposal: Proposal
+    changed: str | None
+    difference: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    """What came of one of several questions that were allowed in one step."""
+
+    approval: str
+    won: bool
+    message: str
+    seq: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,16 +67,62 @@ class Completion:
     result: Result | None = None
 
 
-def answer(approval: Approval, answer: Answer, digest: str) -> int:
-    """Answer an approval, as seen with this digest; the fact's number. Raises Conflict for the loser."""
-    if digest != approval.digest and approval.open:
-        raise Conflict(
-            "What you saw is out of date: the question has changed. Look at it again, then answer."
-        )
-    seq = approval.answer(answer)
-    if seq is None:
-        raise Conflict(_decided(approval))
+async def answer(gate: Gate, approval: Approval, answer: Answer, digest: str) -> int:
+    """Answer an approval, as seen with this digest; the fact's number. The rules it makes hold once it has won.
+
+    With an input or content of the person's, the digest is that of `edit`. Raises Conflict for the loser, for a
+    stale digest and for what a rule forbids; Refusal for a change that cannot be. All but an edit is done at once.
+    """
+    call = gate.open.get(approval.call)
+    if call is None:
+        raise Conflict(approval.closed())
+    draft: Draft | None = None
+    if answer.kind == "deny":
+        answer = replace(answer, input=None, content=None)
+    elif answer.input is not None or answer.content is not None:
+        draft = await edited(gate, call, answer.input, answer.content)
+        if canonical(draft.input) == canonical(call.input):  # looked at anew, or only its file was changed
+            answer = replace(answer, input=None)
+    seq = settle(gate, call, answer, digest, draft)
+    await add_rules(gate, call, approval, draft)
     return seq
+
+
+async def edit(gate: Gate, call: Call, input: Json | None = None, content: str | None = None) -> Edit:
+    """What a change would come to; with none, what the call would come to now. Raises Conflict or Refusal."""
+    draft = await edited(gate, call, input, content)
+    return Edit(
+        digest=draft.digest,
+        decision=draft.decision,
+        risk=assess(draft.plan.claims),
+        plan=draft.plan,
+        tells=tells(call.input, draft.input, reviewed=content is not None),
+    )
+
+
+async def proposal(gate: Gate, call: Call) -> Proposed:
+    """The file that a waiting call would write, as things are now. Raises Conflict, and Refusal where there is none."""
+    approval = question(call)
+    asked = approval.draft
+    try:
+        now = await gate.drafts.fresh(call.tool, call.input, call.caller)
+    except Refusal as refusal:
+        if asked is None or asked.proposal is None:
+            raise
+        return Proposed(asked.proposal, f"It can no longer be done as it was asked: {refusal.sentence}", "")
+    found = now.proposal
+    if found is None:
+        raise Refusal(f"{call.tool} proposes no file, so there is nothing to review.")
+    approval.footings.add(now.footing)
+    if asked is not None and asked.footing == now.footing and asked.digest == approval.digest:
+        return Proposed(found, None, "")
+    drifted = await anyio.to_thread.run_sync(drift, asked, now)
+    return Proposed(found, drifted.sentence, drifted.difference)
+
+
+async def allow_low(gate: Gate, seen: Sequence[tuple[Approval, str]], by: str) -> list[Allowed]:
+    """Allow several questions, each as seen with its digest and each by itself; only those of low risk."""
+    return [await _allow_low(gate, approval, digest, by) for approval, digest in seen]
 
 
 def cancel(gate: Gate, call: Call, by: str) -> bool:
@@ -69,14 +156,40 @@ def complete(
         case "cancel":
             return cancel(gate, call, by)
         case "accept_diff":
-            return _accept(call, by, digest)
+            return _accept(gate, call, by, digest)
         case "return_output":
-            tells = "Force-completed by user; the work was stopped." if stop else chosen.tells
-            outcome = Outcome(ending="completed", by=by, message=tells, result=chosen.result)
+            told = "Force-completed by user; the work was stopped." if stop else chosen.tells
+            outcome = Outcome(ending="completed", by=by, message=told, result=chosen.result)
             won = gate.settle(call, outcome)
             if won and (stop or not chosen.runs_on):
                 call.scope.cancel()
             return won
+
+
+async def accept(
+    gate: Gate, call: Call, by: str, digest: str, content: str, comments: tuple[Comment, ...] = ()
+) -> bool:
+    """Complete with a review in hand: the waiting write is accepted as the person left it; `digest` is `edit`'s."""
+    given = Answer(kind="allow", by=by, content=content, comments=comments)
+    try:
+        await answer(gate, question(call), given, digest)
+    except Conflict:
+        if call.status == "waiting":
+            raise
+        return False
+    return True
+
+
+async def _allow_low(gate: Gate, approval: Approval, digest: str, by: str) -> Allowed:
+    risk = approval.asked.risk
+    if approval.open and risk != "low":
+        message = f"Its risk is {risk}, so it is not allowed together with others. Answer it by itself."
+        return Allowed(approval=approval.id, won=False, message=message)
+    try:
+        seq = await answer(gate, approval, Answer(kind="allow", by=by), digest)
+    except Conflict as conflict:
+        return Allowed(approval=approval.id, won=False, message=str(conflict))
+    return Allowed(approval=approval.id, won=True, message="Allowed.", seq=seq)
 
 
 def _return_text(gate: Gate, call: Call, by: str, text: str, stop: bool) -> bool:
@@ -88,20 +201,11 @@ def _return_text(gate: Gate, call: Call, by: str, text: str, stop: bool) -> bool
     return won
 
 
-def _accept(call: Call, by: str, digest: str | None) -> bool:
-    if call.approval is None:
-        return False
+def _accept(gate: Gate, call: Call, by: str, digest: str | None) -> bool:
     try:
-        answer(call.approval, Answer(kind="allow", by=by), digest or "")
+        settle(gate, call, Answer(kind="allow", by=by), digest or "")
     except Conflict:
-        if call.approval.open:
+        if call.status == "waiting":
             raise
         return False
     return True
-
-
-def _decided(approval: Approval) -> str:
-    if approval.answered is not None:
-        word = "allowed" if approval.answered.kind == "allow" else "denied"
-        return f"Already {word} by {approval.answered.by}."
-    return f"Already withdrawn: {approval.withdrawn}."
