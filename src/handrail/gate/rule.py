@@ -51,6 +51,7 @@ class Policy:
         """In force, nearest first."""
         self.root = root
         self.home = home
+        self._whys = {rule.id: why(rule) for rule in self.rules}
         self._default = default_of(self.here)
         self._index = Index(self.rules, root, home)
 
@@ -90,13 +91,16 @@ class Policy:
         if floor is not None:
             strict.append(floor.name)
         if (rule := _first(found, "deny")) is not None:
-            return _by_rule(place, rule)
+            return self._by_rule(place, rule)
         if floor is not None:
             return _by_builtin(place, floor, case)
         if (rule := _first(found, "ask") or _first(found, "allow")) is not None:
-            return _by_rule(place, rule)
+            return self._by_rule(place, rule)
         last = next((each for each in (*ALLOWS, *LATE) if each.applies(case)), self._default)
         return _by_builtin(place, last, case)
+
+    def _by_rule(self, place: int, rule: Rule) -> Verdict:
+        return Verdict(claim=place, effect=rule.effect, rule=rule.id, why=self._whys[rule.id])
 
     def _without_claims(self) -> Decision:
         if self.here.default == "deny":
@@ -112,10 +116,6 @@ class Policy:
 
 def _first(found: Sequence[Rule], effect: Effect) -> Rule | None:
     return next((rule for rule in found if rule.effect == effect), None)
-
-
-def _by_rule(place: int, rule: Rule) -> Verdict:
-    return Verdict(claim=place, effect=rule.effect, rule=rule.id, why=why(rule))
 
 
 def _by_builtin(place: int, builtin: Builtin, case: Case) -> Verdict:
