@@ -42,6 +42,7 @@ from handrail.server.serve import HOST, Web, guarded
 from handrail.server.streamable import Streamable
 from handrail.server.views import now_ms
 from handrail.server.wire import Restart
+from handrail.store.blobs import Blobs
 from handrail.store.event import DaemonStarted, DaemonStopped
 from handrail.store.journal import Journal, open_journal
 from handrail.store.query import Records, open_records
@@ -68,6 +69,7 @@ from handrail.tools.output import as_result, read_output
 from handrail.tools.reach import Reach
 from handrail.tools.search import SearchContent
 from handrail.tools.terminals import ListTrackedTerminals
+from handrail.tools.undo import Undo
 from handrail.tools.waits import WaitForTerminal
 from handrail.watch import Watch
 
@@ -132,6 +134,7 @@ class Daemon:
         self._access: Access | None = None
         self._marked = Marked()
         self._presence = Presence()
+        self._blobs = Blobs(places.blobs)
 
     def stop(self, ends_all: bool) -> None:
         """End; with `ends_all`, end what was started too."""
@@ -195,7 +198,7 @@ class Daemon:
             group,
             self._config.approvals.expire_seconds,
         )
-        toolbox |= self._toolbox(gate, ground.records, ground.terminals)
+        toolbox |= self._toolbox(gate, ground)
         return gate
 
     async def _rules(self, ground: Ground) -> Rules:
@@ -217,6 +220,7 @@ class Daemon:
             gate=gate,
             terminals=ground.terminals,
             means=self._means(),
+            undo=Undo(ground.records, ground.journal, self._blobs, self._own),
             marked=self._marked,
             access=access,
             url=f"http://{HOST}:{listener.getsockname()[1]}",
@@ -266,17 +270,24 @@ class Daemon:
     def _note_port(self, got: int) -> None:
         self._places.port.write_text(f"{self._port} {got}\n")
 
-    def _toolbox(self, gate: Gate, records: Records, terminals: Terminals) -> Toolbox:
-        own = (self._places.config_dir, self._places.data, self._places.state)
-        reach = Reach(terminals=terminals, records=records, means=self._means(), own=own, marked=self._marked)
+    @property
+    def _own(self) -> tuple[Path, ...]:
+        """Handrail's own files, which are protected."""
+        return self._places.config_dir, self._places.data, self._places.state
+
+    def _toolbox(self, gate: Gate, ground: Ground) -> Toolbox:
+        own, records, blobs = self._own, ground.records, self._blobs
+        reach = Reach(
+            terminals=ground.terminals, records=records, means=self._means(), own=own, marked=self._marked
+        )
         tools: list[Tool[Any, Any]] = [
             ReadFile(own),
             ListFiles(own),
             SearchFiles(own),
             SearchContent(own),
-            WriteFile(own),
-            EditFile(own),
-            ApplyDiff(own),
+            WriteFile(own, blobs),
+            EditFile(own, blobs),
+            ApplyDiff(own, blobs),
             ExecuteCommand(reach),
             CreateTrackedTerminal(reach),
             ListTrackedTerminals(reach),

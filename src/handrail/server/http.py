@@ -17,6 +17,7 @@ from handrail.errors import Conflict, Unwritable
 from handrail.gate.making import BadRule
 from handrail.gate.rules import NoRule
 from handrail.gate.tool import Refusal
+from handrail.gate.undo import UnknownUndo
 from handrail.server.rooms import Rooms
 from handrail.server.routes import (
     approvals,
@@ -73,6 +74,7 @@ def application(rooms: Rooms) -> FastAPI:
     app.add_exception_handler(BadRule, _unfit)
     app.add_exception_handler(Refusal, _unfit)
     app.add_exception_handler(NoRule, _missing)
+    app.add_exception_handler(UnknownUndo, _missing)
     app.add_exception_handler(KeeperError, _unavailable)
     app.add_exception_handler(RequestValidationError, _invalid)
     return app
@@ -102,7 +104,7 @@ async def _unfit(_request: Request, problem: Exception) -> JSONResponse:
 
 
 async def _missing(_request: Request, problem: Exception) -> JSONResponse:
-    return JSONResponse({"detail": f"{problem} `handrail rules` lists what there is."}, 404)
+    return JSONResponse({"detail": str(problem)}, 404)
 
 
 async def _invalid(_request: Request, problem: Exception) -> JSONResponse:

@@ -17,6 +17,8 @@ from handrail.store.records import Status
 from handrail.store.value import Json, Receipt, Result
 
 _RECEIPT = TypeAdapter(Receipt)
+EXPIRED = "expired"
+"""The reason of a call that nobody answered for in time: that is not a denial."""
 
 WireStatus = Literal[
     "done",
@@ -53,6 +55,13 @@ class ReceiptFacts(BaseModel):
     files_changed: list[str]
 
 
+class EditedFacts(BaseModel):
+    """A person changed the input before they allowed it."""
+
+    input: dict[str, JsonValue] = Field(description="What was run.")
+    asked: dict[str, JsonValue] = Field(description="What you had asked for.")
+
+
 class CommonOutput(BaseModel):
     """What every result holds, whatever the tool; a door that lost its daemon knows only some of it."""
 
@@ -62,6 +71,9 @@ class CommonOutput(BaseModel):
     message: str | None = None
     reason: str | None = None
     elapsed_ms: int | None = None
+    edited: EditedFacts | None = None
+    person_says: str | None = Field(None, description="What the person who allowed it tells you.")
+    difference: str | None = Field(None, description="How a file changed while a person was asked.")
     receipt: ReceiptFacts | None = None
 
 
@@ -80,7 +92,7 @@ def to_result(reply: Reply, so_far: Result | None = None) -> types.CallToolResul
     if outcome.message:
         data["message"] = outcome.message
     if outcome.ending in ("denied", "failed"):
-        data["reason"] = outcome.message
+        data["reason"] = EXPIRED if _has_expired(call) else outcome.message
     data["receipt"] = _receipt(call)
     is_error = outcome.ending in ("failed", "denied", "cancelled", "interrupted")
     return _result(_words(call, outcome), data, is_error=is_error)
@@ -94,6 +106,10 @@ def refused(tool: str, sentence: str) -> types.CallToolResult:
 
 def wire_status(status: Status) -> WireStatus:
     return "force-completed" if status == "completed" else status
+
+
+def _has_expired(call: Call) -> bool:
+    return call.approval is not None and call.approval.expired_ms is not None
 
 
 def _handed_back(call: Call, repeated: bool, so_far: Result) -> types.CallToolResult:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from handrail.gate.gate import Gate
+from handrail.gate.undo import Undoes
 from handrail.server.access import Access
 from handrail.server.health import Pulse
 from handrail.server.holders import Holders
@@ -26,6 +27,7 @@ class Rooms:
     terminals: Terminals
     means: Means
     """What terminals that people open get."""
+    undo: Undoes
     marked: Marked
     access: Access
     url: str

@@ -1,11 +1,56 @@
-"""Domain into wire: how rules, folders and what would be decided look to people's programs.
+"""Domain into wire: how rules, folders, undos and what would be decided look to people's programs.
 
 Translations only: what holds, and why, is the gate's to say.
 """
 
+from collections.abc import Sequence
+
+from handrail.gate.explain import Explained, Step
 from handrail.gate.folders import Folder
-from handrail.server.rule_wire import FolderView
-from handrail.store.records import FolderRecord
+from handrail.gate.listing import Listed
+from handrail.gate.risk import Assessment
+from handrail.gate.undo import UndoPlan
+from handrail.server.rule_wire import (
+    FolderView,
+    PartView,
+    RuleView,
+    StepView,
+    TestView,
+    UndoFile,
+    UndoView,
+)
+from handrail.store.records import FolderRecord, RuleRecord, Use
+from handrail.store.value import Claim, Verdict
+
+
+def rule_view(listed: Listed, use: Use | None, record: RuleRecord | None) -> RuleView:
+    return RuleView(
+        rule=listed.rule,
+        words=listed.words,
+        builtin=listed.builtin,
+        removable=listed.removable,
+        in_force=listed.in_force,
+        says=listed.says,
+        hits=use.hits if use else 0,
+        last_used_at=use.last_used_at if use else None,
+        last_call=use.last_call if use else None,
+        added_at=record.added_at if record else None,
+        added_by=record.by if record else None,
+    )
+
+
+def test_view(explained: Explained, claims: Sequence[Claim], risk: Assessment, trusted: bool) -> TestView:
+    decision = explained.decision
+    return TestView(
+        effect=decision.effect,
+        rule=decision.rule,
+        why=decision.why,
+        parts=[_part(claims[verdict.claim], verdict) for verdict in decision.verdicts],
+        chain=[_step(step) for step in explained.chain],
+        risk=risk.level,
+        reasons=risk.reasons,
+        trusted=trusted,
+    )
 
 
 def folder_view(folder: Folder, record: FolderRecord | None) -> FolderView:
@@ -16,4 +61,45 @@ def folder_view(folder: Folder, record: FolderRecord | None) -> FolderView:
         by=record.by if record else None,
         config=folder.config,
         problem=folder.problem,
+    )
+
+
+def undo_view(plan: UndoPlan) -> UndoView:
+    return UndoView(
+        what=plan.what,
+        of=plan.of,
+        title=plan.title,
+        digest=plan.digest,
+        files=[
+            UndoFile(
+                path=file.path,
+                does=file.does,
+                says=file.says,
+                diff=file.diff,
+                added=file.added,
+                removed=file.removed,
+            )
+            for file in plan.files
+        ],
+        not_covered=list(plan.not_covered),
+        undo=plan.undo,
+    )
+
+
+def _part(claim: Claim, verdict: Verdict) -> PartView:
+    return PartView(
+        text=claim.resource,
+        action=claim.action,
+        effect=verdict.effect,
+        rule=verdict.rule,
+        why=verdict.why,
+        opaque=claim.opaque,
+        inside=claim.inside,
+        protected=claim.protected,
+    )
+
+
+def _step(step: Step) -> StepView:
+    return StepView(
+        name=step.name, words=step.words, effect=step.effect, parts=step.parts, decides=step.decides
     )

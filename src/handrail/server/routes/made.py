@@ -17,7 +17,8 @@ def folder_of(text: str) -> str:
 def made(rooms: Rooms, body: RuleBody, caller: Caller | None = None) -> Rule:
     """A rule, not added yet; where it does not say for whom, it is for that caller. Raises BadRule."""
     workspace = None if body.workspace is None else folder_of(body.workspace)
-    said = {**body.model_dump(), "workspace": workspace}
-    if caller is not None:
-        said |= {"workspace": workspace or caller.workspace, "session": caller.key}
-    return rooms.gate.rules.make(**said)
+    return rooms.gate.rules.make(
+        **body.model_dump(exclude={"workspace"}),
+        workspace=workspace or (caller and caller.workspace),
+        session=caller and caller.key,
+    )

@@ -1,10 +1,17 @@
 """Routes about rules: what holds, what would be decided and why, add, remove, and what a rule would have done."""
 
+import os.path
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 
+from handrail.gate.explain import explain
+from handrail.gate.risk import assess
 from handrail.server.rooms import Rooms
+from handrail.server.routes.folders import views as folder_views
+from handrail.server.routes.made import folder_of, made
+from handrail.server.routes.person import by
+from handrail.server.rule_views import rule_view, test_view
 from handrail.server.rule_wire import (
     ProposedBody,
     ProposedView,
@@ -14,7 +21,9 @@ from handrail.server.rule_wire import (
     TestBody,
     TestView,
 )
+from handrail.store.value import Caller, Json
 
+COMMANDS = "execute_command"
 Workspace = Annotated[str | None, Query(max_length=4096)]
 
 
@@ -23,22 +32,63 @@ def routes(rooms: Rooms) -> APIRouter:
 
     @router.get("/rules")
     async def rules(workspace: Workspace = None) -> RulesView:
-        raise HTTPException(503, "Rules cannot be listed yet.")
+        held = rooms.gate.rules
+        return RulesView(
+            rules=await _listed(rooms, None if workspace is None else folder_of(workspace)),
+            suggestions=[],
+            folders=await folder_views(rooms, held.folders()),
+            default_policy=held.standing.default,
+            human_in_the_loop=held.standing.human_in_the_loop,
+        )
 
     @router.post("/rules", status_code=201)
     async def add(body: RuleBody, request: Request) -> RuleView:
-        raise HTTPException(503, "Rules cannot be added yet.")
+        rule = made(rooms, body)
+        await rooms.journal.committed(rooms.gate.rules.add(rule, by(request)))
+        (view,) = [view for view in await _listed(rooms, None) if view.rule.id == rule.id]
+        return view
 
     @router.delete("/rules/{id}", status_code=204)
     async def remove(id: str, request: Request) -> Response:
-        raise HTTPException(503, "Rules cannot be removed yet.")
+        await rooms.journal.committed(rooms.gate.rules.remove(id, by(request)))
+        return Response(status_code=204)
 
     @router.post("/rules/test")
     async def test(body: TestBody) -> TestView:
-        raise HTTPException(503, "Rules cannot be tested yet.")
+        """Nothing is done and nobody is asked: a tool plans without touching anything."""
+        caller = _caller(body)
+        extra = None if body.rule is None else made(rooms, body.rule, caller)
+        tool, given = _use(body)
+        draft = await rooms.gate.drafts.fresh(tool, given, caller)
+        policy = rooms.gate.rules.policy(caller, extra)
+        claims = draft.plan.claims
+        return test_view(explain(policy, tool, claims, caller), claims, assess(claims), policy.here.trusted)
 
     @router.post("/rules/propose")
     async def propose(body: ProposedBody) -> ProposedView:
         raise HTTPException(503, "Rules cannot be weighed yet.")
 
     return router
+
+
+async def _listed(rooms: Rooms, workspace: str | None) -> list[RuleView]:
+    uses = await rooms.records.uses()
+    records = {record.rule.id: record for record in await rooms.records.rules()}
+    return [
+        rule_view(listed, uses.get(listed.rule.id), records.get(listed.rule.id))
+        for listed in rooms.gate.rules.listing(workspace)
+    ]
+
+
+def _caller(body: TestBody) -> Caller:
+    """Whoever would make that call."""
+    workspace = None if body.workspace is None else os.path.realpath(folder_of(body.workspace))
+    return Caller(door="page", client=body.agent or "", key="a test", workspace=workspace)
+
+
+def _use(body: TestBody) -> tuple[str, Json]:
+    if (body.command is None) == (body.tool is None):
+        raise HTTPException(422, "Give a command line, or a tool with its input.")
+    if body.command is not None:
+        return COMMANDS, {"command": body.command}
+    return body.tool or "", body.input or {}

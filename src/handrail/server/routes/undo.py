@@ -1,8 +1,10 @@
 """Routes about undo: what taking back a call's file changes would do, and doing it."""
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, Request
 
 from handrail.server.rooms import Rooms
+from handrail.server.routes.person import by
+from handrail.server.rule_views import undo_view
 from handrail.server.rule_wire import UndoBody, UndoView
 
 
@@ -11,10 +13,10 @@ def routes(rooms: Rooms) -> APIRouter:
 
     @router.get("/undo/{id}")
     async def preview(id: str) -> UndoView:
-        raise HTTPException(503, "Nothing can be undone yet.")
+        return undo_view(await rooms.undo.preview(id))
 
     @router.post("/undo/{id}")
     async def undo(id: str, body: UndoBody, request: Request) -> UndoView:
-        raise HTTPException(503, "Nothing can be undone yet.")
+        return undo_view(await rooms.undo.undo(id, body.digest, by(request)))
 
     return router
