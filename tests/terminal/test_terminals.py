@@ -63,6 +63,23 @@ async def test_a_script_without_a_first_line_says_what_it_lacks(home: Path) -> N
             await scene.open(str(script))
 
 
+async def test_a_program_starts_in_the_very_directory_that_was_meant_or_not_at_all(home: Path) -> None:
+    meant, other = home / "meant", home / "other"
+    meant.mkdir()
+    other.mkdir()
+    found = meant.stat()
+    identity = (found.st_dev, found.st_ino)
+    async with keeping(home) as scene:
+        terminal = await scene.terminals.open(["pwd"], str(meant), ENV, cwd_id=identity)
+        assert await output(terminal) == f"{meant}\r\n".encode()
+        meant.rename(home / "moved")
+        for swap in (lambda: meant.symlink_to(other), lambda: (meant.unlink(), meant.mkdir())):
+            swap()
+            with pytest.raises(KeeperError, match="no longer the directory that was checked"):
+                await scene.terminals.open(["touch", "here"], str(meant), ENV, cwd_id=identity)
+        assert [path.name for folder in (meant, other) for path in folder.iterdir()] == []
+
+
 async def test_a_leader_ended_by_a_signal_is_reported_by_its_name(home: Path) -> None:
     async with keeping(home) as scene:
         terminal = await scene.open("sleep", "1000")

@@ -24,13 +24,16 @@ _ALTERED = (
 )
 """Signals that Python, the keeper or the warden ignore or handle: an ignored one would stay ignored across exec."""
 
+_HOLD = getattr(os, "O_PATH", os.O_RDONLY)
+"""To stand in a directory one need not be able to list it."""
+
 
 def become(
     order: Start, stdio: tuple[int, int, int], descriptors: tuple[int, int], complain: int
 ) -> NoReturn:
     try:
         _prepare(order, stdio, descriptors)
-        _enter(order.cwd)
+        _enter(order.cwd, order.cwd_id)
         _execute(order)
     except _Impossible as impossible:
         os.write(complain, str(impossible).encode(errors="replace"))
@@ -55,9 +58,16 @@ def _prepare(order: Start, stdio: tuple[int, int, int], descriptors: tuple[int, 
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
-def _enter(cwd: str) -> None:
+def _enter(cwd: str, expected: tuple[int, int] | None) -> None:
+    """Go into a directory by a descriptor, so that what was looked at is what is entered."""
     try:
-        os.chdir(cwd)
+        descriptor = os.open(cwd, _HOLD | os.O_DIRECTORY | os.O_CLOEXEC)
+        found = os.fstat(descriptor)
+        if expected is not None and (found.st_dev, found.st_ino) != expected:
+            raise _Impossible(
+                f"{cwd} is no longer the directory that was checked: another was put in its place. Nothing was run."
+            )
+        os.fchdir(descriptor)
     except FileNotFoundError:
         raise _Impossible(f"The directory {cwd} does not exist.") from None
     except NotADirectoryError:

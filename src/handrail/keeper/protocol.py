@@ -62,7 +62,8 @@ class Refused:
 class Start:
     """Without `pipes` the program gets a PTY of this size; `grace` is for what its leader leaves behind.
 
-    `note` is the daemon's own word on the terminal, kept and given back to the next daemon, unread.
+    `note` is the daemon's own word on the terminal, kept and given back to the next daemon, unread. With `cwd_id`,
+    the device and inode of a directory, the program starts in that very one or not at all, whatever its path leads to.
     """
 
     id: int
@@ -77,6 +78,7 @@ class Start:
     cap_lines: int = 1_000_000
     grace: float = 2.0
     note: str = ""
+    cwd_id: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,9 +91,11 @@ async def open_shell(
     grace: float,
     scripts: Path = SCRIPTS,
     id: str | None = None,
+    cwd_id: tuple[int, int] | None = None,
 ) -> Terminal:
     """Start a shell, or another program, that stays until it is closed. `env` is all it gets, but for its id.
 
+    With `cwd_id`, the device and inode that `cwd` had, it starts in that very folder or not at all.
     Raises BadOpening for what cannot be, KeeperError when the keeper cannot start it.
     """
     path = program(shell, env)
@@ -113,7 +115,16 @@ async def open_shell(
         call=call,
     )
     return await terminals.open(
-        argv, where, whole, size, max_bytes, cap_lines=max_lines, grace=grace, id=terminal, note=note
+        argv,
+        where,
+        whole,
+        size,
+        max_bytes,
+        cap_lines=max_lines,
+        grace=grace,
+        id=terminal,
+        note=note,
+        cwd_id=cwd_id,
     )
 
 

@@ -120,8 +120,12 @@ class Terminals:
         grace: float = 2.0,
         id: str | None = None,
         note: Note | None = None,
+        cwd_id: tuple[int, int] | None = None,
     ) -> Terminal:
-        """Start a program in a PTY of this size (columns, rows). Raises KeeperError with the reason it cannot run."""
+        """Start a program in a PTY of this size (columns, rows). Raises KeeperError with the reason it cannot run.
+
+        `cwd_id` is the device and inode that `cwd` must have at that moment.
+        """
         order = Start(
             self._keeper.number(),
             id or _new_id(),
@@ -133,6 +137,7 @@ class Terminals:
             cap_lines=cap_lines,
             grace=grace,
             note=notes.to_text(note or notes.command(_name(argv))),
+            cwd_id=cwd_id,
         )
         terminal, _ = await self._start(order)
         return terminal

@@ -52,9 +52,14 @@ class Place:
         return below(self.root, self.path)
 
     @property
+    def identity(self) -> tuple[int, int] | None:
+        """Device and inode of what was found."""
+        return (self.found.st_dev, self.found.st_ino) if self.found else None
+
+    @property
     def bound(self) -> Json:
         """What must be the same when the call runs."""
-        dev, inode = (self.found.st_dev, self.found.st_ino) if self.found else (None, None)
+        dev, inode = self.identity or (None, None)
         return {"path": self.path, "dev": dev, "inode": inode}
 
     def claim(self, action: Action) -> Claim:
