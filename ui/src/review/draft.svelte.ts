@@ -143,10 +143,6 @@ export function draftOf(approval: string, proposal: ProposalView, diff: string):
   return draft;
 }
 
-export function forget(approval: string): void {
-  drafts.delete(approval);
-}
-
 function spoken({ side, text, said }: Remark): string {
   if (side === "new") return said;
   const line = text.trim();

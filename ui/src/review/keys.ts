@@ -4,31 +4,20 @@
  * Heard before the page's own keys (views/keys.ts), which it leaves alone otherwise; off while somebody types. It owns
  * no decision: it asks the guard, and moves eye and hand.
  */
-import { toasts } from "../state/toasts.svelte.ts";
 import type { Draft } from "./draft.svelte.ts";
 import type { Reading } from "./reading.svelte.ts";
 
 export interface Review {
   readonly draft: Draft | null;
-  readonly root: HTMLElement | undefined;
   readonly reading: Reading;
   readonly ready: () => boolean;
   /** Strongly: with Shift, as a high risk asks for. */
   readonly send: (strong: boolean) => void;
 }
 
-/** Keys of the page that would allow the whole proposal, against what was chosen here. */
-const ALLOWS = new Set(["a", "A", "s", "r"]);
-/** How long a `g` waits for its second stroke. */
-const SECOND_MS = 1200;
-
 export function reviewKeys(review: Review): (event: KeyboardEvent) => void {
-  let g = -SECOND_MS;
   return (event) => {
-    const second = event.timeStamp - g < SECOND_MS;
-    g = event.key === "g" && !second ? event.timeStamp : -SECOND_MS;
-    if (second || event.defaultPrevented || elsewhere(event.target)) return;
-    const act = acts(review, event);
+    const act = event.defaultPrevented || elsewhere(review.reading.root, event.target) ? null : acts(review, event);
     if (!act) return;
     event.preventDefault();
     if (!event.repeat || event.key.startsWith("Arrow")) act();
@@ -60,7 +49,7 @@ function acts(review: Review, event: KeyboardEvent): (() => void) | null {
     case "ArrowUp":
       return lineAt(event.target) ? () => step(review, event.target as HTMLElement, event.key === "ArrowDown" ? 1 : -1) : null;
     default:
-      return ALLOWS.has(event.key) && draft.touched ? () => toasts.say("You changed this proposal: send your review, or start over to allow it as it was proposed.") : null;
+      return null;
   }
 }
 
@@ -68,7 +57,7 @@ function go({ draft, reading }: Review, to: number): void {
   if (!draft?.whole.hunks.length) return;
   reading.current = Math.max(0, Math.min(draft.whole.hunks.length - 1, to));
   reading.editing = null;
-  const hunk = document.getElementById(`hunk-${reading.current}`);
+  const hunk = reading.hunk(reading.current);
   hunk?.focus({ preventScroll: true });
   hunk?.scrollIntoView({ block: "nearest" });
 }
@@ -78,28 +67,29 @@ function edit({ draft, reading }: Review, what: number | "file"): void {
 }
 
 /** On the line that has the focus, else on the first changed one of the current hunk. */
-function comment({ draft, reading, root }: Review): void {
-  const hunk = root?.querySelector(`#hunk-${reading.current}`);
-  const button = lineAt(document.activeElement) ?? hunk?.querySelector<HTMLElement>(".row:has(.added, .removed) [id^=line-]") ?? root?.querySelector<HTMLElement>("[id^=line-]");
+function comment({ draft, reading }: Review): void {
+  const hunk = reading.hunk(reading.current);
+  const button = lineAt(document.activeElement) ?? hunk?.querySelector<HTMLElement>(".row:has(.added, .removed) [data-line]") ?? reading.root?.querySelector<HTMLElement>("[data-line]");
   if (draft && button) button.click();
 }
 
 /** From line to line; the hunk that is entered becomes the current one. */
-function step({ reading, root }: Review, from: HTMLElement, by: number): void {
-  const all = [...(root?.querySelectorAll<HTMLElement>("[id^=line-]") ?? [])];
+function step({ reading }: Review, from: HTMLElement, by: number): void {
+  const all = [...(reading.root?.querySelectorAll<HTMLElement>("[data-line]") ?? [])];
   const to = all[all.indexOf(from) + by];
   to?.focus();
-  const hunk = to?.closest("section[id^=hunk-]")?.id.slice("hunk-".length);
+  const hunk = to?.closest<HTMLElement>("[data-hunk]")?.dataset.hunk;
   if (hunk !== undefined) reading.current = Number(hunk);
 }
 
 function lineAt(target: EventTarget | null): HTMLElement | null {
-  return target instanceof HTMLElement && target.id.startsWith("line-") ? target : null;
+  return target instanceof HTMLElement && target.dataset.line !== undefined ? target : null;
 }
 
-/** Somebody types, or something lies over the page. */
-function elsewhere(target: EventTarget | null): boolean {
-  if (document.querySelector("dialog[open]")) return true;
+/** Somebody types, something lies over the page, or another review is meant. */
+function elsewhere(root: HTMLElement | undefined, target: EventTarget | null): boolean {
+  const meant = (target instanceof Element ? target.closest("[data-review]") : null) ?? document.querySelector("[data-review]");
+  if (meant !== root || document.querySelector("dialog[open]")) return true;
   return target instanceof HTMLElement && (target.isContentEditable || target.closest("input, textarea, select, [role=menu]") !== null);
 }
 

@@ -13,6 +13,8 @@ const ROWS_A_PICTURE = 400;
 export const ROWS_AT_FIRST = 12_000;
 
 export class Reading {
+  /** Where all of it is drawn. */
+  root: HTMLElement | undefined;
   current = $state(0);
   /** A hunk, or the whole file. */
   editing = $state<number | "file" | null>(null);
@@ -26,6 +28,15 @@ export class Reading {
 
   unfold(gap: number): void {
     this.unfolded = new Set([...this.unfolded, gap]);
+  }
+
+  hunk(at: number): HTMLElement | null {
+    return this.root?.querySelector<HTMLElement>(`[data-hunk="${at}"]`) ?? null;
+  }
+
+  /** Where a line is commented on. */
+  line({ side, number }: Pick<Place, "side" | "number">): HTMLElement | null {
+    return this.root?.querySelector<HTMLElement>(`[data-line="${side}-${number}"]`) ?? null;
   }
 
   /** Draws so many rows, some in each picture; gives back how to stop. */
