@@ -12,7 +12,7 @@ import anyio
 
 from handrail.errors import Unwritable
 from handrail.gate.approval import Approval
-from handrail.gate.telling import with_change
+from handrail.gate.telling import with_words
 from handrail.gate.tool import Plan
 from handrail.store.event import CallHandedBack, CallOpened, CallSettled, CallStarted, CallStopped
 from handrail.store.journal import Journal
@@ -54,6 +54,8 @@ class Call:
         self.approval: Approval | None = None
         self.edited: Json | None = None
         """The input as a person changed it; None until it is run so."""
+        self.said = ""
+        """What a person told the agent as they allowed it."""
         self.terminal: str | None = None
         self.unwinding = False
         """The result is known, but something the work left behind is still being ended."""
@@ -117,9 +119,8 @@ class Call:
         """Fix the outcome; False when it was fixed before, and then nothing changes."""
         if self.outcome is not None:
             return False
-        if self.edited is not None:
-            outcome = replace(outcome, result=with_change(outcome.result, self.input, self.edited))
-        self.outcome = outcome
+        told = with_words(outcome.result, self.input, self.edited, self.said)
+        outcome = self.outcome = replace(outcome, result=told)
         self.receipt = replace(self.receipt, ended_by=outcome.by, stopped=stopped)
         self.due.set()
         self._settled.set()

@@ -1,17 +1,18 @@
 """What changed between the question and now: a sentence, and the difference where it is a file's.
 
-Owns the comparison of two drafts of one call. It does not know when they are made, nor what comes of it.
+Owns the comparison of two drafts of one call. It does not know when they are made, nor what comes of it; how a file
+differs is said by the tool that would write it.
 """
 
-import difflib
 from dataclasses import dataclass
+
+import anyio.to_thread
 
 from handrail.gate.draft import Draft
 from handrail.store.value import Json
 
-LARGEST = 200_000
-"""Lines compared on both sides together: a difference nobody can read must not cost minutes."""
 _SINCE = "changed since the question was asked"
+_ADVICE = "Nothing was done; look at it as it is now, and ask again."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,41 +21,28 @@ class Drift:
 
     sentence: str
     difference: str = ""
-    """Of the file on disk, as a unified diff."""
+    """Of the file on disk, as a unified diff, for a person's eyes."""
 
 
-def drift(asked: Draft | None, now: Draft) -> Drift:
-    """What is different; `asked` is None where it is not known any more. Takes a while for large files."""
-    if asked is None or asked.digest == now.digest:
-        return Drift(sentence=f"It {_SINCE}, while Handrail was not running.")
-    before, after = asked.tool.proposal(asked.base), now.tool.proposal(now.base)
-    if (
-        before is not None
-        and after is not None
-        and (before.path, before.before) != (after.path, after.before)
-    ):
-        return Drift(
-            sentence=_of_file(after.path, after.before), difference=_difference(before.before, after.before)
-        )
+async def drift(asked: Draft | None, now: Draft | str) -> Drift:
+    """What is different; `asked` is None where it is not known any more, `now` a sentence where it cannot be done."""
+    if asked is not None:
+        found = await anyio.to_thread.run_sync(asked.tool.changed_since, asked.base)
+        if found is not None:
+            return Drift(sentence=found[0], difference=found[1])
+    if isinstance(now, str):
+        return Drift(sentence=now)
+    if asked is None or asked.digest == now.digest:  # what is asked about now was looked at after a restart
+        return Drift(sentence=f"It {_SINCE}, while Handrail was not running. {_ADVICE}")
+    return Drift(sentence=f"{_what(asked, now)} {_SINCE}. {_ADVICE}")
+
+
+def _what(asked: Draft, now: Draft) -> str:
     if asked.plan.bound != now.plan.bound:
-        return Drift(sentence=f"{_named(asked.plan.bound, now.plan.bound)} {_SINCE}.")
-    if asked.plan.claims != now.plan.claims:
-        return Drift(sentence=f"What it would touch {_SINCE}.")
-    return Drift(sentence=f"The rules that it falls under {_SINCE}.")
+        return f"What it depends on ({_names(asked.plan.bound, now.plan.bound)})"
+    return "What it would touch" if asked.plan.claims != now.plan.claims else "What the rules say about it"
 
 
-def _of_file(path: str, now: str | None) -> str:
-    return f"{path} was deleted since the question was asked." if now is None else f"{path} {_SINCE}."
-
-
-def _named(asked: Json, now: Json) -> str:
-    """The names of what is bound and differs."""
-    names = [name for name in {**asked, **now} if asked.get(name) != now.get(name)]
-    return f"What it depends on ({', '.join(names)})"
-
-
-def _difference(asked: str | None, now: str | None) -> str:
-    left, right = (asked or "").splitlines(), (now or "").splitlines()
-    if len(left) + len(right) > LARGEST:
-        return "(too large to be shown)"
-    return "\n".join(difflib.unified_diff(left, right, "when it was asked", "now", lineterm=""))
+def _names(asked: Json, now: Json) -> str:
+    """Of what is bound and differs."""
+    return ", ".join(name for name in {**asked, **now} if asked.get(name) != now.get(name))

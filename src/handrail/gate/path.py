@@ -9,8 +9,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 
-import anyio.to_thread
-
 from handrail.errors import Unwritable
 from handrail.gate.approval import Answer, Approval, ago
 from handrail.gate.call import Call, Outcome, new_id
@@ -19,13 +17,16 @@ from handrail.gate.drift import Drift, drift
 from handrail.gate.parse import Parsed
 from handrail.gate.risk import assess
 from handrail.gate.rule import Decision
-from handrail.gate.telling import denial
+from handrail.gate.telling import words
 from handrail.gate.tool import Plan, Refusal
 from handrail.store.event import ApprovalOpened
 from handrail.store.journal import Journal
 from handrail.store.value import Result
 
 log = logging.getLogger(__name__)
+
+LONGEST_DIFFERENCE = 10_000
+"""Characters of how a file changed meanwhile that an agent is told; it can read the file for the rest."""
 
 
 class Path:
@@ -90,28 +91,28 @@ class Path:
         if answer is None:
             return expired(approval.expired_ms or 0)
         if answer.kind == "deny":
-            return Outcome(ending="denied", by=answer.by, message=denial(answer.reason, answer.comments))
+            return Outcome(ending="denied", by=answer.by, message=words(answer.reason, answer.comments))
         return await self._act(call, approval, answer)
 
     async def _act(self, call: Call, approval: Approval, answer: Answer) -> Outcome:
         """Work it out once more: what was allowed must still be what would run, and nothing may forbid it."""
-        now = await self._draft_again(call, answer)
-        plan = await now.commented(answer.comments)
+        wanted = call.input if answer.input is None else answer.input
+        try:
+            now = await self._drafts.fresh(call.tool, wanted, call.caller, answer.content)
+            plan = await now.commented(answer.comments)
+        except Refusal as refusal:  # it could be done when it was asked
+            return _void(approval, await drift(approval.draft, refusal.sentence))
         if now.decision.effect == "deny":
             return _denied_by_rule(now.decision)
         if answer.rule and now.decision.effect != "allow":
-            return _void(Drift(sentence=f"Rule {answer.rule}, which had allowed it, does so no longer."))
+            return _void(
+                approval, Drift(sentence=f"Rule {answer.rule}, which had allowed it, does so no longer.")
+            )
         if now.digest != approval.allowed:
-            return _void(await anyio.to_thread.run_sync(drift, approval.draft, now))
+            return _void(approval, await drift(approval.draft, now))
         call.edited = answer.input
+        call.said = words(answer.reason, answer.comments if plan is now.plan else ())
         return await self._run(call, now, plan, answer.by if answer.rule else f"approval {approval.id}")
-
-    async def _draft_again(self, call: Call, answer: Answer) -> Draft:
-        wanted = call.input if answer.input is None else answer.input
-        try:
-            return await self._drafts.fresh(call.tool, wanted, call.caller, answer.content)
-        except Refusal as refusal:  # it could be done when it was asked
-            raise Refusal(f"{_VOID} {refusal.sentence}", refusal.result) from None
 
     async def _run(self, call: Call, draft: Draft, plan: Plan, allowed_by: str) -> Outcome:
         if call.outcome is not None:  # ended in the tick of its answer: it must not start
@@ -159,12 +160,13 @@ def expired(after_ms: int) -> Outcome:
     return Outcome(ending="failed", by="handrail", message=message)
 
 
-_VOID = "What was approved is no longer what would run."
-
-
-def _void(found: Drift) -> Outcome:
-    message = f"{_VOID} {found.sentence} Nothing was done; look at it as it is now, and ask again."
-    result = (
-        Result(text=found.difference, data={"difference": found.difference}) if found.difference else None
-    )
+def _void(approval: Approval, found: Drift) -> Outcome:
+    """Something else would run by now. Of a place that the agent may not read, it is told only that."""
+    plan = approval.plan
+    readable = plan is not None and all(claim.inside and not claim.protected for claim in plan.claims)
+    result = None
+    if found.difference and readable:
+        told = found.difference[:LONGEST_DIFFERENCE]
+        result = Result(text=told, data={"difference": told})
+    message = f"What was approved is no longer what would run. {found.sentence}"
     return Outcome(ending="failed", by="handrail", message=message, result=result)

@@ -4,7 +4,6 @@ Owns these words. It does not know what a tool did with the change; of a reviewe
 """
 
 import json
-from dataclasses import replace
 
 from pydantic import JsonValue
 
@@ -12,15 +11,13 @@ from handrail.store.value import Comment, Json, Result
 
 LONGEST = 200
 """Characters of a value that is told in a sentence; the whole of it is in the data."""
-REVIEWED = "A person reviewed the proposed file; the result says what was written."
-UNCHANGED = "It runs as it was asked."
+UNCHANGED = "Nothing: it runs as it was asked."
 
 
-def tells(asked: Json, input: Json, *, reviewed: bool) -> str:
-    """What the agent will be told of this change."""
-    if input != asked:
-        return changed(asked, input)
-    return REVIEWED if reviewed else UNCHANGED
+def tells(asked: Json, input: Json, review: str) -> str:
+    """What the agent will be told of a changed input and of a review."""
+    told = [changed(asked, input)] if input != asked else []
+    return "\n".join([*told, *([review] if review else [])]) or UNCHANGED
 
 
 def changed(asked: Json, input: Json) -> str:
@@ -29,14 +26,22 @@ def changed(asked: Json, input: Json) -> str:
     return f"A person changed this call before allowing it: {'; '.join(told)}."
 
 
-def with_change(result: Result | None, asked: Json, input: Json) -> Result:
-    """The same result, saying first what was changed, and holding both inputs whole."""
+def with_words(result: Result | None, asked: Json, edited: Json | None, said: str) -> Result | None:
+    """The same result, saying first what a person changed, with both inputs whole, and what they said."""
+    if edited is None and not said:
+        return result
     found = result or Result(text="", data={})
-    text = f"{changed(asked, input)}\n\n{found.text}".rstrip()
-    return replace(found, text=text, data={**found.data, "edited": {"input": input, "asked": asked}})
+    first, data = list[str](), dict(found.data)
+    if edited is not None:
+        first.append(changed(asked, edited))
+        data["edited"] = {"input": edited, "asked": asked}
+    if said:
+        first.append(f"The person who allowed it says: {said}")
+        data["person_says"] = said
+    return Result(text="\n".join(first) + (f"\n\n{found.text}" if found.text else ""), data=data)
 
 
-def denial(reason: str, comments: tuple[Comment, ...]) -> str:
+def words(reason: str, comments: tuple[Comment, ...]) -> str:
     """A reason, and what was said about lines of the proposal."""
     told = [f"Line {comment.line}: {comment.text}" for comment in comments]
     return "\n".join([*([reason] if reason else []), *told])

@@ -104,6 +104,17 @@ class Tool(ABC, Generic[InputT, PlanT]):
         """The same plan with the content a person made of its proposal. Raises Refusal."""
         raise Refusal(f"{self.name} proposes no file, so there is nothing to review.")
 
+    def tells(self, plan: PlanT) -> str:
+        """What the agent will be told about the review that a plan holds; empty where there was none."""
+        return ""
+
+    def changed_since(self, plan: PlanT) -> tuple[str, str] | None:
+        """How what the plan would replace differs by now: a sentence, and a diff for a person's eyes.
+
+        None while it does not. Looks at the disk, so it takes a while.
+        """
+        return None
+
     async def unwind(self, call: "Call") -> None:
         """End what the work left behind, after its result; asked for by `call.unwinding`."""
 

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-import anyio.to_thread
-
 from handrail.errors import Conflict
 from handrail.gate.answering import add_rules, edited, question, settle
 from handrail.gate.approval import Answer, Approval
@@ -96,7 +94,7 @@ async def edit(gate: Gate, call: Call, input: Json | None = None, content: str |
         decision=draft.decision,
         risk=assess(draft.plan.claims),
         plan=draft.plan,
-        tells=tells(call.input, draft.input, reviewed=content is not None),
+        tells=tells(call.input, draft.input, draft.tool.tells(draft.plan)),
     )
 
 
@@ -109,14 +107,15 @@ async def proposal(gate: Gate, call: Call) -> Proposed:
     except Refusal as refusal:
         if asked is None or asked.proposal is None:
             raise
-        return Proposed(asked.proposal, f"It can no longer be done as it was asked: {refusal.sentence}", "")
+        drifted = await drift(asked, refusal.sentence)
+        return Proposed(asked.proposal, drifted.sentence, drifted.difference)
     found = now.proposal
     if found is None:
         raise Refusal(f"{call.tool} proposes no file, so there is nothing to review.")
     approval.footings.add(now.footing)
     if asked is not None and asked.footing == now.footing and asked.digest == approval.digest:
         return Proposed(found, None, "")
-    drifted = await anyio.to_thread.run_sync(drift, asked, now)
+    drifted = await drift(asked, now)
     return Proposed(found, drifted.sentence, drifted.difference)
 
 
