@@ -15,6 +15,12 @@ from handrail.gate.wording import why
 from handrail.store.value import Caller, Claim, Effect, Rule, Verdict
 
 _STRICTNESS: dict[Effect, int] = {"allow": 0, "ask": 1, "deny": 2}
+_FIRMNESS = {
+    "default policy": 0,
+    **{each.name: 1 for each in (*ALLOWS, *LATE)},
+    **{each.name: 3 for each in FLOORS},
+}
+"""A person's own rules stand between."""
 NOTHING_CLAIMED = "It does not say what it would touch, so you are asked."
 
 
@@ -67,7 +73,7 @@ class Policy:
             self._verdict(place, tool, Case(claim, caller, self.here, together), server, strict)
             for place, claim in enumerate(claims)
         )
-        first = max(verdicts, key=_strictness)
+        first = max(verdicts, key=_weight)
         return Decision(
             effect=first.effect,
             rule=first.rule,
@@ -122,5 +128,6 @@ def _by_builtin(place: int, builtin: Builtin, case: Case) -> Verdict:
     return Verdict(claim=place, effect=builtin.effect, rule=builtin.name, why=why_of(builtin, case))
 
 
-def _strictness(verdict: Verdict) -> int:
-    return _STRICTNESS[verdict.effect]
+def _weight(verdict: Verdict) -> tuple[int, int]:
+    """The strictest, and of those alike what is furthest from being changed: it says most about the call."""
+    return _STRICTNESS[verdict.effect], _FIRMNESS.get(verdict.rule, 2)

@@ -47,12 +47,22 @@ def suggest(
         if place in covered or len(found) == MOST:
             continue
         for rule in _rules(tool, claims[place], policy, effect):
-            matcher = Matcher(rule, policy.root, policy.home)
-            fits = tuple(at for at in undecided if matcher.matches(tool, claims[at], caller))
-            if place in fits:  # a path may be such that its own pattern means something else
+            fits = _fitting(rule, tool, claims, caller, policy, undecided)
+            if place in fits:
                 covered.update(fits)
                 found.append(Suggested(rule=rule, words=in_words(rule), claims=fits))
     return found
+
+
+def _fitting(
+    rule: Rule, tool: str, claims: Sequence[Claim], caller: Caller, policy: Policy, among: Sequence[int]
+) -> tuple[int, ...]:
+    """The claims it would decide; none when what it is made of cannot be written as a pattern."""
+    try:
+        matcher = Matcher(rule, policy.root, policy.home)
+    except BadPattern:
+        return ()
+    return tuple(place for place in among if matcher.matches(tool, claims[place], caller))
 
 
 def _rules(tool: str, claim: Claim, policy: Policy, effect: Effect) -> Iterator[Rule]:
