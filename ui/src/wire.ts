@@ -406,7 +406,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Test */
+        /**
+         * Test
+         * @description Nothing is done and nobody is asked: a tool plans without touching anything.
+         */
         post: operations["test_api_rules_test_post"];
         delete?: never;
         options?: never;
@@ -1339,6 +1342,13 @@ export interface components {
          * @description How to complete a call.
          */
         CompleteBody: {
+            /**
+             * Comments
+             * @default []
+             */
+            comments: components["schemas"]["Comment"][];
+            /** Content */
+            content?: string | null;
             /** Digest */
             digest?: string | null;
             /**
@@ -2024,6 +2034,8 @@ export interface components {
          * @description A rule that is thought about.
          */
         ProposedBody: {
+            /** Approval */
+            approval?: string | null;
             rule: components["schemas"]["RuleBody"];
         };
         /**
@@ -2394,7 +2406,7 @@ export interface components {
             /** Decides */
             decides: boolean;
             /** Effect */
-            effect: ("allow" | "ask" | "deny") | null;
+            effect: ("ask" | "allow" | "deny") | null;
             /** Name */
             name: string;
             /** Parts */

@@ -8,19 +8,24 @@ from collections.abc import Sequence
 from handrail.gate.explain import Explained, Step
 from handrail.gate.folders import Folder
 from handrail.gate.listing import Listed
+from handrail.gate.past import Judged
 from handrail.gate.risk import Assessment
+from handrail.gate.suggest import Suggested
 from handrail.gate.undo import UndoPlan
 from handrail.server.rule_wire import (
     FolderView,
     PartView,
+    ProposedView,
+    RuleBody,
     RuleView,
     StepView,
+    Suggestion,
     TestView,
     UndoFile,
     UndoView,
 )
 from handrail.store.records import FolderRecord, RuleRecord, Use
-from handrail.store.value import Claim, Verdict
+from handrail.store.value import Claim, Rule, Verdict
 
 
 def rule_view(listed: Listed, use: Use | None, record: RuleRecord | None) -> RuleView:
@@ -36,6 +41,32 @@ def rule_view(listed: Listed, use: Use | None, record: RuleRecord | None) -> Rul
         last_call=use.last_call if use else None,
         added_at=record.added_at if record else None,
         added_by=record.by if record else None,
+    )
+
+
+def suggestion_view(suggested: Suggested) -> Suggestion:
+    return Suggestion(
+        rule=_body(suggested.rule),
+        words=suggested.words,
+        claims=suggested.claims,
+        answers=suggested.answers,
+    )
+
+
+def unfit(problem: str) -> ProposedView:
+    """A rule that cannot be made."""
+    return ProposedView(problem=problem, words="", prompts=0, decided=0, calls=0, matches=0, examples=[])
+
+
+def proposed_view(words: str, judged: Judged) -> ProposedView:
+    return ProposedView(
+        problem="",
+        words=words,
+        prompts=judged.prompts,
+        decided=judged.decided,
+        calls=judged.calls,
+        matches=judged.matches,
+        examples=list(judged.examples),
     )
 
 
@@ -83,6 +114,21 @@ def undo_view(plan: UndoPlan) -> UndoView:
         ],
         not_covered=list(plan.not_covered),
         undo=plan.undo,
+    )
+
+
+def _body(rule: Rule) -> RuleBody:
+    """A rule that is not made yet, as a person would write it."""
+    return RuleBody(
+        effect=rule.effect,
+        tool=rule.tool,
+        command=rule.command,
+        path=rule.path,
+        host=rule.host,
+        server=rule.server,
+        agent=rule.agent,
+        scope=rule.scope,
+        workspace=rule.workspace,
     )
 
 

@@ -156,6 +156,8 @@ class ProposedBody(Wire):
     """A rule that is thought about."""
 
     rule: RuleBody
+    approval: Name | None = None
+    """The question it would be made from; it then is for the caller of that one, as with an answer."""
 
 
 class ProposedView(Wire):

@@ -14,7 +14,7 @@ from handrail.server.shape import Wire
 from handrail.server.terminal_wire import TerminalView
 from handrail.store.event import Entry
 from handrail.store.records import Status
-from handrail.store.value import Assurance, Caller, Claim, FileChange, Json, Preview, Receipt, Result
+from handrail.store.value import Assurance, Caller, Claim, Comment, FileChange, Json, Preview, Receipt, Result
 
 
 class CallView(Wire):
@@ -137,7 +137,10 @@ class CompleteBody(Wire):
     text: Annotated[str | None, Field(max_length=1_000_000)] = None
     """Return this instead of the output so far."""
     digest: str | None = None
-    """Of the diff the person saw, when a waiting write is accepted."""
+    """Of the diff the person saw, when a waiting write is accepted; of the preview of `content` where they changed it."""
+    content: Annotated[str | None, Field(max_length=16_000_000)] = None
+    """Accept a waiting write as the person left it."""
+    comments: Annotated[tuple[Comment, ...], Field(max_length=1000)] = ()
 
 
 class SignInBody(Wire):

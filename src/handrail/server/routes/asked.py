@@ -7,9 +7,11 @@ from fastapi import HTTPException
 from handrail.errors import Conflict
 from handrail.gate.approval import Approval
 from handrail.gate.call import Call
+from handrail.gate.suggest import Suggested, suggest
 from handrail.server.approval_views import Beside, approval_view, closed, held
 from handrail.server.approval_wire import ApprovalView
 from handrail.server.rooms import Rooms
+from handrail.server.rule_views import suggestion_view
 from handrail.server.views import usual_view
 from handrail.store.records import ApprovalRecord
 from handrail.store.value import Caller
@@ -62,7 +64,13 @@ async def _beside(rooms: Rooms, record: ApprovalRecord, trusted: bool) -> Beside
     if approval is None or not approval.open:
         return Beside(trusted=trusted)
     usual = await rooms.records.usual(record.tool, record.title)
-    return Beside(trusted=trusted, usual=usual_view(usual))
+    suggestions = tuple(suggestion_view(each) for each in _suggested(rooms, approval, record))
+    return Beside(trusted=trusted, suggestions=suggestions, usual=usual_view(usual))
+
+
+def _suggested(rooms: Rooms, approval: Approval, record: ApprovalRecord) -> list[Suggested]:
+    policy = rooms.gate.rules.policy(record.caller)
+    return suggest(record.tool, approval.asked.claims, record.caller, policy)
 
 
 def _trusts(rooms: Rooms, caller: Caller) -> bool:

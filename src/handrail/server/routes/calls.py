@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query, Request
 
 from handrail.gate import verbs
+from handrail.gate.call import Call
 from handrail.server import views
 from handrail.server.rooms import Rooms
 from handrail.server.routes.person import by
@@ -43,12 +44,16 @@ def routes(rooms: Rooms) -> APIRouter:
     @router.post("/calls/{id}/complete")
     async def complete(id: str, body: CompleteBody, request: Request) -> Forced:
         open_call = rooms.gate.open.get(id)
-        won = open_call is not None and verbs.complete(
-            rooms.gate, open_call, by(request), stop=body.stop, text=body.text, digest=body.digest
-        )
+        won = open_call is not None and await _complete(rooms, open_call, body, by(request))
         return await _forced(rooms, id, won, "Completed.")
 
     return router
+
+
+async def _complete(rooms: Rooms, call: Call, body: CompleteBody, by: str) -> bool:
+    if body.content is None:
+        return verbs.complete(rooms.gate, call, by, stop=body.stop, text=body.text, digest=body.digest)
+    return await verbs.accept(rooms.gate, call, by, body.digest or "", body.content, body.comments)
 
 
 async def _detail(rooms: Rooms, id: str) -> kept.CallDetail:

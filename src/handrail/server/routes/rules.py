@@ -6,12 +6,16 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 
 from handrail.gate.explain import explain
+from handrail.gate.making import BadRule
 from handrail.gate.risk import assess
+from handrail.gate.wording import in_words
 from handrail.server.rooms import Rooms
+from handrail.server.routes.asked import asked
 from handrail.server.routes.folders import views as folder_views
 from handrail.server.routes.made import folder_of, made
 from handrail.server.routes.person import by
-from handrail.server.rule_views import rule_view, test_view
+from handrail.server.routes.weighed import judged, repeatedly
+from handrail.server.rule_views import proposed_view, rule_view, suggestion_view, test_view, unfit
 from handrail.server.rule_wire import (
     ProposedBody,
     ProposedView,
@@ -35,7 +39,7 @@ def routes(rooms: Rooms) -> APIRouter:
         held = rooms.gate.rules
         return RulesView(
             rules=await _listed(rooms, None if workspace is None else folder_of(workspace)),
-            suggestions=[],
+            suggestions=[suggestion_view(each) for each in await repeatedly(rooms)],
             folders=await folder_views(rooms, held.folders()),
             default_policy=held.standing.default,
             human_in_the_loop=held.standing.human_in_the_loop,
@@ -66,7 +70,12 @@ def routes(rooms: Rooms) -> APIRouter:
 
     @router.post("/rules/propose")
     async def propose(body: ProposedBody) -> ProposedView:
-        raise HTTPException(503, "Rules cannot be weighed yet.")
+        question = None if body.approval is None else await asked(rooms, body.approval)
+        try:
+            rule = made(rooms, body.rule, question and question.caller)
+        except BadRule as problem:
+            return unfit(str(problem))
+        return proposed_view(in_words(rule), await judged(rooms, rule))
 
     return router
 
