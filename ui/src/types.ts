@@ -5,6 +5,8 @@
 import type { components } from "./wire.ts";
 
 type Schemas = components["schemas"];
+/** A body as it is sent: what has a default may be left out. */
+type Sent<Body, Needed extends keyof Body> = Pick<Body, Needed> & Partial<Omit<Body, Needed>>;
 
 export type State = Schemas["State"];
 export type LiveEntries = Schemas["LiveEntries"];
@@ -20,7 +22,16 @@ export type ApprovalView = Schemas["ApprovalView"];
 export type Risk = ApprovalView["risk"];
 export type Completion = Schemas["Completion"];
 export type CompleteBody = Partial<Schemas["CompleteBody"]>;
-export type AnswerBody = Schemas["AnswerBody"];
+export type AnswerBody = Sent<Schemas["AnswerBody"], "answer" | "digest">;
+export type EditBody = Partial<Schemas["EditBody"]>;
+export type EditView = Schemas["EditView"];
+export type ProposalView = Schemas["ProposalView"];
+export type Seen = Schemas["Seen"];
+export type AllowedLow = Schemas["AllowedLow"];
+export type Usual = Schemas["Usual"];
+export type Verdict = Schemas["Verdict"];
+export type Effect = Verdict["effect"];
+export type Comment = Schemas["Comment"];
 export type Forced = Schemas["Forced"];
 export type Restart = Schemas["Restart"];
 export type SignedIn = Schemas["SignedIn"];
@@ -33,6 +44,20 @@ export type DiffPreview = Schemas["DiffPreview"];
 export type CommandPreview = Schemas["CommandPreview"];
 export type Json = CallDetail["input"];
 export type InputPreview = Schemas["InputPreview"];
+
+export type Rule = Schemas["Rule"];
+export type RuleBody = Partial<Schemas["RuleBody"]>;
+export type RuleView = Schemas["RuleView"];
+export type RulesView = Schemas["RulesView"];
+export type Scope = Rule["scope"];
+export type Suggestion = Omit<Schemas["Suggestion"], "rule"> & { readonly rule: RuleBody };
+export type ProposedView = Schemas["ProposedView"];
+export type TestBody = Partial<Omit<Schemas["TestBody"], "rule">> & { readonly rule?: RuleBody | null };
+export type TestView = Schemas["TestView"];
+export type FolderView = Schemas["FolderView"];
+export type FileChange = Schemas["FileChange"];
+export type UndoView = Schemas["UndoView"];
+export type UndoFile = Schemas["UndoFile"];
 
 export type TerminalView = Schemas["TerminalView"];
 export type TerminalDetail = Schemas["TerminalDetail"];

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { advance, fromState, type Model } from "../src/state/model.ts";
 import { frozen, next, sections, urgent } from "../src/state/order.ts";
-import type { Event, LiveEntries, State } from "../src/types.ts";
+import type { Event, EventOf, LiveEntries, State } from "../src/types.ts";
 
 const caller = { door: "stdio", client: "claude", key: "k", workspace: "/home/me/api", thread: null, operation: null } as const;
 const receipt = { ended_by: "page", stopped: false, signals: [], processes_stopped: [], processes_left: [], bytes_kept: 0, files_changed: [] };
@@ -15,6 +15,7 @@ function empty(seq = 10): Model {
     version: "0",
     started: { seq: 1, at: 0, pid: 1, crashed: false, interrupted: 0, approvals_kept: 0, terminals_adopted: 0 },
     auto_approve: false,
+    human_in_the_loop: true,
     command_line: "handrail mcp",
     calls: [],
     recent: [],
@@ -34,7 +35,11 @@ function opened(call: string): Event {
 
 function asked(call: string): Event {
   const preview = { kind: "command" as const, command: call, cwd: "/", program: "bash", environment: [] };
-  return { kind: "ApprovalOpened", approval: `a-${call}`, call, digest: "d", claims: [], risk: "high", reasons: ["r"], why: "w", preview };
+  return { kind: "ApprovalOpened", approval: `a-${call}`, call, digest: "d", claims: [], risk: "high", reasons: ["r"], why: "w", verdicts: [], preview };
+}
+
+function answered(answer: "allow" | "deny", facts: Partial<EventOf<"ApprovalAnswered">> = {}): Event {
+  return { kind: "ApprovalAnswered", approval: "a-c1", call: "c1", answer, reason: "no", by: "phone", digest: "", comments: [], rules: [], ...facts };
 }
 
 function settled(call: string, ending: "done" | "cancelled" = "done"): Event {
@@ -49,7 +54,7 @@ function then(model: Model | null, ...events: Event[]): Model {
 }
 
 test("an agent asking after its own calls is no news, but is on record", () => {
-  const started: Event = { kind: "CallStarted", call: "c1", claims: [], allowed_by: "rule own record" };
+  const started: Event = { kind: "CallStarted", call: "c1", claims: [], allowed_by: "rule own record", rules: [], files: [] };
   const model = then(empty(), opened("c1"), started);
   assert.deepEqual(sections(model), { needs: [], running: [], recent: [] });
   assert.equal(model.calls.get("c1")?.status, "running");
@@ -70,7 +75,7 @@ test("an approval makes its call wait and carries what the person must see", () 
 });
 
 test("an answered approval is no question any more but still known", () => {
-  const answer: Event = { kind: "ApprovalAnswered", approval: "a-c1", call: "c1", answer: "deny", reason: "no", by: "phone" };
+  const answer = answered("deny");
   const model = then(empty(), opened("c1"), asked("c1"), answer);
   assert.equal(model.approvals.get("a-c1")?.status, "denied");
   assert.equal(model.approvals.get("a-c1")?.by, "phone");
@@ -78,9 +83,36 @@ test("an answered approval is no question any more but still known", () => {
 });
 
 test("a denied call never stands among those that run", () => {
-  const answer: Event = { kind: "ApprovalAnswered", approval: "a-c1", call: "c1", answer: "deny", reason: "no", by: "phone" };
+  const answer = answered("deny");
   const model = then(empty(), opened("c1"), asked("c1"), answer);
   assert.deepEqual(sections(model), { needs: [], running: [], recent: ["c1"] });
+});
+
+test("an expired question is neither denied nor open", () => {
+  const model = then(empty(), opened("c1"), asked("c1"), { kind: "ApprovalExpired", approval: "a-c1", call: "c1", after_ms: 600_000 });
+  assert.equal(model.approvals.get("a-c1")?.status, "expired");
+  assert.deepEqual(sections(model).needs, []);
+});
+
+test("an answer that changed the input says so", () => {
+  const plain = then(empty(), opened("c1"), asked("c1"), answered("allow"));
+  const edited = then(empty(), opened("c1"), asked("c1"), answered("allow", { input: { command: "ls" } }));
+  assert.equal(plain.approvals.get("a-c1")?.edited, false);
+  assert.equal(edited.approvals.get("a-c1")?.edited, true);
+});
+
+test("a fact about rules or folders is noticed, and no other", () => {
+  const before = then(empty(), opened("c1"));
+  assert.equal(before.ruled, 10);
+  const after = then(before, { kind: "FolderTrusted", folder: "/home/me/api", config: null, by: "page" });
+  assert.equal(after.ruled, 12);
+  assert.equal(then(after, { kind: "RuleRemoved", rule: "r1", by: "page" }).ruled, 13);
+});
+
+test("a call whose files were put back is looked at again", () => {
+  const model = then(empty(), opened("c1"), settled("c1"));
+  const undone = then(model, { kind: "FilesRestored", undo: "u1", calls: ["c1"], files: [], by: "page" });
+  assert.ok((undone.calls.get("c1")?.touched ?? 0) > (model.calls.get("c1")?.touched ?? 0));
 });
 
 test("a settled call goes to recent, and says so when its work really ends", () => {

@@ -1,6 +1,6 @@
 /** Calls in every state, for looking at: the gallery's own, never loaded by the page. */
 import type { TrackedApproval, TrackedCall, TrackedTerminal } from "../state/model.ts";
-import type { CallDetail, CommandPreview, DiffPreview, InputPreview, Receipt, Status } from "../types.ts";
+import type { CallDetail, Claim, CommandPreview, DiffPreview, InputPreview, Receipt, Status, Suggestion } from "../types.ts";
 
 const WORKSPACE = "/home/ada/api-server";
 
@@ -24,6 +24,7 @@ export function call(status: Status, facts: Partial<TrackedCall> = {}): TrackedC
     message: "",
     terminal_id: null,
     approval_id: null,
+    usual: null,
     since: performance.now() - 42_000,
     touched: 0,
     ...facts,
@@ -61,6 +62,7 @@ export const change: DiffPreview = {
   added: 6,
   removed: 3,
   creates: false,
+  deletes: false,
   notes: ["CRLF line endings are kept."],
   diff: `--- a/src/auth.py
 +++ b/src/auth.py
@@ -83,13 +85,22 @@ export const change: DiffPreview = {
 `,
 };
 
+export function claim(action: Claim["action"], resource: string, facts: Partial<Claim> = {}): Claim {
+  return { action, resource, inside: true, protected: false, words: action === "run" ? resource.split(" ") : [], opaque: "", ...facts };
+}
+
+export function suggested(command: string, claims: number[], facts: Partial<Suggestion> = {}): TrackedApproval["suggestions"][number] {
+  const rule = { effect: "allow" as const, tool: "execute_command", command, scope: "project" as const, workspace: WORKSPACE, match: [], not_match: [], note: "" };
+  return { rule, words: `\`${command} …\``, claims, answers: 0, ...facts } as TrackedApproval["suggestions"][number];
+}
+
 export function approval(facts: Partial<TrackedApproval> = {}): TrackedApproval {
   return {
     id: "a1",
     call_id: "c1",
     tool: "execute_command",
     title: "rm -rf build && npm publish",
-    description: "",
+    description: "Runs a shell line in a terminal of its own, where a person can watch it.\n\nMore words for agents.",
     status: "open",
     risk: "high",
     reasons: ["deletes files", "publishes"],
@@ -101,10 +112,22 @@ export function approval(facts: Partial<TrackedApproval> = {}): TrackedApproval 
     client_gone: false,
     input: { command: command.command },
     claims: [
-      { action: "run", resource: "rm -rf build", inside: true, protected: false },
-      { action: "run", resource: "npm publish --access public", inside: false, protected: false },
-      { action: "write", resource: "/home/ada/.npmrc", inside: false, protected: true },
+      claim("run", "rm -rf build"),
+      claim("run", "npm publish --access public", { inside: false }),
+      claim("write", "/home/ada/.npmrc", { inside: false, protected: true }),
     ],
+    verdicts: [
+      { claim: 0, effect: "ask", rule: "default policy", why: "No rule covers `rm -rf build`, and your default policy is to ask." },
+      { claim: 1, effect: "ask", rule: "r4c1d2e3f4a", why: "Your rule asks before anything is published." },
+      { claim: 2, effect: "ask", rule: "protected place", why: "It holds credentials: never allowed without a person." },
+    ],
+    reviewable: false,
+    trusted: true,
+    suggestions: [
+      suggested("npm publish", [1]),
+    ],
+    usual: { median_ms: 40_000, p95_ms: 70_000, of: 12 },
+    edited: false,
     preview: command,
     reason: "",
     by: null,
@@ -135,7 +158,9 @@ export function detail(of: TrackedCall, facts: Partial<CallDetail> = {}): CallDe
   return {
     ...view,
     input: { command: of.title, wait_seconds: 45 },
-    claims: [{ action: "run", resource: of.title, inside: true, protected: false }],
+    claims: [claim("run", of.title)],
+    asked: null,
+    files: [],
     preview: { ...command, command: of.title, environment: [] },
     result: null,
     receipt: null,

@@ -4,7 +4,8 @@
  * Owns the routes and what their refusals look like. It does not know the page's state.
  */
 import type {
-  AnswerBody, ApprovalView, CallDetail, CallView, Closed, CompleteBody, Forced, Found, OpenBody, SignedIn, State, TerminalDetail, TerminalView,
+  AllowedLow, AnswerBody, ApprovalView, CallDetail, CallView, Closed, CompleteBody, EditBody, EditView, FolderView, Forced, Found, OpenBody, ProposalView, ProposedView, RuleBody,
+  RulesView, RuleView, Seen, SignedIn, State, TerminalDetail, TerminalView, TestBody, TestView, UndoView,
 } from "../types.ts";
 
 /** A refusal in the daemon's own words. */
@@ -39,6 +40,19 @@ export class Api {
   cancel = (id: string): Promise<Forced> => this.post(`/api/calls/${encodeURIComponent(id)}/cancel`);
   complete = (id: string, body: CompleteBody): Promise<Forced> => this.post(`/api/calls/${encodeURIComponent(id)}/complete`, body);
   answer = (id: string, body: AnswerBody): Promise<ApprovalView> => this.post(`/api/approvals/${encodeURIComponent(id)}/answer`, body);
+  edit = (id: string, body: EditBody): Promise<EditView> => this.post(`/api/approvals/${encodeURIComponent(id)}/edit`, body);
+  proposal = (id: string): Promise<ProposalView> => this.get(`/api/approvals/${encodeURIComponent(id)}/proposal`);
+  allowLow = (approvals: readonly Seen[]): Promise<AllowedLow[]> => this.post("/api/approvals/allow-low", { approvals });
+  rules = (workspace?: string): Promise<RulesView> => this.get(`/api/rules${workspace ? `?${new URLSearchParams({ workspace })}` : ""}`);
+  makeRule = (rule: RuleBody): Promise<RuleView> => this.post("/api/rules", rule);
+  revoke = (rule: string): Promise<unknown> => request("DELETE", `/api/rules/${encodeURIComponent(rule)}`, undefined, this.bearer);
+  testCall = (body: TestBody): Promise<TestView> => this.post("/api/rules/test", body);
+  propose = (rule: RuleBody): Promise<ProposedView> => this.post("/api/rules/propose", { rule });
+  folders = (): Promise<FolderView[]> => this.get("/api/folders");
+  trust = (folder: string, config: string | null): Promise<FolderView> => this.post("/api/folders/trust", { folder, config });
+  distrust = (folder: string): Promise<FolderView> => this.post("/api/folders/distrust", { folder });
+  undoing = (id: string): Promise<UndoView> => this.get(`/api/undo/${encodeURIComponent(id)}`);
+  undo = (id: string, digest: string): Promise<UndoView> => this.post(`/api/undo/${encodeURIComponent(id)}`, { digest });
   terminals = (query = ""): Promise<TerminalView[]> => this.get(`/api/terminals?${query}`);
   terminal = (id: string): Promise<TerminalDetail> => this.get(of(id));
   openTerminal = (body: OpenBody): Promise<TerminalView> => this.post("/api/terminals", body);

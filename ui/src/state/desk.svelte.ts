@@ -6,18 +6,26 @@
  */
 import { MediaQuery } from "svelte/reactivity";
 
-import type { CompleteBody } from "../types.ts";
+import type { AnswerBody, CompleteBody } from "../types.ts";
+import { Answers } from "./answers.svelte.ts";
 import { Arming } from "./arming.svelte.ts";
 import type { TrackedApproval, TrackedCall, TrackedTerminal } from "./model.ts";
 import { frozen, next, nothing, sections, type Sections } from "./order.ts";
+import { Question } from "./question.svelte.ts";
 import { route } from "./route.svelte.ts";
+import { Rules } from "./rules.svelte.ts";
 import type { Store } from "./store.svelte.ts";
 import { toasts } from "./toasts.svelte.ts";
+import { Usuals } from "./usuals.svelte.ts";
 import { Verbs } from "./verbs.ts";
 
 export class Desk {
   readonly store: Store;
   readonly verbs: Verbs;
+  readonly rules: Rules;
+  readonly usuals: Usuals;
+  readonly answers: Answers;
+  private readonly whole: Question;
   /** Over whatever is selected. */
   readonly arming = new Arming();
   readonly wide = new MediaQuery("min-width: 1100px");
@@ -26,10 +34,12 @@ export class Desk {
   /** A pointer or the focus is in the list. */
   held = $state(false);
   filter = $state("");
-  telling = $state(false);
-  reason = $state("");
   completing = $state(false);
   help = $state(false);
+  /** "Why am I asked?" is open. */
+  why = $state(false);
+  /** The low-risk questions that are about to be allowed together are listed. */
+  bulk = $state(false);
   /** A terminal that was just opened here: the focus goes to it. */
   eager = "";
   private readonly mine = new Set<string>();
@@ -37,13 +47,20 @@ export class Desk {
   constructor(store: Store) {
     this.store = store;
     this.verbs = new Verbs(store.api);
+    this.rules = new Rules(store.api);
+    this.usuals = new Usuals(store.api);
+    this.whole = new Question(store.api);
+    this.answers = new Answers({ arming: this.arming, api: store.api, question: () => this.question(), send: (approval, body) => this.send(approval, body) });
   }
 
   readonly wanted = $derived.by((): Sections => (this.store.model ? sections(this.store.model) : nothing));
   readonly beside = $derived(this.wide.current && route.place.view === "inbox");
   /** The call that is open; on a wide page the first question opens by itself. */
   readonly selected = $derived(route.place.call ?? (this.beside ? (this.shown.needs.find((id) => this.isQuestion(id)) ?? null) : null));
-  readonly approval = $derived(this.selected ? this.approvalOf(this.selected) : undefined);
+  readonly approval = $derived.by((): TrackedApproval | undefined => {
+    const known = this.selected ? this.approvalOf(this.selected) : undefined;
+    return known && this.whole.of(known);
+  });
 
   call(id: string): TrackedCall | undefined {
     return this.store.model?.calls.get(id);
@@ -65,21 +82,10 @@ export class Desk {
     this.shown = this.held ? frozen(shown, wanted, (id) => this.call(id) !== undefined) : wanted;
   }
 
-  /** Under the guard, and only where the whole of what is decided can be seen. */
-  allow(strong: boolean): void {
-    const approval = this.question();
-    if (!approval) return;
-    if (approval.risk === "high" && !strong) return toasts.say("High risk: press Shift+A or click to allow.");
-    this.mine.add(approval.call_id);
-    void this.verbs.allow(approval);
-  }
-
-  deny(reason = ""): void {
-    const approval = this.question();
-    if (!approval) return;
-    this.mine.add(approval.call_id);
-    this.telling = false;
-    void this.verbs.deny(approval, reason);
+  /** Asks for all there is to know about the question that is looked at. */
+  look(): void {
+    const known = this.selected ? this.approvalOf(this.selected) : undefined;
+    void this.whole.show(known?.status === "open" ? known.id : null);
   }
 
   cancel(id: string): void {
@@ -94,7 +100,7 @@ export class Desk {
   resolved(id: string): string | null {
     const own = this.mine.delete(id);
     if (!own) this.sayWho(id);
-    if (this.telling && this.reason) return null; // somebody is still writing about it
+    if (this.answers.mode === "tell" && this.answers.reason) return null; // somebody is still writing about it
     const following = next(this.shown.needs, id, (other) => this.isQuestion(other));
     if (this.wide.current) route.open(following ?? id);
     else if (own) route.close();
@@ -103,13 +109,23 @@ export class Desk {
 
   /** Half-done answers belong to one question only. */
   putDown(): void {
-    this.telling = this.completing = false;
-    this.reason = "";
+    this.completing = this.why = false;
+    this.answers.putDown();
   }
 
   private question(): TrackedApproval | null {
-    const open = this.approval?.status === "open" ? this.approval : null;
-    return open && this.arming.ready ? open : null;
+    return this.approval?.status === "open" ? this.approval : null;
+  }
+
+  /** An answer that is refused leaves the question open: it is looked at anew, and guarded anew. */
+  private send(approval: TrackedApproval, body: AnswerBody): void {
+    this.mine.add(approval.call_id);
+    void this.verbs.answer(approval.id, body).then((taken) => {
+      if (taken) return;
+      this.mine.delete(approval.call_id);
+      this.arming.arm();
+      this.look();
+    });
   }
 
   private isQuestion(id: string): boolean {
@@ -119,7 +135,8 @@ export class Desk {
   private sayWho(id: string): void {
     const approval = this.approvalOf(id);
     if (!approval) return;
-    if (approval.status === "withdrawn") toasts.say(`Withdrawn: ${approval.reason || "the call ended another way"}.`);
+    if (approval.status === "expired") toasts.say("Expired: nobody answered in the time that was set.");
+    else if (approval.status === "withdrawn") toasts.say(`Withdrawn: ${approval.reason || "the call ended another way"}.`);
     else if (approval.by) toasts.say(`${approval.status === "allowed" ? "Allowed" : "Denied"} by ${approval.by}.`);
   }
 }

@@ -33,6 +33,9 @@ export interface Model {
   readonly version: string;
   readonly started: Restart;
   readonly autoApprove: boolean;
+  readonly humanInTheLoop: boolean;
+  /** The last fact about rules or trusted folders; whoever shows them asks again when it grows. */
+  readonly ruled: number;
   readonly commandLine: string;
   readonly calls: ReadonlyMap<string, TrackedCall>;
   readonly approvals: ReadonlyMap<string, TrackedApproval>;
@@ -47,7 +50,7 @@ export function fromState(state: State, received: number): Model {
   const calls = [...state.calls, ...state.recent].map((call) => [call.id, tracked(call, state.seq, received)] as const);
   const approvals = state.approvals.map((approval) => [approval.id, { ...approval, since: received - approval.elapsed_ms }] as const);
   const terminals = state.terminals.map((terminal) => [terminal.id, running(terminal, state, received)] as const);
-  return { ...heading(state), seq: state.seq, skew: received - state.now, calls: new Map(calls), approvals: new Map(approvals), terminals: new Map(terminals) };
+  return { ...heading(state), seq: state.seq, ruled: state.seq, skew: received - state.now, calls: new Map(calls), approvals: new Map(approvals), terminals: new Map(terminals) };
 }
 
 /** The same calls under a fresh heading: what the snapshot says beside its calls. */
@@ -68,11 +71,12 @@ export function isOpen(call: CallView): boolean {
   return call.status === "waiting" || call.status === "running";
 }
 
-function heading(state: State): Pick<Model, "version" | "started" | "autoApprove" | "commandLine"> {
+function heading(state: State): Pick<Model, "version" | "started" | "autoApprove" | "humanInTheLoop" | "commandLine"> {
   return {
     version: state.version,
     started: state.started,
     autoApprove: state.auto_approve,
+    humanInTheLoop: state.human_in_the_loop,
     commandLine: state.command_line,
   };
 }
@@ -93,6 +97,7 @@ class Draft {
   private readonly approvals: Map<string, TrackedApproval>;
   private readonly terminals: Map<string, TrackedTerminal>;
   private seq: number;
+  private ruled: number;
   private started: Restart;
   private readonly model: Model;
   private readonly skew: number;
@@ -104,6 +109,7 @@ class Draft {
     this.approvals = new Map(model.approvals);
     this.terminals = new Map(model.terminals);
     this.seq = model.seq;
+    this.ruled = model.ruled;
     this.started = model.started;
   }
 
@@ -118,7 +124,8 @@ class Draft {
   finish(): Model {
     forget(this.calls, (call) => !isOpen(call));
     forget(this.approvals, (approval) => approval.status !== "open");
-    return { ...this.model, seq: this.seq, skew: this.skew, started: this.started, calls: this.calls, approvals: this.approvals, terminals: this.terminals };
+    const { seq, ruled, skew, started, calls, approvals, terminals } = this;
+    return { ...this.model, seq, ruled, skew, started, calls, approvals, terminals };
   }
 
   private apply({ seq, at, event }: Entry): void {
@@ -135,12 +142,23 @@ class Draft {
         return this.ask(event, at);
       case "ApprovalAnswered": {
         const status = event.answer === "allow" ? "allowed" : "denied";
-        this.answer(event, { status, reason: event.reason, by: event.by });
+        this.answer(event, { status, reason: event.reason, by: event.by, edited: isEdited(event) });
         if (status === "denied") this.refuse(event, at); // it will never run; that it is settled comes in a moment
         return;
       }
       case "ApprovalWithdrawn":
         return this.answer(event, { status: "withdrawn", reason: event.why });
+      case "ApprovalExpired":
+        return this.answer(event, { status: "expired" });
+      case "RuleAdded":
+      case "RuleRemoved":
+      case "FolderTrusted":
+      case "FolderDistrusted":
+        this.ruled = seq;
+        return;
+      case "FilesRestored":
+        for (const call of event.calls) this.change(call, {});
+        return;
       case "CallStarted":
         return this.change(event.call, { allowed_by: event.allowed_by });
       case "CallHandedBack":
@@ -219,6 +237,10 @@ class Draft {
   private touchCallsOf(terminal: string): void {
     for (const call of this.calls.values()) if (call.terminal_id === terminal) this.change(call.id, {});
   }
+}
+
+function isEdited({ input, content }: EventOf<"ApprovalAnswered">): boolean {
+  return (input ?? null) !== null || (content ?? null) !== null;
 }
 
 /** Lets the oldest of what is over go, once there is too much of it; insertion order is age. */

@@ -1,19 +1,21 @@
 /**
- * Where the page is: a view, and what is open beside it. Deep links `/c/CALL`, `/a/APPROVAL` and `/x/TERMINAL`.
+ * Where the page is: a view, and what is open beside it. Deep links `/c/CALL`, `/a/APPROVAL`, `/x/TERMINAL` and `/rules#RULE`.
  *
  * Owns the address bar and the history. It does not know calls or terminals, only their ids.
  */
-export type View = "inbox" | "calls" | "terminals";
+export type View = "inbox" | "calls" | "terminals" | "rules";
 
 export interface Place {
   readonly view: View;
   readonly call: string | null;
   readonly approval: string | null;
   readonly terminal: string | null;
+  /** A rule to be looked at among all of them. */
+  readonly rule: string | null;
 }
 
-const NOTHING = { call: null, approval: null, terminal: null } as const;
-const PATHS: Record<View, string> = { inbox: "/", calls: "/calls", terminals: "/terminals" };
+const NOTHING = { call: null, approval: null, terminal: null, rule: null } as const;
+const PATHS: Record<View, string> = { inbox: "/", calls: "/calls", terminals: "/terminals", rules: "/rules" };
 
 class Route {
   place = $state.raw<Place>(read());
@@ -30,7 +32,7 @@ class Route {
   open(call: string): void {
     if (this.place.call === call) return;
     const before = this.place.call ?? this.place.approval;
-    const view = this.place.view === "terminals" ? "calls" : this.place.view;
+    const view = this.place.view === "terminals" || this.place.view === "rules" ? "calls" : this.place.view;
     this.set({ view, ...NOTHING, call }, before ? "replace" : "push");
   }
 
@@ -38,6 +40,11 @@ class Route {
   watch(terminal: string): void {
     if (this.place.terminal === terminal) return;
     this.set({ view: "terminals", ...NOTHING, terminal }, this.place.terminal ? "replace" : "push");
+  }
+
+  /** Shows a rule where it stands among the others. */
+  rule(rule: string): void {
+    this.set({ view: "rules", ...NOTHING, rule }, "push");
   }
 
   /** What `/a/ID` was about has been found. */
@@ -51,18 +58,34 @@ class Route {
 
   private set(place: Place, how: "push" | "replace"): void {
     this.place = place;
-    const url = place.call ? `/c/${place.call}` : place.terminal ? `/x/${place.terminal}` : PATHS[place.view];
+    const url = address(place);
     if (how === "push") history.pushState({ view: place.view }, "", url);
     else history.replaceState({ view: place.view }, "", url);
   }
 }
 
+function address({ view, call, terminal, rule }: Place): string {
+  if (call) return `/c/${call}`;
+  if (terminal) return `/x/${terminal}`;
+  return rule ? `${PATHS[view]}#${encodeURIComponent(rule)}` : PATHS[view];
+}
+
 function read(): Place {
   const [, kind, id] = location.pathname.split("/");
   const remembered = (history.state as { view?: View } | null)?.view;
-  const view = kind === "calls" ? "calls" : kind === "terminals" || kind === "x" ? "terminals" : (remembered ?? "inbox");
+  const view = kind === "calls" || kind === "rules" ? kind : kind === "terminals" || kind === "x" ? "terminals" : (remembered ?? "inbox");
   const of = (letter: string): string | null => (kind === letter && id ? id : null);
-  return { view, call: of("c"), approval: of("a"), terminal: of("x") };
+  return { view, call: of("c"), approval: of("a"), terminal: of("x"), rule: view === "rules" ? anchor() : null };
+}
+
+/** The rule that the address names; a sign-in code also stands there, for a moment. */
+function anchor(): string | null {
+  try {
+    const name = decodeURIComponent(location.hash.slice(1));
+    return name && !name.startsWith("code=") ? name : null;
+  } catch {
+    return null;
+  }
 }
 
 export const route = new Route();

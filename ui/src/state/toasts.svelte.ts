@@ -4,9 +4,13 @@ export interface Toast {
   readonly id: number;
   readonly text: string;
   readonly tone: "plain" | "red";
+  /** What can be done about it, while it is there. */
+  readonly act?: { readonly word: string; readonly does: () => void };
 }
 
 const STAYS_MS = 6000;
+/** A remark with something to do about it. */
+const STAYS_LONGER_MS = 12_000;
 /** More than this at once is a wall, not a remark. */
 const MOST = 3;
 
@@ -15,13 +19,22 @@ class Toasts {
   private last = 0;
 
   say(text: string, tone: Toast["tone"] = "plain"): void {
-    const toast = { id: ++this.last, text, tone };
-    this.list = [...this.list.filter((other) => other.text !== text), toast].slice(-MOST);
-    setTimeout(() => this.dismiss(toast.id), STAYS_MS);
+    this.add({ text, tone }, STAYS_MS);
+  }
+
+  /** A remark with a button. */
+  offer(text: string, word: string, does: () => void): void {
+    this.add({ text, tone: "plain", act: { word, does } }, STAYS_LONGER_MS);
   }
 
   dismiss(id: number): void {
     this.list = this.list.filter((toast) => toast.id !== id);
+  }
+
+  private add(remark: Omit<Toast, "id">, stays: number): void {
+    const toast = { id: ++this.last, ...remark };
+    this.list = [...this.list.filter((other) => other.text !== remark.text), toast].slice(-MOST);
+    setTimeout(() => this.dismiss(toast.id), stays);
   }
 }
 

@@ -6,7 +6,7 @@
  */
 import { type Api, Refused } from "../link/api.ts";
 import { session } from "../link/session.svelte.ts";
-import type { ApprovalView, CompleteBody, OpenBody } from "../types.ts";
+import type { AnswerBody, CompleteBody, OpenBody } from "../types.ts";
 import { toasts } from "./toasts.svelte.ts";
 
 export class Verbs {
@@ -17,12 +17,8 @@ export class Verbs {
     this.api = api;
   }
 
-  allow(approval: ApprovalView): Promise<boolean> {
-    return this.answer(approval, "allow", "");
-  }
-
-  deny(approval: ApprovalView, reason = ""): Promise<boolean> {
-    return this.answer(approval, "deny", reason);
+  answer(approval: string, body: AnswerBody): Promise<boolean> {
+    return this.once(approval, () => this.api.answer(approval, body));
   }
 
   cancel(call: string): Promise<boolean> {
@@ -42,10 +38,6 @@ export class Verbs {
     let id: string | null = null;
     await this.once("new terminal", async () => (id = (await this.api.openTerminal(body)).id));
     return id;
-  }
-
-  private answer(approval: ApprovalView, answer: "allow" | "deny", reason: string): Promise<boolean> {
-    return this.once(approval.id, () => this.api.answer(approval.id, { answer, reason, digest: approval.digest }));
   }
 
   /** One request about one thing at a time; a double click asks once. */

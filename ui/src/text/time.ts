@@ -28,9 +28,17 @@ export function spokenText(ms: number): string {
 const LONG_MS = 60_000;
 const TOO_LONG_MS = 300_000;
 
-export function urgency(ms: number): "calm" | "long" | "too-long" {
+/** Three times what such calls hardly ever take is long, however short. */
+const UNUSUAL = 3;
+
+export function urgency(ms: number, p95 = Infinity): "calm" | "long" | "too-long" {
   if (ms > TOO_LONG_MS) return "too-long";
-  return ms > LONG_MS ? "long" : "calm";
+  return ms > LONG_MS || ms > UNUSUAL * Math.max(p95, 1000) ? "long" : "calm";
+}
+
+/** `usual 0:40`: how long such calls took before, in the same characters as the clock beside it. */
+export function usualText(median: number): string {
+  return `usual ${median < 1000 ? "< 0:01" : clockText(median)}`;
 }
 
 export function sizeText(bytes: number): string {

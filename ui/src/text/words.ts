@@ -2,13 +2,13 @@
  * The words and signs of the page for the states of a call; pure. One place, so that a state looks and
  * reads the same wherever it appears. It does not know colours: a tone is a name that style.css paints.
  */
-import type { ApprovalView, Asks, Caller, CallView, Preview, Restart, Risk } from "../types.ts";
+import type { ApprovalView, Asks, Caller, CallView, Json, Preview, Restart, Risk } from "../types.ts";
 import { typed } from "./exact.ts";
 import { asking } from "./terminals.ts";
 import { counted } from "./time.ts";
 
 export type Tone = "amber" | "blue" | "green" | "teal" | "red" | "grey" | "violet";
-export type Sign = "needs" | "running" | "done" | "rule" | "completed" | "failed" | "denied" | "cancelled" | "gone";
+export type Sign = "needs" | "running" | "done" | "rule" | "completed" | "failed" | "denied" | "cancelled" | "gone" | "expired" | "withdrawn";
 
 export interface Standing {
   readonly sign: Sign;
@@ -16,8 +16,10 @@ export interface Standing {
   readonly word: string;
 }
 
-/** `asks`: what its terminal waits for, when it does. */
-export function standing(call: CallView, asks: Asks | null = null): Standing {
+/** `asks`: what its terminal waits for, when it does; `asked`: what became of the question about it. */
+export function standing(call: CallView, asks: Asks | null = null, asked: ApprovalView["status"] | null = null): Standing {
+  if (asked === "expired" && call.status !== "waiting") return { sign: "expired", tone: "violet", word: "expired" };
+  if (asked === "withdrawn" && call.status !== "waiting" && call.status !== "running") return { sign: "withdrawn", tone: "grey", word: "withdrawn" };
   if (asks && call.status !== "waiting") return { sign: "needs", tone: "amber", word: asking(asks) };
   switch (call.status) {
     case "waiting":
@@ -35,7 +37,7 @@ export function standing(call: CallView, asks: Asks | null = null): Standing {
     case "failed":
       return { sign: "failed", tone: "red", word: "failed" };
     case "denied":
-      return { sign: "denied", tone: "red", word: "denied" };
+      return { sign: "denied", tone: "red", word: ruleOf(call) ? "denied by rule" : "denied" };
     case "cancelled":
       return { sign: "cancelled", tone: "grey", word: call.stopped ? "cancelled" : "cancelled, stopping" };
     case "interrupted":
@@ -43,9 +45,10 @@ export function standing(call: CallView, asks: Asks | null = null): Standing {
   }
 }
 
-/** The rule that allowed the call, unless a person did. */
-export function ruleOf(call: CallView): string | null {
-  return call.allowed_by?.startsWith("rule ") ? call.allowed_by.slice("rule ".length) : null;
+/** The rule that allowed or denied the call, unless a person did. */
+export function ruleOf(call: Pick<CallView, "status" | "allowed_by" | "by">): string | null {
+  const decider = call.status === "denied" ? call.by : call.allowed_by;
+  return decider?.startsWith("rule ") ? decider.slice("rule ".length) : null;
 }
 
 export function riskTone(risk: Risk): Tone {
@@ -81,6 +84,17 @@ export function subject(call: CallView, preview: Preview | null): string {
   if (preview?.kind === "input") return "Type into a terminal";
   if (preview?.kind === "diff") return preview.creates ? "Create file" : "Change file";
   return call.title;
+}
+
+/** Names under which agents explain themselves in what they send; it is shown apart, as theirs. */
+const PROSE = /^(description|explanation|reason|why|justification|rationale|summary|comment|purpose)$/i;
+
+/** What the agent says about its call, in its own words: never what will run. */
+export function prose(input: Json): string {
+  return Object.entries(input)
+    .filter(([name, value]) => PROSE.test(name) && typeof value === "string" && value.trim())
+    .map(([, value]) => String(value).trim())
+    .join("\n");
 }
 
 export function place(caller: Caller): string {

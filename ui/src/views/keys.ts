@@ -11,16 +11,22 @@ export function pageKeys(desk: Desk): Key[] {
   return [
     { key: "j", does: "next row", act: () => move(desk, 1), repeats: true },
     { key: "k", does: "previous row", act: () => move(desk, -1), repeats: true },
-    { key: "a", does: "allow once (low and medium risk)", act: () => seen(desk, () => desk.allow(false)) },
-    { key: "Shift+A", does: "allow once, high risk too", act: () => seen(desk, () => desk.allow(true)) },
-    { key: "d", does: "deny", act: () => seen(desk, () => desk.deny()) },
-    { key: "Shift+D", does: "deny and tell the agent…", act: () => seen(desk, () => (desk.telling = desk.approval?.status === "open")) },
+    { key: "a", does: "allow once (low and medium risk)", act: () => seen(desk, () => desk.answers.allow(false)) },
+    { key: "Shift+A", does: "allow once, high risk too", act: () => seen(desk, () => desk.answers.allow(true)) },
+    { key: "s", does: "allow for the session (low and medium risk)", act: () => seen(desk, () => desk.answers.session(false)) },
+    { key: "Shift+S", does: "allow for the session, high risk too", act: () => seen(desk, () => desk.answers.session(true)) },
+    { key: "r", does: "always allow…: make a rule", act: () => seen(desk, () => desk.answers.begin("rule")) },
+    { key: "d", does: "deny", act: () => seen(desk, () => desk.answers.mode === "choose" && desk.answers.deny()) },
+    { key: "Shift+D", does: "deny and tell the agent…", act: () => seen(desk, () => desk.answers.begin("tell")) },
+    { key: "e", does: "edit what it runs with", act: () => seen(desk, () => desk.approval?.reviewable || desk.answers.begin("edit")) },
+    { key: "w", does: "why am I asked?", act: () => seen(desk, () => (desk.why = !desk.why)) },
     { key: "c", does: "cancel the call", act: () => onOpen(desk, (id) => desk.cancel(id)) },
     { key: "f", does: "complete the call…", act: () => onOpen(desk, () => (desk.completing = true)) },
     { key: "v", does: "diff: unified or side by side", act: () => settings.setSplit(!settings.split) },
     { key: "g i", does: "go to the inbox", act: () => route.go("inbox") },
     { key: "g c", does: "go to all calls", act: () => route.go("calls") },
     { key: "g x", does: "go to the terminals", act: () => route.go("terminals") },
+    { key: "g r", does: "go to the rules", act: () => route.go("rules") },
     { key: "/", does: "filter", act: filter },
     { key: "Escape", does: "back", act: () => back(desk) },
     { key: "?", does: "these keys", act: () => (desk.help = true) },
@@ -69,6 +75,7 @@ function filter(): void {
 }
 
 function back(desk: Desk): void {
+  if (desk.answers.mode !== "choose") return desk.answers.begin("choose");
   if (document.activeElement instanceof HTMLInputElement) return document.activeElement.blur();
   const from = route.place.call ?? route.place.terminal;
   if (!from) return;

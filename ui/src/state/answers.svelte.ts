@@ -1,0 +1,134 @@
+/**
+ * The answer a person is giving to the open question: which way they began, and the guard before every one of them.
+ *
+ * Owns that nothing is sent before the guard is ready, and that high risk needs a strong hand (Shift, or a click). It
+ * does not know buttons or keys, nor what becomes of the question afterwards (desk).
+ */
+import type { Api } from "../link/api.ts";
+import { lines } from "../text/rule.ts";
+import type { AnswerBody, Comment, EditView, Json, ProposedView, Risk, RuleBody } from "../types.ts";
+import type { Arming } from "./arming.svelte.ts";
+import type { TrackedApproval } from "./model.ts";
+import { toasts } from "./toasts.svelte.ts";
+
+/** What stands in the bar: the plain answers, or one that wants more words. */
+export type Mode = "choose" | "tell" | "rule" | "edit";
+
+/** What the page lends to it. */
+export interface Asker {
+  readonly arming: Arming;
+  /** The open question that is looked at. */
+  question(): TrackedApproval | null;
+  send(approval: TrackedApproval, body: AnswerBody): void;
+  readonly api: Pick<Api, "edit" | "propose" | "proposal">;
+}
+
+export class Answers {
+  mode = $state<Mode>("choose");
+  reason = $state("");
+  /** The proposal was changed in a review: to allow it as it was would not be what the person means. */
+  touched = $state(false);
+  private readonly asker: Asker;
+
+  constructor(asker: Asker) {
+    this.asker = asker;
+  }
+
+  /** Half-done answers belong to one question only. */
+  putDown(): void {
+    this.mode = "choose";
+    this.reason = "";
+    this.touched = false;
+  }
+
+  get api(): Asker["api"] {
+    return this.asker.api;
+  }
+
+  /** Opens a way of answering; what then lies under the hand is new, and is guarded anew. */
+  begin(mode: Mode): void {
+    const approval = this.asker.question();
+    if (!approval || (mode !== "choose" && !this.asker.arming.ready)) return;
+    if (mode === "rule" && lines(approval.suggestions).length === 0) return toasts.say(NO_RULE);
+    this.mode = mode;
+    this.asker.arming.arm();
+  }
+
+  allow(strong: boolean): void {
+    const approval = this.plain(strong);
+    if (approval) this.send(approval, { answer: "allow", digest: approval.digest });
+  }
+
+  /** Allows it and, for this agent's session, what is like it. */
+  session(strong: boolean): void {
+    const approval = this.plain(strong);
+    if (!approval) return;
+    const rules = lines(approval.suggestions).map(({ suggestion }) => ({ ...suggestion.rule, scope: "session" as const }));
+    if (rules.length === 0) toasts.say(NO_RULE);
+    else this.send(approval, { answer: "allow", digest: approval.digest, rule: rules.map(whole) });
+  }
+
+  always(rules: readonly RuleBody[], strong: boolean): void {
+    const approval = this.ready(strong);
+    if (approval && rules.length) this.send(approval, { answer: "allow", digest: approval.digest, rule: rules.map(whole) });
+  }
+
+  /** Allows what was edited, as its preview showed it. */
+  edited(input: Json, preview: EditView, strong: boolean): void {
+    const approval = this.ready(strong, preview.risk);
+    if (approval) this.send(approval, { answer: "allow", digest: preview.digest, input });
+  }
+
+  /** Allows a file's content as the person reviewed it; content null is as it was proposed. */
+  reviewed(content: string | null, comments: readonly Comment[], digest: string, strong: boolean): void {
+    const approval = this.ready(strong);
+    if (approval) this.send(approval, { answer: "allow", digest, content, comments: [...comments] });
+  }
+
+  deny(reason = ""): void {
+    const approval = this.asker.question();
+    if (approval && this.asker.arming.ready) this.send(approval, { answer: "deny", digest: approval.digest, reason });
+  }
+
+  /** What an edit would come to; its coming puts something new under the hand. */
+  async preview(input: Json): Promise<EditView> {
+    const approval = this.asker.question();
+    if (!approval) throw new Error("This question is answered.");
+    const view = await this.asker.api.edit(approval.id, { input });
+    this.asker.arming.arm();
+    return view;
+  }
+
+  propose(rule: RuleBody): Promise<ProposedView> {
+    return this.asker.api.propose(rule);
+  }
+
+  /** Beside a half-done edit or review, "as it was asked" is no answer. */
+  private plain(strong: boolean): TrackedApproval | null {
+    if (this.mode !== "choose") return null;
+    if (!this.touched) return this.ready(strong);
+    toasts.say("You changed the proposal: send your review, or start over.");
+    return null;
+  }
+
+  private ready(strong: boolean, risk?: Risk): TrackedApproval | null {
+    const approval = this.asker.question();
+    if (!approval || !this.asker.arming.ready) return null;
+    if ((risk ?? approval.risk) !== "high" || strong) return approval;
+    toasts.say("High risk: hold Shift, or click.");
+    return null;
+  }
+
+  private send(approval: TrackedApproval, body: AnswerBody): void {
+    this.asker.send(approval, body);
+  }
+}
+
+export const NO_RULE = "No rule can decide this one: what Handrail does not fully understand, and places that are never allowed without a person, always ask.";
+
+/** The wire wants every field that has a default. */
+function whole(rule: RuleBody): WholeRule {
+  return { effect: "allow", match: [], not_match: [], note: "", scope: "project", ...rule } as WholeRule;
+}
+
+type WholeRule = Extract<NonNullable<AnswerBody["rule"]>, readonly unknown[]>[number];
