@@ -12,7 +12,7 @@ export interface Made {
 
 export function told({ tally, deletes, rewritten }: Made, comments: number): string {
   const parts = [deletes ? "allowed the deletion" : rewritten ? "edited the file" : kept(tally)];
-  if (tally.edited) parts.push(`${tally.edited} edited`);
+  if (tally.edited && tally.hunks > 1) parts.push(`${tally.edited} edited`);
   if (comments) parts.push(counted(comments, "comment"));
   return parts.join(", ");
 }
@@ -23,7 +23,8 @@ export function reasonOf(hunks: number, comments: readonly Comment[]): string {
   return [head, ...comments.map(({ line, text }) => `Line ${line}: ${text}`)].join("\n");
 }
 
-function kept({ hunks, kept: count }: Tally): string {
-  if (count === hunks) return hunks === 1 ? "kept the only hunk" : `kept all ${hunks} hunks`;
+function kept({ hunks, kept: count, edited }: Tally): string {
+  if (hunks <= 1) return edited ? "edited it" : "kept it as proposed";
+  if (count === hunks) return `kept all ${hunks} hunks`;
   return `kept ${count} of ${counted(hunks, "hunk")}`;
 }
