@@ -29,8 +29,9 @@ MAY_IMPORT = {
     "cli": {*ALMOST, "door", "demo", "daemon", "doctor"},  # daemon and doctor: to be them, when asked to
     "demo": {*EVERYONE, "door"},
     "doctor": {*ALMOST, "door", "keeper.protocol", "store"},
-    "lock": EVERYONE,  # the daemon's own, as are the next two
+    "lock": EVERYONE,  # the daemon's own, as are the next three
     "logs": ALMOST,
+    "notify": {*ALMOST, "gate", "store"},
     "watch": {*ALMOST, "keeper.protocol", "store", "terminal"},
     "__main__": {*EVERYONE, "cli", "door"},
 }
