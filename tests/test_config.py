@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.config import BadConfig, Config, load, settings
+from handrail.config import BadConfig, Config, load, load_project, settings
 
 
 def written(folder: Path, text: str) -> Path:
@@ -32,7 +32,17 @@ def test_what_is_written_holds(tmp_path: Path) -> None:
         ("# a comment\n\n[server]\nport = 99999\n", 4, "server.port"),
         ('[server]\nport = "soon"\n', 2, "server.port"),
         ("[command]\nwait_secs = 3\n", 2, "there is no setting `command.wait_secs`"),
-        ('[[rules]]\neffect = "allow"\n', 1, "there is no setting `rules`"),
+        ('[[rules]]\ncommand = "git"\n', 1, "`rules[1].effect` is missing"),
+        ('[[rules]]\neffect = "allow"\n\n[[rules]]\neffect = "maybe"\n', 5, "`rules[2].effect` is 'maybe'"),
+        (
+            '[[rules]]\neffect = "deny"\nprefix = "git"\n',
+            3,
+            "there is no setting `rules[1].prefix`. Known: effect, tool",
+        ),
+        ('rules = [{effect = "deny", match = 3}]\n', 1, "rules[1].match"),
+        ("[approvals]\nexpire_seconds = -1\n", 2, "approvals.expire_seconds"),
+        ("[undo]\nkeep_days = 0\n", 2, "undo.keep_days"),
+        ('[notify]\ndesktop = "loud"\n', 2, "notify.desktop"),
         ("server.port = 0\n", 1, "server.port"),
         ('[command]\nenv_pass = ["A=B"]\n', 2, "command.env_pass"),
     ],
@@ -67,3 +77,21 @@ def test_every_value_tells_where_it_came_from(tmp_path: Path) -> None:
     assert origins["human_in_the_loop"] == f"{path}:1"
     assert origins["server.port"] == f"{path}:3"
     assert origins["command.stop_grace"] == "default"
+
+
+def test_rules_tell_their_lines_and_are_shown_one_by_one(tmp_path: Path) -> None:
+    text = '# mine\n[[rules]]\neffect = "deny"\ncommand = "git push"\n[server]\nport = 9000\n[[rules]]\neffect = "ask"\nhost = "a.org"\n'
+    path = written(tmp_path, text)
+    assert [rule.line for rule in load(path).rules] == [2, 7]
+    found = {setting.name: (setting.value, setting.origin) for setting in settings(path)}
+    assert found["rules[1]"] == ({"effect": "deny", "command": "git push"}, f"{path}:2")
+    assert found["rules[2]"] == ({"effect": "ask", "host": "a.org"}, f"{path}:7")
+    assert found["server.port"] == (9000, f"{path}:6")
+    assert found["notify.desktop"] == (True, "default")
+
+
+def test_a_project_sets_rules_and_how_strict_it_is_and_nothing_else(tmp_path: Path) -> None:
+    found = load_project(tmp_path, 'default_policy = "deny"\n[[rules]]\neffect = "deny"\ntool = "t"\n')
+    assert (found.default_policy, found.human_in_the_loop, found.rules[0].line) == ("deny", None, 2)
+    with pytest.raises(BadConfig, match="no setting `command` in a project's file"):
+        load_project(tmp_path, '[command]\nenv_pass = ["*"]\n')

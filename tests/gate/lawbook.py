@@ -22,8 +22,8 @@ def caller(client: str = "one", key: str = "one@/w", workspace: str | None = ROO
 ONE = caller()
 
 
-def claim(action: Action, resource: str = "/w/a", **facts: Any) -> Claim:
-    return Claim(action=action, resource=resource, **{"inside": True, **facts})
+def claim(action: Action, resource: str = "/w/a", *, inside: bool = True, **facts: Any) -> Claim:
+    return Claim(action=action, resource=resource, inside=inside, **facts)
 
 
 def runs(line: str, **facts: Any) -> list[Claim]:

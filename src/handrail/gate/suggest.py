@@ -8,7 +8,7 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from handrail.gate.builtin import HIGH, UNTRUSTED
+from handrail.gate.builtin import FLOORS, HIGH, UNTRUSTED
 from handrail.gate.general import pattern_of
 from handrail.gate.matching import FILES, Matcher
 from handrail.gate.pattern import BadPattern, spell_path
@@ -20,6 +20,7 @@ MOST = 12
 """Suggestions for one question; a card has no room for more."""
 _OPEN = frozenset({"default policy", UNTRUSTED.name, HIGH.name})
 """Verdicts that a rule would have replaced."""
+_FLOORS = frozenset(each.name for each in FLOORS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,8 @@ def suggest(
 ) -> list[Suggested]:
     """What would decide a question like this one the next time; as few rules as possible, general ones."""
     verdicts = policy.decide(tool, claims, caller).verdicts
+    if any(each.rule in _FLOORS for each in verdicts):
+        return []  # whatever is allowed of it, the question would be put again
     undecided = [each.claim for each in verdicts if each.rule in _OPEN]
     found: list[Suggested] = []
     covered: set[int] = set()
