@@ -11,7 +11,6 @@ from handrail.store.query import open_records
 from handrail.store.records import PromptRecord
 from handrail.store.value import AnswerKind
 
-
 Question = tuple[str, AnswerKind | None]
 """A command, and what the person said."""
 
