@@ -99,6 +99,16 @@ def test_config_tells_each_value_and_where_it_came_from(alone: Home) -> None:
     ).json
 
 
+def test_config_and_up_refuse_a_rule_whose_example_does_not_hold(alone: Home) -> None:
+    (alone.path / "config.toml").write_text(
+        '[[rules]]\neffect = "allow"\ncommand = "git status"\nmatch = ["git push"]\n'
+    )
+    for words in (("config",), ("up", "--no-open")):
+        failed = alone.run(*words)
+        assert failed.code == 1
+        assert "line 1: `match` has the example `git push`" in failed.err
+
+
 def test_a_home_that_others_can_read_is_bad_and_the_command_mends_it(alone: Home) -> None:
     alone.path.chmod(0o755)
     found = findings(alone, 1)["permissions"]

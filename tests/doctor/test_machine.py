@@ -14,6 +14,14 @@ def test_a_fresh_home_is_well(home: Path) -> None:
     assert [finding.level for finding in (*private(places), configuration(places))] == ["ok", "ok"]
 
 
+def test_a_rule_whose_example_does_not_hold_is_named_with_its_line(home: Path) -> None:
+    places = Places.under(home)
+    places.config.write_text('\n[[rules]]\neffect = "allow"\ncommand = "git status"\nmatch = ["git push"]\n')
+    found = configuration(places)
+    assert found.level == "bad"
+    assert f"{places.config}, line 2: `match` has the example `git push`" in found.says
+
+
 def test_a_folder_that_others_can_enter_is_named(home: Path) -> None:
     places = Places.under(home)
     places.make()

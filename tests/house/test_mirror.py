@@ -13,6 +13,8 @@ PART_OF: dict[str, str] = {
     **dict.fromkeys(("handrail.__main__", "handrail.daemon"), "e2e/test_daemon.py"),
     "handrail.errors": "store/test_unwritable.py",
     **dict.fromkeys(("handrail.door.flights", "handrail.door.link"), "door/test_pump.py"),
+    "handrail.gate.example": "gate/test_rules.py",
+    "handrail.gate.general": "gate/test_suggest.py",
     "handrail.gate.path": "gate/test_gate.py",
     **{
         f"handrail.gate.{name}": "gate/test_shell.py"

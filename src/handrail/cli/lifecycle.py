@@ -123,8 +123,12 @@ def _be_the_daemon(port: int | None, announce: bool) -> int:
 
 def _check_config() -> bool:
     """Say here what is wrong with it, not in the log of a daemon that does not come up. Does it name a port?"""
+    from handrail.doctor.machine import check_rules  # noqa: PLC0415 - brings the rules, where there are any
+
+    path = Places.find(os.environ).config
     try:
-        found = settings(Places.find(os.environ).config)
+        found = settings(path)
+        check_rules(path)
     except BadConfig as problem:
         raise Failure(str(problem)) from None
     return any(each.name == "server.port" and each.origin != "default" for each in found)

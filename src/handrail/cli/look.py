@@ -77,9 +77,12 @@ def config(
     as_json_: AsJson = False,
 ) -> None:
     """The settings in force."""
+    from handrail.doctor.machine import check_rules  # noqa: PLC0415 - brings the rules, where there are any
+
     path = Places.find(os.environ).config
     try:
         found = settings(path)
+        check_rules(path)
     except BadConfig as problem:
         raise Failure(str(problem)) from None
     if as_json_:

@@ -21,9 +21,18 @@ NO_BYTES = 100 << 20
 """Free space below which the journal may soon be unwritable, and every call refused."""
 
 
+def check_rules(path: Path) -> None:
+    """Whether the rules in this file can be, and their examples hold. Raises BadConfig."""
+    config = load(path)
+    if config.rules:
+        from handrail.gate.standing import Standing  # noqa: PLC0415 - brings the shell's grammar
+
+        Standing.of(config, path, os.path.realpath(Path.home()))
+
+
 def configuration(places: Places) -> Finding:
     try:
-        load(places.config)
+        check_rules(places.config)
     except BadConfig as problem:
         return Finding(name="config", level="bad", says=str(problem), fix="Mend that line.")
     says = f"{places.config} is in order." if places.config.exists() else "Everything is at its default."
