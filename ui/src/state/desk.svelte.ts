@@ -62,6 +62,11 @@ export class Desk {
     return known && this.whole.of(known);
   });
 
+  /** All about the question that is looked at has come. */
+  get known(): boolean {
+    return this.approval !== undefined && this.whole.knows(this.approval.id);
+  }
+
   call(id: string): TrackedCall | undefined {
     return this.store.model?.calls.get(id);
   }
