@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 from tests.tools.desk import BOUND, Desk, done
+from tests.tools.person import allow_all
 
 from handrail.gate.call import Outcome
 from handrail.gate.gate import Gate, Reply, Request
@@ -79,9 +80,10 @@ class Office(Desk):
 
 @asynccontextmanager
 async def office(
-    home: Path, caller: Caller, *, default: Effect = "allow", grace: float = 0.3
+    home: Path, caller: Caller, *, default: Effect = "allow", grace: float = 0.3, agrees: bool = True
 ) -> AsyncGenerator[Office]:
-    """Everything works; whatever has been opened is ended afterwards."""
+    """Everything works; whatever has been opened is ended afterwards. A person who `agrees` allows
+    whatever auto-approve leaves to them."""
     places = Places.under(home)
     places.make()
     async with (
@@ -116,6 +118,8 @@ async def office(
         tools: list[Tool[Any, Any]] = [kind(reach) for kind in kinds]
         tools.append(WaitForCall(reach, gate.open, journal))
         toolbox |= {tool.name: tool for tool in tools}
+        if default == "allow" and agrees:
+            group.start_soon(allow_all, gate)
         try:
             yield Office(gate, Path(caller.workspace or "/"), caller, terminals, reach)
         finally:

@@ -11,6 +11,7 @@ import pytest
 from tests.keeper.scene import keeping
 from tests.tools.desk import BOUND, done
 from tests.tools.office import reach_of
+from tests.tools.person import allow_all
 
 from handrail.gate import verbs
 from handrail.gate.call import Call, Outcome
@@ -30,7 +31,7 @@ from handrail.tools.grep import check
 
 @dataclass
 class Shell:
-    """The command tool behind a gate that lets everything through."""
+    """The command tool, and a person who allows everything."""
 
     gate: Gate
     caller: Caller
@@ -72,6 +73,7 @@ async def shell(home: Path, caller: Caller, grace: float = 0.2) -> AsyncGenerato
         tool = ExecuteCommand(reach_of(scene.terminals, records, home, grace))
         rules = Rules.plain(journal, "allow", trusted=[caller.workspace or "/"])
         gate = Gate(journal, rules, {tool.name: tool}, group)
+        group.start_soon(allow_all, gate)
         yield Shell(gate, caller, tool, scene.terminals)
         group.cancel_scope.cancel()
 

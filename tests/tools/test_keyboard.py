@@ -142,7 +142,7 @@ async def test_an_answer_holds_for_the_very_bytes_that_were_shown(home: Path, ca
 async def test_auto_approve_still_asks_before_typing_into_a_persons_own_terminal(
     home: Path, root: Path, caller: Caller
 ) -> None:
-    async with office(home, caller) as at:
+    async with office(home, caller, agrees=False) as at:
         note = Note(of="shell", name="my shell", owner=Owner(person=True, name="a person"))
         env = {"PATH": "/usr/bin:/bin"}
         terminal = await at.terminals.open(["/bin/cat"], str(root), env, note=note)

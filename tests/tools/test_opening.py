@@ -84,7 +84,11 @@ async def test_a_person_is_shown_what_would_be_opened_and_an_answer_holds_for_th
         assert asked.preview == CommandPreview(
             command="/bin/bash --norc", cwd=str(root), program="/bin/bash", environment=("A",)
         )
-        assert (asked.risk, asked.claims[0].action) == ("medium", "run")
+        assert [(item.action, item.opaque) for item in asked.claims] == [
+            ("run", ""),
+            ("run", "sets variables for it: A"),
+        ]
+        assert asked.risk == "high"
         swap(root)
         outcome = await at.allow(call)
         assert "no longer what would run" in outcome.message

@@ -11,33 +11,32 @@ from functools import lru_cache
 
 from handrail.gate.characters import Checks
 
-_SED_PRINTS = r"([0-9$]+,?[0-9$]*|/[\w .^$*-]*/)?[pdq]"
+_SED_PRINTS = r"([0-9$]{1,9}(,[0-9$]{1,9})?|/[\w .^$*-]*/)?[pdq]"
 _SED_REPLACES = r"s(/[^/;{}\n]*/[^/;{}\n]*/|\|[^|;{}\n]*\|[^|;{}\n]*\|)[gpiI0-9]*"
 
 FLAGS: Checks = {
     r"git -(?!-no-pager|-version|-help)": "changes where git works or what it starts, by an option before its sub-command",
-    r"git .*--(ext-diff|upload-pack|receive-pack|exec|open-files-in-pager|extcmd|textconv)": "lets git start another program",
+    r"git .*--(ext|up|rece|exe|op)": "lets git start another program",
     r"git (grep .*-O|rebase .*-x|bisect run|submodule foreach|filter-branch)": "lets git start another program",
-    r"git config .*": "changes git's configuration, which can start programs",
-    r"find (.* )?-(exec|execdir|ok|okdir)( |$)": "lets find start another program",
-    r"find (.* )?-(delete|fprint|fprint0|fprintf|fls)( |$)": "lets find delete or write files",
+    r"git config": "changes git's configuration, which can start programs",
+    r"find (.* )?-(exec|ok)": "lets find start another program",
+    r"find (.* )?-(delete|fprint|fls)": "lets find delete or write files",
     r"fd (.* )?(-x|-X|--exec)": "lets fd start another program",
     r"rg (.* )?(--pre|--hostname-bin)": "lets rg start another program",
-    r"sed (.* )?(-[a-zA-Z]*i|--in-place)": "lets sed change files",
-    r"sed (.* )?(-[a-zA-Z]*f|--file)": "lets sed follow a script that is not shown",
+    r"sed (.* )?(-[a-zA-Z]*[efi]|--(?!quiet|silent|regexp-extended))": "lets sed change files, or follow more than one script",
     rf"sed (?!(-[nErsuz]+ )*({_SED_PRINTS}|{_SED_REPLACES})( |$))": "gives sed a script that could write or start programs",
-    r"[gmn]?awk (.* )?.*(system|getline|[|>]|@)": "lets awk start another program or write files",
-    r"[gmn]?awk (.* )?(-f|--file|-i|--include|-l|--load|-E|--exec)": "lets awk follow a program that is not shown",
-    r"tar (.* )?(-I|--to-command|--checkpoint-action|--use-compress-program|--rsh-command|-F|--info-script|--new-volume-script)": "lets tar start another program",
-    r"sort (.* )?(-[a-zA-Z]*o|--output|--compress-program)": "lets sort write a file or start another program",
-    r"rsync (.* )?(-[a-zA-Z]*e|--rsh|--rsync-path)": "lets rsync start another program",
-    r"(scp|sftp) (.* )?(-S|-o|-F)": "lets it start another program",
-    r"curl (.* )?(-[a-zA-Z]*[KoO]|--config|--output|--remote-name)": "lets curl write files",
-    r"wget .*--use-askpass": "lets wget start another program",
-    r"man (.* )?(-P|--pager|-H|--html)": "lets man start another program",
-    r"make (.* )?(SHELL|MAKEFLAGS|\.SHELLFLAGS)": "tells make which program runs its lines",
+    r"[gmn]?awk .*(system|getline|[|>]|@)": "lets awk start another program or write files",
+    r"[gmn]?awk (.* )?(-[fileE]|--(?!version|help))": "lets awk follow a program that is not shown",
+    r"tar (.* )?(-[a-zA-Z]*[IF]|--(to-c|checkpoint-a|us|rs|rm|inf|new-v))": "lets tar start another program",
+    r"sort (.* )?(-[a-zA-Z]*o|--(o|co))": "lets sort write a file or start another program",
+    r"rsync (.* )?(-[a-zA-Z]*e|--rs)": "lets rsync start another program",
+    r"(scp|sftp) (.* )?-[a-zA-Z]*[SoFD]": "lets it start another program",
+    r"curl (.* )?(-[a-zA-Z]*[KoO]|--(config|output|remote))": "lets curl write files",
+    r"wget (.* )?(-[a-zA-Z]*[eO]|--(exec|use-ask|output))": "lets wget write files or start another program",
+    r"man (.* )?(-[a-zA-Z]*[PH]|--(pa|ht))": "lets man start another program",
+    r"make (.* )?(SHELL|MAKEFLAGS|\.SHELLFLAGS|-[a-zA-Z]*[fC]|--(eval|file|makefile|directory))": "tells make which lines to run, or by which program",
     r"(docker|podman|kubectl|nerdctl) (.* )?(exec|run)( |$)": "starts another program in a container",
-    r"(test|\[) (.* )?-v": "reads a variable's name, which can hold a command",
+    r"test (.* )?-v": "reads a variable's name, which can hold a command",
     r"printf -v": "sets a variable for the commands after it",
 }
 """A program and a pattern over its other words, joined by blanks."""

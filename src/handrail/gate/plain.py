@@ -239,6 +239,8 @@ class _Reader:
             if found:
                 self._trouble(name, self._word_at)
         live = not _PATTERN.isdisjoint(bare)
+        if live and _patterns(text) > _patterns(bare):
+            self._trouble("pattern", self._word_at)
         if not self._words:
             if self._is_no_program(bare):
                 return
@@ -264,6 +266,10 @@ class _Reader:
             self._joined = sign
         elif sign != "\n":
             self._trouble("unparsed")
+
+
+def _patterns(text: str) -> int:
+    return sum(map(text.count, _PATTERN))
 
 
 def _before_program(bare: str) -> str:

@@ -3,11 +3,15 @@
 A pure reading of claims. It decides nothing (rule.py) and never looks at an agent's prose.
 """
 
-from collections.abc import Sequence
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from handrail.store.value import Action, Claim, Risk
 
+_LOOKED_AT = 2000
+"""Characters of a command that are compared with what is known to be dangerous, so that a long one costs nothing."""
 _ORDER: tuple[Risk, ...] = ("low", "medium", "high")
 
 
@@ -20,18 +24,79 @@ class Assessment:
 
 
 def assess(claims: Sequence[Claim]) -> Assessment:
-    told = dict.fromkeys(_one(claim) for claim in claims)
+    told = dict.fromkeys(item for claim in claims for item in _reasons(claim))
     found = sorted(told, key=lambda item: -_ORDER.index(item[0]))
     level = found[0][0] if found else "low"
     return Assessment(level=level, reasons=tuple(reason for _, reason in found))
 
 
-def _one(claim: Claim) -> tuple[Risk, str]:
+def _reasons(claim: Claim) -> Iterator[tuple[Risk, str]]:
+    """Every reason that makes it high; else the one that makes it what it is."""
+    high = [*dangers(claim.words)]
     if claim.protected:
-        return "high", _PROTECTED[claim.action]
+        high.append(_PROTECTED[claim.action])
     if not claim.inside:
-        return "high", _OUTSIDE[claim.action]
-    return _INSIDE[claim.action]
+        high.append(_OUTSIDE[claim.action])
+    if claim.opaque:
+        high.append(claim.opaque)
+    for reason in high:
+        yield "high", reason
+    if high:
+        return
+    if claim.action == "run" and _only_reads(claim.words):
+        yield "low", "only reads in the workspace"
+    else:
+        yield _INSIDE[claim.action]
+
+
+def dangers(words: Sequence[str]) -> Iterator[str]:
+    """What a command is known to do that cannot be taken back."""
+    if words:
+        line = " ".join((posixpath.basename(words[0]), *words[1:]))[:_LOOKED_AT]
+        yield from dict.fromkeys(reason for pattern, reason in _DANGERS if pattern.match(line))
+
+
+_DANGERS = tuple(
+    (re.compile(rf"(?:{pattern})(?: |$)", re.DOTALL), reason)
+    for pattern, reason in (
+        (r"rm|rmdir|unlink|shred|truncate", "deletes files"),
+        (r"git (.* )?(clean|rm)|git branch (.* )?(-[a-zA-Z]*[dD]|--delete)", "deletes files or branches"),
+        (r"find .*-delete", "deletes files"),
+        (r"(docker|podman) (.* )?(rm|rmi|prune)|kubectl delete|dropdb", "deletes what others may use"),
+        (r"mkfs\S*|dd|fdisk|parted|wipefs", "overwrites whole disks"),
+        (r"sudo|doas|su|pkexec|runuser|setcap|chown|passwd|useradd|usermod|visudo", "uses or changes rights"),
+        (r"chmod (.* )?([0-7]*7[0-7]*7|\S*s\S*|a\+w|o\+w)", "uses or changes rights"),
+        (r"git (.* )?push|(npm|pnpm|yarn|cargo|poetry|uv|flit|vsce|hatch) publish", "publishes"),
+        (r"twine upload|gem push|(docker|podman|helm) (.* )?push|gh (release|pr|repo|gist) .*", "publishes"),
+        (r"terraform (apply|destroy)|kubectl (apply|create|replace|patch)|ansible-playbook", "publishes"),
+        (r"git (.* )?(reset (.* )?--hard|rebase|filter-branch|filter-repo)", "rewrites history or drops work"),
+        (r"git (.* )?push (.* )?(-f|--force\S*|\+\S*)", "rewrites history or drops work"),
+        (r"git (.* )?(commit (.* )?--amend|reflog (expire|delete)|stash (drop|clear))", "rewrites history or drops work"),
+        (r"git (.* )?(checkout (.* )?(--|-f|\.)|restore .*|switch (.* )?(-f|--discard-changes))", "rewrites history or drops work"),
+        (r"kill|killall|pkill|shutdown|reboot|halt|poweroff|systemctl|launchctl|crontab", "stops or changes what runs"),
+    )
+)  # fmt: skip
+"""A command as its words joined by blanks, from its beginning."""
+
+READERS = frozenset(
+    (
+        *("ls", "cat", "head", "tail", "wc", "pwd", "echo", "printf", "true", "false", "cd", "test", "exit"),
+        *("whoami", "id", "groups", "uname", "arch", "nproc", "which", "type", "stat", "du", "df", "seq"),
+        *("basename", "dirname", "realpath", "readlink", "grep", "egrep", "fgrep", "cut", "tr", "nl", "tac"),
+        *("rev", "comm", "diff", "cmp", "md5sum", "sha1sum", "sha256sum", "cksum", "od", "fold", "paste"),
+    )
+)
+"""Can neither write nor start anything, whatever their flags."""
+_WANDERS = re.compile(r"-[a-zA-Z]*[rR]|--(dereference-)?recursive|-d$|--directories|--files0-from")
+"""Reading on into what is not named, where something protected may lie."""
+_NAMES_ONLY = frozenset(("ls", "stat", "df", "pwd", "echo", "printf", "cd", "test", "tr", "seq", "exit"))
+
+
+def _only_reads(words: Sequence[str]) -> bool:
+    """What it names was looked at where the claim was made: all of it lies inside."""
+    if not words or words[0] not in READERS:
+        return False
+    return words[0] in _NAMES_ONLY or not any(_WANDERS.match(word) for word in words[1:])
 
 
 _INSIDE: dict[Action, tuple[Risk, str]] = {
@@ -39,7 +104,9 @@ _INSIDE: dict[Action, tuple[Risk, str]] = {
     "read": ("low", "reads in the workspace"),
     "stop": ("low", "ends a terminal that agents of this workspace opened"),
     "write": ("medium", "changes a file in the workspace"),
+    "delete": ("high", "deletes a file"),
     "run": ("medium", "runs a command with your rights"),
+    "connect": ("medium", "connects to another machine"),
     "type": ("medium", "types into a terminal, where aliases and state may change its meaning"),
 }
 _OUTSIDE: dict[Action, str] = {
@@ -47,7 +114,9 @@ _OUTSIDE: dict[Action, str] = {
     "read": "reads outside the workspace",
     "stop": "ends a terminal of another workspace",
     "write": "writes outside the workspace",
-    "run": "runs a command outside the workspace",
+    "delete": "deletes outside the workspace",
+    "run": "reaches outside the workspace",
+    "connect": "connects to another machine",
     "type": "types into a terminal of another workspace",
 }
 _PROTECTED: dict[Action, str] = {
@@ -55,7 +124,9 @@ _PROTECTED: dict[Action, str] = {
     "read": "reads a protected place",
     "stop": "ends your own terminal",
     "write": "writes a protected place",
-    "run": "runs a command in a protected place",
+    "delete": "deletes a protected place",
+    "run": "touches a protected place",
+    "connect": "connects to another machine",
     "type": "types into your own terminal",
 }
 """Of terminals, a person's own are what is protected."""

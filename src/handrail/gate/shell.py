@@ -6,6 +6,7 @@ Owns when a line is understood: plain words, quoted literals and `&& || ; |` and
 is opaque, with a sentence. It does not know rules, folders or who asks.
 """
 
+import posixpath
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from handrail.gate.beyond import beyond
 from handrail.gate.characters import Checks, hidden
 from handrail.gate.plain import RESERVED, Reading, Simple, Word, read
 from handrail.gate.syntax import Structure, structure
-from handrail.gate.wrappers import Words, look, started
+from handrail.gate.wrappers import LINES, Words, look, started
 
 LONGEST = 100_000
 """Bytes; no longer line is started."""
@@ -22,6 +23,10 @@ MOST_PARTS = 200
 """Commands in one line; nobody could read more in an approval."""
 DEEPEST = 4
 """Wrappers within wrappers."""
+INTERPRETERS = frozenset(
+    ("python", "python3", "perl", "ruby", "node", "deno", "bun", "php", "lua", "Rscript")
+)
+"""Run their input when they are given no file."""
 _SHOWN = 200
 """Characters of a construct that are shown with the sentence."""
 
@@ -39,6 +44,8 @@ TROUBLES: Checks = {
     "braces": "holds a brace expansion",
     "tilde": "holds a tilde that stands for a home folder",
     "program": "names a program by a pattern",
+    "pattern": "mixes pattern characters with quoted ones",
+    "piped": "runs what is piped into it",
     "escape": "holds a backslash where it hides something",
     "moved": "names a program by a relative path after changing the folder",
     "long": f"is longer than {LONGEST:,} bytes",
@@ -106,6 +113,8 @@ class _Findings:
         program = part.words[0]
         if self.moved and "/" in program and not program.startswith("/"):
             self.tell("moved", part.text)
+        if part.piped_into and _reads_program(part.words):
+            self.tell("piped", part.text)
         self.moved = self.moved or program == "cd"
         self.parts.append(part)
 
@@ -115,6 +124,10 @@ class _Findings:
     def add(self, why: str, text: str, words: tuple[str, ...] = ()) -> None:
         if why:
             self.opaque.append(Opaque(text[:_SHOWN], why, words))
+
+
+def _reads_program(words: tuple[str, ...]) -> bool:
+    return posixpath.basename(words[0]) in INTERPRETERS and all(word.startswith("-") for word in words[1:])
 
 
 def _line(line: str, found: _Findings, depth: int) -> None:
@@ -185,7 +198,8 @@ def _open(part: Part, words: Words, found: _Findings, depth: int) -> None:
         for inner in started(words):
             _inside(part, inner, found, depth)
         return
-    found.add(inside.why, part.text, part.words)
+    piped = part.piped_into and inside.line is None and posixpath.basename(part.words[0]) in LINES
+    found.add(TROUBLES["piped"] if piped and inside.why else inside.why, part.text, part.words)
     if inside.line is None:
         _inside(part, inside.words, found, depth)
     elif depth < DEEPEST:

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 import anyio
 
 from handrail.gate.tool import Plan, Refusal, Salvage, Tool
-from handrail.store.value import Caller, Claim, CommandPreview, Json, Owner, Result
+from handrail.store.value import Caller, CommandPreview, Json, Owner, Result
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.note import Note
 from handrail.terminal.terminal import Exit, Report, Terminal
 from handrail.terminal.waiting.wait import LIKELY_SECONDS
 from handrail.tools.answer import answer, brief
 from handrail.tools.asking import question_of
+from handrail.tools.command_claims import command_claims, read_line
 from handrail.tools.commanding import (
     COMPLETED,
     NO_OUTPUT,
@@ -30,6 +31,7 @@ from handrail.tools.commanding import (
 )
 from handrail.tools.environment import PLAIN, hash_of
 from handrail.tools.output import Output, read_output
+from handrail.tools.programs import programs
 from handrail.tools.reach import Reach
 from handrail.tools.receipts import with_report
 from handrail.tools.typed import TypedCommands, TypedPlan
@@ -50,6 +52,8 @@ class CommandPlan(Plan):
 
     argv: tuple[str, ...]
     cwd: str
+    cwd_id: tuple[int, int] | None
+    """Its device and inode: it starts in that very directory, whatever is put in its place meanwhile."""
     env: Mapping[str, str]
     input: ExecuteCommandInput
 
@@ -92,17 +96,23 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
         os.close(place.open_folder())
         shell = _shell(self._means.environment)
         env = {**self._means.environment, **PLAIN, **input.env}
-        claim = Claim(action="run", resource=input.command, inside=place.inside, protected=place.protected)
+        line, search = read_line(input.command), env.get("PATH", os.defpath)
         preview = CommandPreview(
             command=input.command, cwd=place.path, program=shell, environment=tuple(sorted(input.env))
         )
-        bound: Json = {**place.bound, "program": shell, "environment": hash_of(env)}
+        bound: Json = {
+            **place.bound,
+            "program": shell,
+            "programs": programs(line.parts, place.path, search),
+            "environment": hash_of(env),
+        }
         return CommandPlan(
-            claims=(claim,),
+            claims=command_claims(line, place, self._reach.workspace(caller), search, input.env),
             preview=preview,
             bound=bound,
             argv=(shell, "-c", input.command),
             cwd=place.path,
+            cwd_id=place.identity,
             env=env,
             input=input,
         )
@@ -161,6 +171,7 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
                 grace=self._means.grace,
                 id=call.terminal,
                 note=Note(of="command", name=call.title, owner=owner, call=call.id),
+                cwd_id=plan.cwd_id,
             )
         except KeeperError as problem:
             raise Refusal(f"The command could not be started: {problem}") from None

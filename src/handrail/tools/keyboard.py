@@ -15,6 +15,7 @@ from handrail.terminal.room import AGENTS
 from handrail.terminal.terminal import Seen, Terminal, Typist
 from handrail.terminal.typing.keys import UnknownKey, encode
 from handrail.tools.answer import Format, Input, answer, brief
+from handrail.tools.command_claims import text_typed
 from handrail.tools.reach import Reach
 from handrail.tools.typists import bound, open_to, preview, reader_of, type_to, typing
 
@@ -99,7 +100,7 @@ class SendToTerminal(Tool[SendToTerminalInput, TypingPlan]):
                 "with write_file instead, or send less at a time."
             )
         return TypingPlan(
-            claims=(typing(known, data, caller),),
+            claims=text_typed(typing(known, data, caller), input.text),
             preview=preview(known, data, tuple(input.keys)),
             bound=bound(known, data),
             terminal=terminal,

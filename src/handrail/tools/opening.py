@@ -5,7 +5,7 @@ Owns what an agent may say about a new terminal and what it is told of it. It do
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,12 +14,13 @@ import anyio
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Plan, Refusal, Tool
-from handrail.store.value import Caller, Claim, CommandPreview, Json, Owner, Result
+from handrail.store.value import Caller, CommandPreview, Json, Owner, Result
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.opening import COLS, ROWS, BadOpening, open_shell, program, shell_for
 from handrail.terminal.terminal import Terminal
 from handrail.terminal.waiting.stir import stirring
 from handrail.tools.answer import Format, Input, answer, brief
+from handrail.tools.command_claims import opening_claims
 from handrail.tools.environment import PLAIN, hash_of
 from handrail.tools.known import of_terminal
 from handrail.tools.place import Place
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
 
 FIRST_PROMPT_SECONDS = 3.0
 """How long a new shell's first prompt is waited for; start-up files can take their time."""
+
+
+SHELLS = frozenset(("bash", "zsh", "fish", "sh", "dash", "ksh", "mksh", "tcsh", "nu", "xonsh", "elvish"))
+
+_SHELL_ARGS = frozenset(("-l", "--login", "-i", "--norc", "--noprofile"))
 
 
 class CreateTrackedTerminalInput(Input):
@@ -103,12 +109,12 @@ class CreateTrackedTerminal(Tool[CreateTrackedTerminalInput, OpeningPlan]):
         except BadOpening as problem:
             raise Refusal(f"{problem} Nothing was opened.") from None
         line = shlex.join([shell, *input.shellArgs])
-        claim = Claim(action="run", resource=line, inside=place.inside, protected=place.protected)
+        claims = opening_claims(line, is_shell(shell, input.shellArgs), place, input.env)
         preview = CommandPreview(
             command=line, cwd=place.path, program=shell, environment=tuple(sorted(input.env))
         )
         return OpeningPlan(
-            claims=(claim,),
+            claims=claims,
             preview=preview,
             bound={**place.bound, "program": shell, "environment": hash_of(env)},
             shell=shell,
@@ -143,6 +149,7 @@ class CreateTrackedTerminal(Tool[CreateTrackedTerminalInput, OpeningPlan]):
                 shell=plan.shell,
                 args=asked.shellArgs,
                 cwd=plan.place.path,
+                cwd_id=plan.place.identity,
                 env=plan.env,
                 size=(asked.cols, asked.rows),
                 of="tracked",
@@ -169,6 +176,11 @@ class CreateTrackedTerminal(Tool[CreateTrackedTerminalInput, OpeningPlan]):
                         return True
                     await stir.next()
         return marks is not None and marks.at_prompt is not None
+
+
+def is_shell(program: str, args: Sequence[str]) -> bool:
+    """A shell and nothing more: what it will run is asked when it is typed."""
+    return Path(program).name in SHELLS and all(word in _SHELL_ARGS for word in args)
 
 
 def _words(data: Json) -> str:

@@ -19,6 +19,7 @@ from handrail.terminal.terminal import Seen, Terminal, Typist
 from handrail.terminal.waiting.stir import stirring
 from handrail.tools.answer import answer
 from handrail.tools.asking import question_of
+from handrail.tools.command_claims import line_typed
 from handrail.tools.commanding import COMPLETED, NO_OUTPUT, ExecuteCommandInput, matching_lines
 from handrail.tools.known import Known, of_terminal
 from handrail.tools.output import Output, read_output
@@ -68,7 +69,7 @@ class TypedCommands:
         await self._check_idle(known, terminal)
         data = await keys_of(input.command, terminal)
         return TypedPlan(
-            claims=(typing(known, data, caller),),
+            claims=line_typed(typing(known, data, caller), input.command),
             preview=preview(known, data),
             bound=bound(known, data),
             known=known,
