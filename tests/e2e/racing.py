@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 
 import anyio
+import httpx
 from anyio.abc import Process
 from anyio.streams.text import TextReceiveStream
 from playwright.async_api import Page
@@ -89,10 +90,13 @@ def person_racer(person: Person, name: str) -> Racer:
 
     async def answer(questions: Sequence[Json], together: Callable[[], Awaitable[None]]) -> list[str]:
         told: list[str] = []
-        for asked in questions:
-            await together()
-            reply = await person.answer(asked, asked["answer"], name)
-            told.append("" if reply.status_code == 200 else reply.json()["detail"])
+        url = f"{person.home.url}/api/approvals/"
+        async with httpx.AsyncClient(base_url=url, headers=person.headers, timeout=BOUND) as http:
+            for asked in questions:
+                body = {"answer": asked["answer"], "digest": asked["digest"], "reason": name}
+                await together()
+                reply = await http.post(f"{asked['id']}/answer", json=body)
+                told.append("" if reply.status_code == 200 else reply.json()["detail"])
         return told
 
     return answer

@@ -1,6 +1,6 @@
 """Routes about approvals: list, look, answer, edit, review."""
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 
 from handrail.errors import Conflict
 from handrail.gate import verbs
@@ -16,6 +16,7 @@ from handrail.server.approval_wire import (
     EditView,
     ProposalView,
 )
+from handrail.server.large import as_json
 from handrail.server.rooms import Rooms
 from handrail.server.routes.asked import still_open, view, views
 from handrail.server.routes.made import made
@@ -26,9 +27,10 @@ from handrail.store.value import Rule
 def routes(rooms: Rooms) -> APIRouter:
     router = APIRouter()
 
-    @router.get("/approvals")
-    async def approvals(open: bool = False) -> list[ApprovalView]:
-        return await views(rooms, await rooms.records.approvals(open_only=open))
+    @router.get("/approvals", response_model=list[ApprovalView])
+    async def approvals(open: bool = False) -> Response:
+        found = await views(rooms, await rooms.records.approvals(open_only=open))
+        return as_json(found, list[ApprovalView])
 
     @router.get("/approvals/{id}")
     async def approval(id: str) -> ApprovalView:

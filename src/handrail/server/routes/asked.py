@@ -49,7 +49,8 @@ async def view(rooms: Rooms, id: str) -> ApprovalView:
 
 async def views(rooms: Rooms, records: Sequence[ApprovalRecord]) -> list[ApprovalView]:
     """Many; the first have all that stands beside them."""
-    trusted = {record.caller.workspace: _trusts(rooms, record.caller) for record in records}
+    callers = {record.caller.workspace: record.caller for record in records}
+    trusted = {workspace: _trusts(rooms, caller) for workspace, caller in callers.items()}
     found: list[ApprovalView] = []
     for place, record in enumerate(records):
         trusts = trusted[record.caller.workspace]

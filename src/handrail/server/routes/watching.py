@@ -1,9 +1,10 @@
 """Routes for whoever watches: a snapshot, the events after it, how the daemon feels, and its end."""
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 
 from handrail import __version__
 from handrail.server import views
+from handrail.server.large import as_json
 from handrail.server.rooms import Rooms
 from handrail.server.routes.asked import views as approval_views
 from handrail.server.routes.named import views_of
@@ -25,14 +26,14 @@ RECENT = 50
 def routes(rooms: Rooms) -> APIRouter:
     router = APIRouter()
 
-    @router.get("/state")
-    async def state(request: Request) -> State:
+    @router.get("/state", response_model=State)
+    async def state(request: Request) -> Response:
         seq, standing = rooms.journal.durable, rooms.gate.rules.standing
         open_calls = await _open_calls(rooms)
         newest = await rooms.records.calls(limit=RECENT + len(open_calls))
         asked = await rooms.records.approvals(open_only=True)
         running = await rooms.records.terminals(running_only=True, limit=MOST_TERMINALS)
-        return State(
+        found = State(
             seq=seq,
             now=views.now_ms(),
             version=__version__,
@@ -45,6 +46,7 @@ def routes(rooms: Rooms) -> APIRouter:
             terminals=await views_of(rooms, running, person_of(request)),
             approvals=await approval_views(rooms, asked),
         )
+        return as_json(found, State)
 
     @router.get("/events")
     async def events(request: Request, after: Position = 0) -> LiveEntries:
