@@ -180,7 +180,7 @@ async def test_an_allowed_call_is_not_run_under_rules_that_became_stricter_since
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, tool.runs) == (ending, [])
-        told = "Not on Sundays" if effect == "deny" else "The rules that it falls under changed"
+        told = "Not on Sundays" if effect == "deny" else "What the rules say about it changed"
         assert told in reply.outcome.message
         assert "CallStarted" not in await here.kinds(call)
 

@@ -3,14 +3,15 @@
 They know nothing of the gate but what every tool is told. A test holds the strings: events that let a tool go on.
 """
 
-from dataclasses import dataclass
+import hashlib
+from dataclasses import dataclass, replace
 
 import anyio
 from pydantic import BaseModel, ConfigDict
 
 from handrail.gate.call import Call
-from handrail.gate.tool import Plan, Refusal, Salvage, Tool
-from handrail.store.value import Action, Caller, Claim, DiffPreview, Json, Result
+from handrail.gate.tool import Plan, Proposal, Refusal, Salvage, Tool
+from handrail.store.value import Action, Caller, Claim, Comment, DiffPreview, FileChange, Json, Result
 
 STUBBORN_SECONDS = 10.0
 """A stubborn tool gives up by itself, so that a broken test ends."""
@@ -79,6 +80,63 @@ class Write(Echo):
 
     def __init__(self) -> None:
         super().__init__("write")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SheetPlan(ToyPlan):
+    before: str
+    comments: tuple[Comment, ...] = ()
+    reviewed: bool = False
+
+
+class Sheet(Echo):
+    """Puts a word in place of what its sheet holds; a person may make another of it."""
+
+    name = "sheet"
+    accepts = True
+
+    def __init__(self) -> None:
+        super().__init__("write")
+        self.holds = "old"
+
+    async def plan(self, input: ToyInput, caller: Caller) -> SheetPlan:
+        if input.word == self.holds:
+            raise Refusal("It holds that already.")
+        base = await super().plan(input, caller)
+        bound: Json = {"before": self.holds, "after": input.word}
+        change = FileChange(path="/w/sheet", before=sha(self.holds), after=sha(input.word))
+        return SheetPlan(claims=base.claims, bound=bound, files=(change,), word=input.word, before=self.holds)
+
+    def proposal(self, plan: ToyPlan) -> Proposal | None:
+        assert isinstance(plan, SheetPlan)
+        return Proposal(path="/w/sheet", before=plan.before, after=plan.word)
+
+    def review(self, plan: ToyPlan, content: str, comments: tuple[Comment, ...]) -> SheetPlan:
+        assert isinstance(plan, SheetPlan)
+        if "\0" in content:
+            raise Refusal("That is no text.")
+        change = replace(plan.files[0], after=sha(content))
+        bound: Json = {**plan.bound, "after": content}
+        return replace(plan, bound=bound, files=(change,), word=content, comments=comments, reviewed=True)
+
+    def tells(self, plan: ToyPlan) -> str:
+        return f"A person made {plan.word} of it." if isinstance(plan, SheetPlan) and plan.reviewed else ""
+
+    def changed_since(self, plan: ToyPlan) -> tuple[str, str] | None:
+        assert isinstance(plan, SheetPlan)
+        if plan.before == self.holds:
+            return None
+        return "The sheet changed on disk.", f"-{plan.before}\n+{self.holds}"
+
+    async def work(self, plan: ToyPlan, call: Call) -> Result:
+        assert isinstance(plan, SheetPlan)
+        self.holds = plan.word
+        told = [self.tells(plan), *(f"{each.line}: {each.text}" for each in plan.comments)]
+        return Result(text="\n".join([plan.word, *filter(None, told)]), data={"word": plan.word})
+
+
+def sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Patient(Echo):

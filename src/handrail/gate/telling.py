@@ -16,13 +16,13 @@ UNCHANGED = "Nothing: it runs as it was asked."
 
 def tells(asked: Json, input: Json, review: str) -> str:
     """What the agent will be told of a changed input and of a review."""
-    told = [changed(asked, input)] if input != asked else []
+    told = [changed(asked, input)] if _differing(asked, input) else []
     return "\n".join([*told, *([review] if review else [])]) or UNCHANGED
 
 
 def changed(asked: Json, input: Json) -> str:
     """One sentence about the difference between two inputs."""
-    told = [_one(name, asked, input) for name in {**asked, **input} if asked.get(name) != input.get(name)]
+    told = [_one(name, asked, input) for name in _differing(asked, input)]
     return f"A person changed this call before allowing it: {'; '.join(told)}."
 
 
@@ -45,6 +45,15 @@ def words(reason: str, comments: tuple[Comment, ...]) -> str:
     """A reason, and what was said about lines of the proposal."""
     told = [f"Line {comment.line}: {comment.text}" for comment in comments]
     return "\n".join([*([reason] if reason else []), *told])
+
+
+def _differing(asked: Json, input: Json) -> list[str]:
+    """Names whose values differ as JSON, where 1 is not true and null is not nothing."""
+    return [name for name in {**asked, **input} if _part(asked, name) != _part(input, name)]
+
+
+def _part(input: Json, name: str) -> str:
+    return json.dumps(input[name], sort_keys=True) if name in input else ""
 
 
 def _one(name: str, asked: Json, input: Json) -> str:

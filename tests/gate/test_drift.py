@@ -1,0 +1,41 @@
+"""What is different from when the question was asked, in a sentence that says what."""
+
+from pathlib import Path
+
+import pytest
+from tests.gate.scene import ONE, rule, scene
+from tests.gate.toys import Sheet, Write
+
+from handrail.gate.drift import drift
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_of_a_file_the_tool_says_how_it_differs(tmp_path: Path) -> None:
+    tool = Sheet()
+    async with scene(tmp_path, tool) as here:
+        asked = await here.gate.drafts.fresh("sheet", {"word": "new"}, ONE)
+        tool.holds = "other"
+        now = await here.gate.drafts.fresh("sheet", {"word": "new"}, ONE)
+        for found in (await drift(asked, now), await drift(asked, "It cannot be done.")):
+            assert (found.sentence, found.difference) == ("The sheet changed on disk.", "-old\n+other")
+
+
+async def test_of_anything_else_it_is_named(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        asked = await here.gate.drafts.fresh("write", {"word": "a"}, ONE)
+        here.rules.add(rule("ask", tool="write"), "ann")
+        by_rule = await here.gate.drafts.fresh("write", {"word": "a"}, ONE)
+        tool.action = "run"
+        by_claim = await here.gate.drafts.fresh("write", {"word": "a"}, ONE)
+        tool.bound = {"version": 2, "cwd": "/w"}
+        by_bound = await here.gate.drafts.fresh("write", {"word": "a"}, ONE)
+        told = [(await drift(asked, now)).sentence for now in (by_rule, by_claim, by_bound)]
+        assert [sentence.partition(" changed since")[0] for sentence in told] == [
+            "What the rules say about it",
+            "What it would touch",
+            "What it depends on (version, cwd)",
+        ]
+        assert (await drift(asked, "No such thing.")).sentence == "No such thing."
+        assert "while Handrail was not running" in (await drift(None, by_bound)).sentence
