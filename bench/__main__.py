@@ -4,7 +4,20 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import cancel, command, crowd, cursor, door_start, finding, idle, inbox, read_file, storm, trees
+from bench import (
+    cancel,
+    command,
+    crowd,
+    cursor,
+    door_start,
+    finding,
+    idle,
+    inbox,
+    policy,
+    read_file,
+    storm,
+    trees,
+)
 from bench.figures import Line
 from bench.stage import Stage, staged
 from bench.table import as_json, as_table
@@ -13,6 +26,7 @@ BENCHES: dict[str, Callable[[Stage], list[Line]]] = {
     "door": door_start.run,
     "read": read_file.run,
     "command": command.run,
+    "policy": policy.run,
     "storm": storm.run,
     "cancel": cancel.run,
     "trees": trees.run,

@@ -58,10 +58,14 @@ class Stage:
     def get(self, path: str) -> Any:
         return self.finish(self.send("GET", path))
 
-    def send(self, method: str, path: str) -> http.client.HTTPConnection:
+    def post(self, path: str, body: dict[str, Any]) -> Any:
+        return self.finish(self.send("POST", path, body))
+
+    def send(self, method: str, path: str, body: dict[str, Any] | None = None) -> http.client.HTTPConnection:
         """Send a request; `finish` reads its answer."""
         connection = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=HTTP_SECONDS)
-        connection.request(method, path, headers={"Authorization": f"Bearer {self.bearer}"})
+        headers = {"Authorization": f"Bearer {self.bearer}", "Content-Type": "application/json"}
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
         return connection
 
     def finish(self, connection: http.client.HTTPConnection) -> Any:
@@ -92,7 +96,9 @@ def staged() -> Generator[Stage]:
             line = _arrive(Places.under(home), daemon, home / "bench.log")
             with line:
                 reply = say_hello(line, "person")
-                yield Stage(workspace, env, reply["url"], reply["bearer"], line)
+                stage = Stage(workspace, env, reply["url"], reply["bearer"], line)
+                stage.post("/api/folders/trust", {"folder": str(workspace)})  # else everything that acts asks
+                yield stage
         finally:
             daemon.terminate()
             daemon.wait(START_SECONDS)

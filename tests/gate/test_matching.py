@@ -55,6 +55,12 @@ def test_a_command_rule_is_about_commands_whose_words_are_known() -> None:
     assert not matches(rule(command="git"), claim("type", "git status", words=("git", "status")))
 
 
+@pytest.mark.parametrize(("effect", "found"), [("allow", False), ("ask", True), ("deny", True)])
+def test_a_command_that_is_typed_is_matched_by_who_forbids_alone(effect: Effect, found: bool) -> None:
+    typed = claim("type", "git push", words=("git", "push"))
+    assert matches(rule(effect, command="git push"), typed) == found
+
+
 @pytest.mark.parametrize("action", ["read", "write"])
 def test_a_path_rule_is_about_files_inside_and_outside(action: Any) -> None:
     assert matches(rule(path="src/**"), claim(action, "/w/src/a"), "t")

@@ -42,12 +42,16 @@ class Matcher:
 
     def _is_about(self, claim: Claim) -> bool:
         if self.command is not None:
-            return claim.action == "run" and bool(claim.words) and self._runs(self.command, claim.words)
+            return self._may_run(claim) and self._runs(self.command, claim.words)
         if self.rule.path is not None:
             return claim.action in FILES and self._touches(claim)
         if self._host is not None:
             return claim.action == "connect" and self._host.fits(claim.resource.casefold().rstrip("."))
         return self._strict or _is_common(claim)
+
+    def _may_run(self, claim: Claim) -> bool:
+        """A command; and, to whoever forbids it, one that is typed into a terminal."""
+        return bool(claim.words) and (claim.action == "run" or (self._strict and claim.action == "type"))
 
     def _runs(self, command: CommandPattern, words: tuple[str, ...]) -> bool:
         if command.fits(words):
@@ -95,7 +99,7 @@ class Index:
         return self._hosts if rule.host is not None else self._whole
 
     def _candidates(self, claim: Claim) -> list[tuple[int, Matcher]]:
-        if claim.action == "run" and claim.words:
+        if claim.words and claim.action in ("run", "type"):
             program = claim.words[0]
             found = self._whole + self._any_program + self._programs.get(program, [])
             return found + self._programs.get(_name(program), []) if "/" in program else found
