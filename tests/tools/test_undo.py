@@ -359,6 +359,16 @@ async def test_an_undo_that_would_do_something_else_is_refused(regret: Regret, r
     assert await regret.restored() == []
 
 
+async def test_a_mode_changed_since_it_was_shown_makes_it_another_undo(regret: Regret, root: Path) -> None:
+    (root / "a").write_text("old\n")
+    call = await regret.write("a", "new\n")
+    shown = await regret.undo.preview(call)
+    (root / "a").chmod(0o755)
+    with pytest.raises(Conflict):
+        await regret.undo.undo(call, shown.digest, "ann")
+    assert "from 755" in says(await regret.undo.preview(call), "a")
+
+
 async def test_two_who_undo_the_same_at_once_undo_it_once(regret: Regret, root: Path) -> None:
     (root / "a").write_text("old\n")
     call = await regret.write("a", "new\n")
@@ -507,6 +517,29 @@ async def test_an_edit_in_the_last_moment_is_not_overwritten(
     assert does(done) == {"a": "refuse"}
     assert says(done, "a").startswith("It was left alone.")
     assert (root / "a").read_text() == "by hand\n"
+
+
+@pytest.mark.parametrize("after_keeping", [False, True])
+async def test_an_edit_while_contents_are_kept_is_seen(
+    regret: Regret, root: Path, monkeypatch: pytest.MonkeyPatch, after_keeping: bool
+) -> None:
+    for name in ("a", "b"):
+        (root / name).write_text("old\n")
+        await regret.write(name, "new\n")
+    keep = undo_hands.Hands.keep
+
+    def keep_and_edit(hands: undo_hands.Hands) -> tuple[FileChange, ...]:
+        kept = keep(hands) if after_keeping else ()
+        (root / "a").write_text("by hand\n")
+        return kept or keep(hands)
+
+    monkeypatch.setattr(undo_hands.Hands, "keep", keep_and_edit)
+    done = await regret.take_back("o1")
+    assert does(done) == {"b": "restore", "a": "refuse"}
+    assert says(done, "a") == "It was left alone. It changed at the very moment it was undone. Look again."
+    assert [(root / name).read_text() for name in ("a", "b")] == ["by hand\n", "old\n"]
+    (event,) = await regret.restored()
+    assert len(event.files) == 1 + after_keeping
 
 
 async def test_a_folder_in_a_files_place_is_refused(regret: Regret, root: Path) -> None:

@@ -1,7 +1,7 @@
 """The journal: all facts in order; appended in memory, committed by the writer thread, then announced.
 
 Owns sequence numbers, who waits for which, and the bell that followers sleep on. Does not know SQL (writer.py,
-projection.py), nor what any event means. Followers hold a cursor: a slow one costs nothing and loses nothing.
+projection/), nor what any event means. Followers hold a cursor: a slow one costs nothing and loses nothing.
 
 A number is never given twice, not even after a failed commit: whoever waits for a lost one must not be told
 that somebody else's record of the same number is safe. So numbers grow, but may have gaps.

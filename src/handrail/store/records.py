@@ -1,6 +1,6 @@
 """What the store says about calls, approvals, terminals, rules, changed files and credentials.
 
-Values only; they do not know how they were found (query.py). A field from a payload that was erased is empty.
+Values only; they do not know how they were found (query/). A field from a payload that was erased is empty.
 """
 
 from dataclasses import dataclass
