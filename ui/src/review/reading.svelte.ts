@@ -3,14 +3,19 @@
  *
  * Owns the place of eye and hand. It does not know what is decided (draft.svelte.ts).
  */
+import type { Proposed } from "../text/hunks.ts";
 import type { Draft, Place } from "./draft.svelte.ts";
 import { languageOf, loadLanguage } from "./languages.ts";
 import type { Token } from "./paint.ts";
 
 /** Rows drawn in one picture's time; a generated file must not stop the page. */
-const ROWS_A_PICTURE = 400;
+const ROWS_A_PICTURE = 150;
+/** The rest of a long file waits so long for its colours. */
+const PATIENCE_MS = 2000;
+/** More rows than this are not drawn again for colours that come late. */
+const DRAWN_ONCE = 1000;
 /** More than this are drawn only when asked for. */
-export const ROWS_AT_FIRST = 12_000;
+export const ROWS_AT_FIRST = 6000;
 
 export class Reading {
   /** Where all of it is drawn. */
@@ -23,6 +28,8 @@ export class Reading {
   side = $state(false);
   drawn = $state(ROWS_A_PICTURE);
   limit = $state(ROWS_AT_FIRST);
+  /** The colours have come, or none will: what is drawn from now on is drawn once. */
+  settled = $state(false);
   old = $state.raw<readonly (readonly Token[])[]>([]);
   new = $state.raw<readonly (readonly Token[])[]>([]);
 
@@ -39,11 +46,18 @@ export class Reading {
     return this.root?.querySelector<HTMLElement>(`[data-line="${side}-${number}"]`) ?? null;
   }
 
+  /** Unified or side by side; all of it is drawn anew, a little at a time as at first. */
+  turn(side: boolean): void {
+    if (side === this.side) return;
+    this.side = side;
+    this.drawn = ROWS_A_PICTURE;
+  }
+
   /** Draws so many rows, some in each picture; gives back how to stop. */
   draw(rows: number): () => void {
     let frame = 0;
     const more = (): void => {
-      if (this.drawn >= Math.min(rows, this.limit)) return;
+      if (this.drawn > rows) return;
       this.drawn += ROWS_A_PICTURE;
       frame = requestAnimationFrame(more);
     };
@@ -53,13 +67,24 @@ export class Reading {
 
   /** Colours for both sides, when they have come; a file that cannot have any stays plain. */
   async colour({ path, whole }: Pick<Draft, "path" | "whole">, off: AbortSignal): Promise<void> {
-    const name = languageOf(path);
-    if (!name) return;
-    const [language, { coloured }] = await Promise.all([loadLanguage(name), import("./colour.ts")]);
-    const old = await coloured(whole.before.join(""), language, off);
-    const fresh = await coloured(whole.after.join(""), language, off);
-    if (off.aborted) return;
+    this.new = []; // those of another text fit no line of this one
+    this.settled = false;
+    this.drawn = ROWS_A_PICTURE;
+    const enough = setTimeout(() => (this.settled = true), PATIENCE_MS);
+    off.addEventListener("abort", () => clearTimeout(enough));
+    const [old, fresh] = await colours(path, whole, off).catch(() => []); // colours that do not come are not missed
+    if (off.aborted || (this.settled && this.drawn > DRAWN_ONCE)) return;
     this.old = old ?? [];
     this.new = fresh ?? [];
+    this.settled = true;
   }
+}
+
+type Colours = readonly (readonly Token[])[] | null;
+
+async function colours(path: string, { before, after }: Proposed, off: AbortSignal): Promise<Colours[]> {
+  const name = languageOf(path);
+  if (!name) return [];
+  const [language, { coloured }] = await Promise.all([loadLanguage(name), import("./colour.ts")]);
+  return [await coloured(before.join(""), language, off), await coloured(after.join(""), language, off)];
 }

@@ -46,6 +46,11 @@ export function hunkRows(whole: Proposed, at: number, choice: Choice): Row[] {
   return rows(old, own, changes(old, own), hunk);
 }
 
+/** How many rows a hunk has, as proposed. */
+export function sizeOf({ old, changes: all }: Hunk): number {
+  return all.reduce((sum, change) => sum + change.new[1] - change.new[0], old[1] - old[0]);
+}
+
 /** What lies before hunk `at`; past the last one, what lies after all. */
 export function gap({ before, hunks }: Proposed, at: number): Gap {
   const previous = hunks[at - 1];
