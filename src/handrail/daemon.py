@@ -30,6 +30,7 @@ from handrail.keeper.protocol import Remember
 from handrail.keeper.system import hide_memory
 from handrail.lock import Held, hold
 from handrail.logs import start_logging
+from handrail.notify import Notifier
 from handrail.places import Places
 from handrail.server.access import Access, Client
 from handrail.server.announce import Announcer, line_for_an_agent, say_replaced
@@ -46,6 +47,7 @@ from handrail.store.blobs import Blobs
 from handrail.store.event import DaemonStarted, DaemonStopped
 from handrail.store.journal import Journal, open_journal
 from handrail.store.query import Records, open_records
+from handrail.store.retention import BlobRetention
 from handrail.store.value import Result
 from handrail.terminal.keeper import Keeper, KeeperError
 from handrail.terminal.lineage import Lineage, started_inside
@@ -177,7 +179,7 @@ class Daemon:
             mcp = Mcp(gate, self._config.command.wait_seconds)
             local, streamable = Local(mcp, rooms.access, Lineage(), rooms.url), Streamable(mcp)
             async with streamable.run():
-                self._attend(group, ground)
+                self._attend(group, ground, gate)
                 await self._open(group, rooms, listener, local, streamable)
                 await self._told.wait()
                 if self._announce and not self._ends_all:
@@ -231,9 +233,9 @@ class Daemon:
             presence=self._presence,
         ), listener
 
-    def _attend(self, group: TaskGroup, ground: Ground) -> None:
-        """Look after terminals: who types, what they ask, and how long their output is kept."""
-        kept = self._config.terminal
+    def _attend(self, group: TaskGroup, ground: Ground, gate: Gate) -> None:
+        """Look after what goes on by itself: terminals, questions that nobody sees, and how long things are kept."""
+        kept, undo = self._config.terminal, self._config.undo
         retention = Retention(
             ground.records,
             ground.terminals,
@@ -242,8 +244,12 @@ class Daemon:
             kept.keep_bytes,
             ground.watch.forgotten,
         )
-        for work in (ground.terminals.run, Knowing(ground.terminals, self._marked).run, retention.run):
+        blobs = BlobRetention(self._blobs, undo.keep_days, undo.keep_bytes)
+        knowing = Knowing(ground.terminals, self._marked)
+        for work in (ground.terminals.run, knowing.run, retention.run, blobs.run):
             group.start_soon(work)
+        if self._config.notify.desktop:
+            group.start_soon(Notifier(gate, self._presence.count, os.environ).run)
 
     async def _open(
         self, group: TaskGroup, rooms: Rooms, listener: socket.socket, local: Local, streamable: Streamable
