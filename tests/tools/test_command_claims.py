@@ -181,7 +181,7 @@ def test_the_program_behind_a_name_is_found_as_the_shell_finds_it(tmp_path: Path
     (first / "tool").chmod(0o644)
     found = programs(parse("tool x && ./b/tool && nowhere").parts, str(tmp_path), f"{first}:{second}")
     stat = (second / "tool").stat()
-    facts = [str(second / "tool"), stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns]
+    facts = [str(second / "tool"), stat.st_dev, stat.st_ino, stat.st_size, stat.st_ctime_ns]
     assert found == {"tool": facts, "./b/tool": facts, "nowhere": None}
 
 

@@ -15,7 +15,7 @@ from handrail.store.value import Json
 
 
 def programs(parts: Iterable[Part], cwd: str, path: str) -> Json:
-    """By name: path, device, inode, size and time of the last change; None where there is no such program."""
+    """By name: path, device, inode, size and the kernel's own time of the last change; None where there is none."""
     names = dict.fromkeys(part.words[0] for part in parts)
     return {name: _facts(name, cwd, path) for name in names}
 
@@ -29,5 +29,5 @@ def _facts(name: str, cwd: str, path: str) -> JsonValue:
         except (OSError, ValueError):
             continue
         if os.access(candidate, os.X_OK) and not stat.S_ISDIR(found.st_mode):
-            return [os.path.realpath(candidate), found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns]
+            return [os.path.realpath(candidate), found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns]
     return None
