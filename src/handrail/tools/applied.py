@@ -43,6 +43,10 @@ class ChangeOutput(BaseModel):
     notes: list[str] | None = Field(None, description="What lines do not show: line endings, mode, links.")
     applied: str | None = Field(None, description="What was really written, as a unified diff.")
     review: ReviewOutput | None = Field(None, description="There when a person reviewed the proposal.")
+    difference: str | None = Field(
+        None,
+        description="How the file changed on disk since you proposed this, when that kept it from being written.",
+    )
 
 
 def result_of(work: Work) -> Result:

@@ -1,0 +1,228 @@
+"""The directory and the program of a command swapped on its way from the question to the first instruction: none wins.
+
+The points are functions of the product, where its thread is stopped while the swap is made; that the swap happened is
+part of each race. The last steps of a leader are run in a fork, and stopped before each of their lines.
+"""
+
+import os
+import resource
+import sys
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterator
+from functools import partial
+from itertools import count, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.safety.pausing import Pauses, Point
+from tests.safety.racing import RACES, Race, rounds
+from tests.tools.office import office
+
+from handrail.gate.call import Call
+from handrail.keeper import leader
+from handrail.keeper.protocol import Start
+from handrail.store.value import Caller
+from handrail.terminal.keeper import Keeper
+from handrail.terminal.terminals import Terminals
+from handrail.tools import programs, workspace
+from handrail.tools.commands import ExecuteCommand
+from handrail.tools.place import Place
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "project").mkdir()
+    return tmp_path / "project"
+
+
+@pytest.fixture
+def pauses() -> Iterator[Pauses]:
+    with Pauses() as entered:
+        yield entered
+
+
+@pytest.fixture
+async def race(home: Path, root: Path, pauses: Pauses) -> AsyncGenerator[Race]:
+    """The real gate and a real keeper."""
+    caller = Caller(door="stdio", client="test", key="test", workspace=str(root))
+    async with office(home, caller, default="ask") as at:
+        yield Race(at.gate, caller, pauses)
+
+
+UNDER_WAY = Point(Keeper.post, "leaves")
+"""The keeper has its order: whether it or the swap is first, only chance can tell."""
+FOLDER_RACES: tuple[Point | None, ...] = (
+    None,
+    Point(ExecuteCommand.plan, "enters"),
+    Point(workspace.Workspace.place, "leaves"),
+    Point(Place.open_folder, "leaves"),
+    Point(Call.start, "enters"),
+    Point(Terminals.open, "enters"),
+    Point(Keeper.post, "enters"),
+    UNDER_WAY,
+)
+AFTER_CHECK = FOLDER_RACES[4:]
+STEPS = 10
+"""Lines of the leader's last functions, from the one that enters the directory to the one that executes the program."""
+
+
+def folder_for_folder(folder: Path, evil: Path) -> None:
+    folder.rename(folder.with_name("was"))
+    evil.rename(folder)
+
+
+def link_to_folder(folder: Path, evil: Path) -> None:
+    folder.rename(folder.with_name("was"))
+    folder.symlink_to(evil)
+
+
+WAYS = (folder_for_folder, link_to_folder)
+
+
+async def test_a_command_starts_in_the_directory_that_was_allowed_or_not_at_all(
+    race: Race, root: Path, tmp_path: Path
+) -> None:
+    seen: Counter[str] = Counter()
+    for number, (point, way) in rounds(tuple(product(FOLDER_RACES, WAYS))):
+        folder, evil = root / str(number) / "d", tmp_path / "evil" / str(number)
+        folder.mkdir(parents=True)
+        evil.mkdir(parents=True)
+        asked = {"command": "touch here", "cwd": f"{number}/d"}
+        outcome = await race.run("execute_command", asked, point, folder, partial(way, folder, evil))
+        story = f"{way.__name__}, {point}: {outcome}"
+        assert not [path for path in (folder / "here", evil / "here") if path.exists()], story
+        ran = (folder.with_name("was") / "here").exists()  # where the allowed directory is now
+        assert outcome.ending == ("done" if ran else "failed"), story
+        assert not ran or point is UNDER_WAY, story
+        if point in AFTER_CHECK and not ran:
+            assert "no longer the directory that was checked" in outcome.message, story
+        seen[str(point)] += 1
+    assert sum(seen.values()) == RACES
+    assert len(seen) == len(FOLDER_RACES)
+
+
+def test_the_last_steps_before_a_program_runs_go_into_the_directory_that_was_checked(tmp_path: Path) -> None:
+    seen: Counter[str] = Counter()
+    for number, (step, way) in rounds(tuple(product(range(STEPS), WAYS)), RACES // 2):
+        folder, evil = tmp_path / str(number) / "d", tmp_path / str(number) / "evil"
+        folder.mkdir(parents=True)
+        evil.mkdir()
+        meant = identity(folder)
+        said, why = started_in(folder, meant, step, partial(way, folder, evil))
+        assert identity(folder) != meant, f"nothing was swapped at step {step}"
+        assert said in ("", f"{meant[0]}:{meant[1]}"), f"{way.__name__}, step {step}: {said}"
+        assert bool(said) != ("no longer the directory that was checked" in why), f"{said} {why}"
+        seen["ran" if said else "refused"] += 1
+    assert sum(seen.values()) == RACES // 2
+    assert min(seen["ran"], seen["refused"]) > 20, seen
+
+
+def identity(folder: Path) -> tuple[int, int]:
+    found = folder.stat()
+    return found.st_dev, found.st_ino
+
+
+def started_in(
+    folder: Path, expected: tuple[int, int], step: int, swap: Callable[[], None]
+) -> tuple[str, str]:
+    """What a program says about where it runs, and the complaint where it does not; started as a leader is."""
+    argv, env = ("stat", "-c", "%d:%i", "."), {"PATH": os.environ["PATH"]}
+    order = Start(1, "t", argv, str(folder), env, pipes=True, cwd_id=expected)
+    (said, say), (complaint, complain), null = os.pipe(), os.pipe(), os.open(os.devnull, os.O_RDONLY)
+    pid = os.fork()
+    if pid == 0:
+        swap_at(step, swap)
+        leader.become(order, (null, say, say), resource.getrlimit(resource.RLIMIT_NOFILE), complain)
+    for descriptor in (say, complain, null):
+        os.close(descriptor)
+    os.waitpid(pid, 0)
+    return read(said).strip(), read(complaint)
+
+
+def swap_at(step: int, swap: Callable[[], None]) -> None:
+    """Before a step of entering the directory or of executing the program, counted from 0."""
+    codes = [function.__code__ for function in (leader._enter, leader._execute)]  # pyright: ignore[reportPrivateUsage]
+    steps = count()
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        if frame.f_code not in codes:
+            return None
+        if event in ("call", "line") and next(steps) == step:
+            swap()
+        return trace
+
+    sys.settrace(trace)
+
+
+def read(descriptor: int) -> str:
+    with open(descriptor, "rb") as pipe:
+        return pipe.read().decode()
+
+
+PROGRAM_RACES: tuple[Point | None, ...] = (
+    None,
+    Point(ExecuteCommand.plan, "enters"),
+    Point(workspace.Workspace.place, "leaves"),
+    Point(programs.programs, "enters"),
+)
+GOOD, EVIL = "#!/bin/sh\ntouch good\n", "#!/bin/sh\ntouch evil\n"
+
+
+def program_renamed_over(tool: Path) -> None:
+    other = tool.with_name("other")
+    other.write_text(EVIL)
+    other.chmod(0o755)
+    other.rename(tool)
+
+
+def program_overwritten_with_its_time_put_back(tool: Path) -> None:
+    was = tool.stat()
+    tool.write_text(EVIL)
+    os.utime(tool, ns=(was.st_atime_ns, was.st_mtime_ns))
+
+
+def program_linked(tool: Path) -> None:
+    other = tool.with_name("other")
+    other.write_text(EVIL)
+    other.chmod(0o755)
+    tool.unlink()
+    tool.symlink_to(other)
+
+
+PROGRAM_WAYS = (program_renamed_over, program_overwritten_with_its_time_put_back, program_linked)
+
+
+async def test_a_program_that_was_swapped_up_to_the_last_check_does_not_run(race: Race, root: Path) -> None:
+    seen: Counter[str] = Counter()
+    for number, (point, way) in rounds(tuple(product(PROGRAM_RACES, PROGRAM_WAYS))):
+        tool = root / str(number) / "tool"
+        tool.parent.mkdir()
+        tool.write_text(GOOD)
+        tool.chmod(0o755)
+        asked = {"command": "./tool", "cwd": str(number)}
+        outcome = await race.run("execute_command", asked, point, tool, partial(way, tool))
+        story = f"{way.__name__}, {point}: {outcome}"
+        assert not (tool.parent / "evil").exists(), story
+        assert outcome.ending == "failed", story
+        assert "programs" in outcome.message, story
+        seen[way.__name__] += 1
+    assert sum(seen.values()) == RACES
+    assert len(seen) == len(PROGRAM_WAYS)
+
+
+async def test_a_command_that_nobody_races_against_runs(race: Race, root: Path) -> None:
+    """So that the races above are lost to the swap, and to nothing else."""
+    elsewhere = root / "elsewhere"
+    for number, point in enumerate((*FOLDER_RACES, *PROGRAM_RACES)):
+        folder = root / str(number)
+        folder.mkdir()
+        (folder / "tool").write_text(GOOD)
+        (folder / "tool").chmod(0o755)
+        elsewhere.unlink(missing_ok=True)
+        asked = {"command": "./tool", "cwd": str(number)}
+        outcome = await race.run("execute_command", asked, point, elsewhere, elsewhere.touch)
+        assert outcome.ending == "done", outcome
+        assert (folder / "good").exists()
