@@ -161,10 +161,11 @@ def test_an_untrusted_folder_is_no_way_around_a_default_that_refuses() -> None:
 
 def test_low_risk_passes_where_no_human_is_in_the_loop() -> None:
     held = policy(human_in_the_loop=False)
-    low = claim("stop", inside=False)
-    assert brief(decide(held, [claim("read")])) == ("allow", "reads in the workspace")
+    assert brief(decide(held, "ls src && grep -n x a.py")) == ("allow", "low risk")
+    assert brief(decide(policy(), "ls src")) == ("ask", "default policy")
+    assert brief(decide(held, "ls src && make")) == ("ask", "default policy")
     assert brief(decide(held, [claim("write")])) == ("ask", "default policy")
-    assert brief(decide(held, [low])) == ("ask", "default policy")
+    assert brief(decide(policy(rule("ask", command="ls"), human_in_the_loop=False), "ls")) == ("ask", "r1")
 
 
 @pytest.mark.parametrize(

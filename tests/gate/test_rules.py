@@ -329,6 +329,9 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"command": "*"}, "many programs"),
     ({"command": "git && npm"}, "one command at a time"),
     ({"command": "git", "path": "src"}, "not command and path"),
+    ({"command": "sudo make"}, "start other commands"),
+    ({"command": "timeout 5 make"}, "start other commands"),
+    ({"command": "bash"}, "start other commands"),
     ({"path": "/**"}, "whole machine"),
     ({"path": "../x"}, "without"),
     ({"host": "*"}, "no host"),
@@ -373,6 +376,10 @@ GOOD: list[dict[str, Any]] = [
     {"tool": RUN, "pattern": "git status"},
     {"tool": "write_file", "pattern": "src/**"},
     {"agent": "codex", "effect": "deny"},
+    {"command": "sudo", "effect": "deny", "match": ("sudo make",)},
+    {"command": "npm run test:* $"},
+    {"command": "git commit -m 'a; b' *"},
+    {"command": "sed -n"},
 ]
 
 

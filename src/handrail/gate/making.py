@@ -5,6 +5,7 @@ Owns what a rule must say to be one, its id, and the check of its examples. It k
 
 import hashlib
 import json
+import shlex
 from dataclasses import asdict, replace
 from datetime import date, datetime, time, timedelta
 
@@ -13,6 +14,7 @@ from handrail.gate.command_pattern import CommandPattern
 from handrail.gate.example import COMMANDS, Ground, unmet
 from handrail.gate.matching import Matcher
 from handrail.gate.pattern import BadPattern
+from handrail.gate.shell import parse
 from handrail.store.value import Rule, Scope
 
 
@@ -103,9 +105,19 @@ def _too_much(rule: Rule, command: CommandPattern | None) -> str:
         return (
             f"`{rule.command}` would allow many programs. Name one: a rule that allows begins with a program."
         )
+    if command is not None and not _stands_alone(command):
+        told = f"`{command.program}` is there to start other commands, so that no rule can allow it by its own name."
+        return f"{told} Write the rule about what it starts."
     if rule.path is not None and rule.path.startswith("/") and rule.path.strip("/*") == "":
         return f"`{rule.path}` would allow the whole machine. Name a folder."
     return ""
+
+
+def _stands_alone(command: CommandPattern) -> bool:
+    """Whether a line that begins like this is judged by these very words, and not by what they start."""
+    words = tuple("x".join(word.pieces) for word in command.words)
+    lines = (shlex.join(words), shlex.join((*words, "x")))
+    return any(part.words[: len(words)] == words for line in lines for part in parse(line).parts)
 
 
 def _homeless(rule: Rule) -> str:
