@@ -4,13 +4,20 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.gate.scene import Scene, rule, says, scene
-from tests.gate.toys import Patient, Planner, Write
+from tests.gate.scene import Scene, busy, rule, says, scene
+from tests.gate.toys import Patient, Planner, Sheet, Write, sha
 
 from handrail.errors import Conflict
 from handrail.gate import verbs
-from handrail.gate.approval import Answer, Approval
-from handrail.store.event import ApprovalAnswered, ApprovalOpened, CallSettled, CallStarted, CallStopped
+from handrail.gate.approval import Answer, Approval, ago
+from handrail.store.event import (
+    ApprovalAnswered,
+    ApprovalExpired,
+    ApprovalOpened,
+    CallSettled,
+    CallStarted,
+    CallStopped,
+)
 from handrail.store.value import Effect
 
 pytestmark = pytest.mark.anyio
@@ -311,3 +318,118 @@ async def test_the_question_is_on_record_before_anybody_can_answer_it(tmp_path: 
         assert (asked.approval, asked.digest) == (call.approval.id, call.approval.digest)
         verbs.cancel(here.gate, call, "ann")
         await client.reply()
+
+
+async def test_a_question_that_nobody_answers_in_the_time_that_was_set_expires(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool, expire_seconds=0.05) as here:
+        client = here.client("write")
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.by) == ("failed", "handrail")
+        assert reply.outcome.message.startswith("Expired: nobody answered within 0 s. Nothing was run")
+        expired = await here.fact(ApprovalExpired, reply.call)
+        assert 50 <= expired.after_ms < 20_000
+        assert await here.kinds(reply.call) == [
+            "CallOpened",
+            "ApprovalOpened",
+            "ApprovalExpired",
+            "CallSettled",
+        ]
+        approval = reply.call.approval
+        assert approval is not None
+        assert (approval.answered, approval.withdrawn, tool.runs) == (None, None, [])
+        with pytest.raises(Conflict, match="Already expired, 0 s ago: nobody answered within 0 s"):
+            await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+
+
+async def test_an_answer_in_time_counts_however_long_it_takes_to_be_written(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool, expire_seconds=0.2) as here:
+        client = here.client("write")
+        call = await client.call()
+        approval = await here.question(call)
+        with busy(tmp_path):
+            await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+            await anyio.sleep_until(approval.since + 0.3)  # the deadline itself must have passed
+            assert (call.status, tool.runs) == ("running", [])
+        assert (await client.reply()).outcome is not None
+        assert tool.runs == ["hello"]
+        assert "ApprovalExpired" not in await here.kinds(call)
+
+
+async def test_an_answer_and_the_deadline_in_one_tick_settle_it_once(tmp_path: Path) -> None:
+    """The deadline has passed and its task has not run yet: whoever acts first wins, and the other hears of it."""
+    tool = Write()
+    async with scene(tmp_path, tool, expire_seconds=0.05) as here:
+        for turn in range(10):
+            client = here.client("write", {"word": str(turn)})
+            call = await client.call()
+            approval = await here.question(call)
+            late = approval.since + 0.05
+            while anyio.current_time() < late:
+                pass  # nobody else runs meanwhile
+            won = approval.open
+            if won:
+                await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+            reply = await client.reply()
+            assert reply.outcome is not None
+            assert reply.outcome.ending == ("done" if won else "failed")
+            assert (str(turn) in tool.runs) == won
+
+
+async def test_without_a_time_that_was_set_a_question_waits(tmp_path: Path) -> None:
+    async with scene(tmp_path, Write()) as here:
+        client = here.client("write")
+        call = await client.call()
+        approval = await here.question(call)
+        await anyio.wait_all_tasks_blocked()
+        assert approval.open
+        verbs.cancel(here.gate, call, "ann")
+
+
+async def test_whoever_comes_late_is_told_who_won_and_how_long_ago(tmp_path: Path) -> None:
+    async with scene(tmp_path, Write()) as here:
+        client = here.client("write")
+        approval = await here.question(await client.call())
+        await verbs.answer(here.gate, approval, says("deny", "a person on the phone"), approval.digest)
+        approval._closed_at -= 12  # pyright: ignore[reportPrivateUsage] # twelve seconds pass
+        assert approval.closed() == "Already denied by a person on the phone, 12 s ago."
+        await client.reply()
+
+
+@pytest.mark.parametrize(
+    ("ms", "shown"),
+    [
+        (0, "0 s"),
+        (12_999, "12 s"),
+        (119_000, "119 s"),
+        (121_000, "2 min"),
+        (7_200_000, "2 h"),
+        (172_800_000, "2 d"),
+    ],
+)
+def test_how_long_ago_is_said_in_one_word(ms: int, shown: str) -> None:
+    assert ago(ms) == shown
+
+
+async def test_a_call_that_rules_allow_says_which_and_what_it_puts_in_place_of_what(tmp_path: Path) -> None:
+    tool = Sheet()
+    async with scene(tmp_path, tool) as here:
+        here.rules.add(rule(tool="sheet"), "ann")
+        reply = await here.submit("sheet", {"word": "new"})
+        started = await here.fact(CallStarted, reply.call)
+        assert (started.allowed_by, started.rules) == ("rule r1", ("r1",))
+        assert [(change.path, change.before) for change in started.files] == [("/w/sheet", sha("old"))]
+
+
+async def test_a_call_that_a_rule_refuses_is_told_which_and_its_note(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        here.rules.add(rule("deny", tool="write", note="Ask Ann first"), "ann")
+        reply = await here.submit("write")
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.by) == ("denied", "rule r1")
+        assert "r1" in reply.outcome.message
+        assert "Ask Ann first" in reply.outcome.message
+        assert tool.runs == []

@@ -6,14 +6,16 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.gate.scene import Scene, caller, says, scene
-from tests.gate.toys import Echo, Patient, Planner, Printer, Stubborn, Write, said
+from tests.gate.scene import Scene, caller, rule, says, scene
+from tests.gate.toys import Echo, Patient, Planner, Printer, Sheet, Stubborn, Write, said
 
 from handrail.errors import Conflict
 from handrail.gate import verbs
+from handrail.gate.approval import Answer
 from handrail.gate.call import Call
-from handrail.gate.restore import Found, restore
-from handrail.store.event import CallClientGone, CallSettled, CallStopped, OperationEnded
+from handrail.gate.gate import STOPPED_BEFORE
+from handrail.gate.restore import INTERRUPTED, NOT_BEGUN, NOT_BEGUN_ALLOWED, Found, restore
+from handrail.store.event import ApprovalExpired, CallClientGone, CallSettled, CallStopped, OperationEnded
 from handrail.store.query import open_records
 from handrail.store.value import Result
 
@@ -29,6 +31,29 @@ def crash(path: Path, copy: Path) -> Path:
     ):
         before.backup(after)
     return copy
+
+
+def crash_before_settling(path: Path, copy: Path) -> Path:
+    """What a crash leaves that came just before the outcome could be written."""
+    with closing(sqlite3.connect(crash(path, copy) / "handrail.db", isolation_level=None)) as database:
+        database.execute(
+            "UPDATE calls SET ending = NULL, settled_by = NULL, message = NULL, settled_at = NULL, stopped_at = NULL, "
+            "settled_seq = NULL, stopped_seq = NULL"
+        )
+        database.execute("DELETE FROM events WHERE kind = 'CallSettled'")
+    return copy
+
+
+def aged(path: Path, ms: int) -> None:
+    """All questions were asked so much longer ago."""
+    with closing(sqlite3.connect(path / "handrail.db", isolation_level=None)) as database:
+        database.execute("UPDATE approvals SET opened_at = opened_at - ?", (ms,))
+
+
+async def drafted(call: Call) -> None:
+    """Return when a restored call has been worked out anew."""
+    while call.approval is None or call.approval.draft is None:
+        await anyio.lowlevel.checkpoint()
 
 
 def no_output(terminal: str) -> Result | None:
@@ -297,3 +322,191 @@ async def test_a_stubborn_tool_does_not_keep_the_client_of_a_leaving_daemon_wait
         assert reply.outcome is not None
         assert (reply.outcome.ending, tool.tidied) == ("interrupted", 0)
         tool.go.set()
+
+
+async def test_a_crash_after_an_edited_answer_runs_nothing_and_says_that_nothing_was_done(
+    tmp_path: Path,
+) -> None:
+    """The answer is on record and the call had not begun: what a person edited is not run by itself either."""
+    tool = Planner("write")
+    tool.planned.set()
+    async with scene(tmp_path, tool) as here:
+        call = await here.client("planner", {"word": "a"}).call()
+        approval = await here.question(call)
+        edit = await verbs.edit(here.gate, call, {"word": "b"})
+        answer = Answer(kind="allow", by="ann", input={"word": "b"})
+        seq = await verbs.answer(here.gate, approval, answer, edit.digest)
+        tool.planned = anyio.Event()  # it is planned again, and the crash comes then
+        await here.journal.committed(seq)
+        remains = crash(tmp_path, tmp_path / "after")
+        here.gate.leave()
+    async with scene(remains, tool) as here:
+        assert await take_over(here) == Found(interrupted=1, approvals_kept=0)
+        settled = await here.fact(CallSettled, call)
+        assert (settled.ending, settled.by, settled.result) == ("interrupted", "handrail", None)
+        assert settled.message == NOT_BEGUN_ALLOWED
+        assert (tool.runs, here.gate.open) == ([], {})
+
+
+async def test_a_daemon_that_leaves_before_an_allowed_call_began_says_that_nothing_was_done(
+    tmp_path: Path,
+) -> None:
+    tool = Planner("write")
+    tool.planned.set()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("planner")
+        approval = await here.question(await client.call())
+        tool.planned = anyio.Event()
+        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+        here.gate.leave()
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.message) == ("interrupted", STOPPED_BEFORE)
+        assert tool.runs == []
+
+
+async def test_a_crash_after_an_edited_call_began_says_what_was_edited(tmp_path: Path) -> None:
+    tool = Patient("write")
+    async with scene(tmp_path, tool) as here:
+        call = await here.client("patient", {"word": "a"}).call()
+        approval = await here.question(call)
+        edit = await verbs.edit(here.gate, call, {"word": "b"})
+        await verbs.answer(
+            here.gate, approval, Answer(kind="allow", by="ann", input={"word": "b"}), edit.digest
+        )
+        await tool.started.wait()
+        await here.facts()
+        remains = crash(tmp_path, tmp_path / "after")
+        here.gate.leave()
+    async with scene(remains, tool) as here:
+        await take_over(here)
+        settled = await here.fact(CallSettled, call)
+        assert (settled.ending, settled.message) == ("interrupted", INTERRUPTED)
+        assert settled.result is not None
+        assert settled.result.data["edited"] == {"input": {"word": "b"}, "asked": {"word": "a"}}
+
+
+async def test_a_crash_after_a_denial_leaves_a_denial(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        call = await here.client("write").call()
+        approval = await here.question(call)
+        await verbs.answer(here.gate, approval, says("deny", "ann", "no"), approval.digest)
+        await call.settled()
+    remains = crash_before_settling(tmp_path, tmp_path / "after")
+    async with scene(remains, tool) as here:
+        assert await take_over(here) == Found(interrupted=0, approvals_kept=0)
+        settled = await here.fact(CallSettled, call)
+        assert (settled.ending, settled.by, settled.message) == ("denied", "ann", "no")
+        assert tool.runs == []
+
+
+async def test_a_crash_while_a_call_was_planned_says_that_nothing_was_done(tmp_path: Path) -> None:
+    tool = Planner("write")
+    async with scene(tmp_path, tool) as here:
+        call = await here.client("planner").call()
+        await tool.planning.wait()
+        await here.facts()
+        remains = crash(tmp_path, tmp_path / "after")
+        here.gate.leave()
+    async with scene(remains, tool) as here:
+        assert (await take_over(here)).interrupted == 1
+        settled = await here.fact(CallSettled, call)
+        assert (settled.ending, settled.message) == ("interrupted", NOT_BEGUN)
+
+
+async def test_a_restored_question_can_be_edited_and_answered_with_rules(tmp_path: Path) -> None:
+    tool = Write()
+    left = await waiting(tmp_path, tool)
+    async with scene(tmp_path, tool) as here:
+        await take_over(here)
+        call = here.gate.open[left.id]
+        assert call.approval is not None
+        await drafted(call)
+        edit = await verbs.edit(here.gate, call, {"word": "edited"})
+        given = Answer(kind="allow", by="ann", input={"word": "edited"}, rules=(rule(tool="write"),))
+        await verbs.answer(here.gate, call.approval, given, edit.digest)
+        await call.settled()
+        assert tool.runs == ["edited"]
+        again = await here.submit("write", {"word": "next"})
+        assert again.outcome is not None
+        assert tool.runs == ["edited", "next"]
+
+
+async def test_a_restored_proposal_can_be_reviewed(tmp_path: Path) -> None:
+    tool = Sheet()
+    left = await waiting(tmp_path, tool)
+    tool.holds = "other"  # while no daemon ran
+    async with scene(tmp_path, tool) as here:
+        await take_over(here)
+        call = here.gate.open[left.id]
+        approval = call.approval
+        assert approval is not None
+        await drafted(call)
+        shown = await verbs.proposal(here.gate, call)
+        assert shown.changed is not None
+        assert "while Handrail was not running" in shown.changed
+        edit = await verbs.edit(here.gate, call, content="reviewed")
+        given = Answer(kind="allow", by="ann", content="reviewed")
+        await verbs.answer(here.gate, approval, given, edit.digest)
+        await call.settled()
+        assert tool.holds == "reviewed"
+
+
+async def test_a_rule_made_after_a_restart_answers_what_waits_since_before(tmp_path: Path) -> None:
+    tool = Write()
+    left = await waiting(tmp_path, tool)
+    async with scene(tmp_path, tool) as here:
+        await take_over(here)
+        call = here.gate.open[left.id]
+        await drafted(call)
+        here.rules.add(rule(tool="write"), "ann")
+        await call.settled()
+        assert (call.status, tool.runs) == ("done", ["kept"])
+
+
+async def test_twenty_questions_outlive_the_daemon_and_each_is_answered_once(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        for turn in range(20):
+            await here.question(await here.client("write", {"word": str(turn)}).call())
+        here.gate.leave()
+    async with scene(tmp_path, tool) as here:
+        assert (await take_over(here)).approvals_kept == 20
+        calls = list(here.gate.open.values())
+        for number, call in enumerate(calls):
+            assert call.approval is not None
+            kind = "deny" if number % 4 == 0 else "allow"
+            await verbs.answer(here.gate, call.approval, says(kind), call.approval.digest)
+        for call in calls:
+            await call.settled()
+        assert sorted(tool.runs, key=int) == [str(turn) for turn in range(20) if turn % 4]
+
+
+async def test_a_restored_question_has_all_the_time_again_and_tells_how_long_it_really_waited(
+    tmp_path: Path,
+) -> None:
+    tool = Write()
+    left = await waiting(tmp_path, tool)
+    aged(tmp_path, 90_000)
+    async with scene(tmp_path, tool, expire_seconds=0.05) as here:
+        await take_over(here)
+        call = here.gate.open[left.id]
+        assert call.approval is not None
+        assert call.approval.open
+        await call.settled()
+        assert 90_050 <= (await here.fact(ApprovalExpired, call)).after_ms < 200_000
+        assert (await here.fact(CallSettled, call)).message.startswith("Expired: nobody answered within 9")
+
+
+async def test_a_crash_after_a_question_expired_leaves_it_expired(tmp_path: Path) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool, expire_seconds=0.05) as here:
+        call = await here.client("write").call()
+        await here.fact(ApprovalExpired, call)
+        await call.settled()
+    remains = crash_before_settling(tmp_path, tmp_path / "after")
+    async with scene(remains, tool) as here:
+        assert await take_over(here) == Found(interrupted=0, approvals_kept=0)
+        settled = await here.fact(CallSettled, call)
+        assert settled.message.startswith("Expired")

@@ -4,14 +4,25 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.gate.scene import says, scene
-from tests.gate.toys import Echo, Patient, Planner, Printer, Stubborn, StubbornPrinter, Untidy, Write, said
+from tests.gate.scene import rule, says, scene
+from tests.gate.toys import (
+    Echo,
+    Patient,
+    Planner,
+    Printer,
+    Sheet,
+    Stubborn,
+    StubbornPrinter,
+    Untidy,
+    Write,
+    said,
+)
 
 from handrail.errors import Conflict
 from handrail.gate import verbs
 from handrail.gate.call import Call
-from handrail.gate.tool import Salvage
-from handrail.store.event import ApprovalWithdrawn, CallSettled, CallStopped
+from handrail.gate.tool import Refusal, Salvage
+from handrail.store.event import ApprovalAnswered, ApprovalWithdrawn, CallSettled, CallStopped
 from handrail.store.value import Result
 
 pytestmark = pytest.mark.anyio
@@ -352,3 +363,105 @@ async def test_what_complete_would_do_is_told_without_doing_it(tmp_path: Path) -
         for call in calls:
             verbs.cancel(here.gate, call, "ann")
         await anyio.wait_all_tasks_blocked()
+
+
+async def test_a_review_in_hand_is_accepted_as_the_person_left_it(tmp_path: Path) -> None:
+    tool = Sheet()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("sheet", {"word": "new"})
+        call = await client.call()
+        approval = await here.question(call)
+        edit = await verbs.edit(here.gate, call, content="newer")
+        with pytest.raises(Conflict, match="out of date"):
+            await verbs.accept(here.gate, call, "ann", approval.digest, "newer")
+        with pytest.raises(Conflict, match="out of date"):
+            verbs.complete(here.gate, call, "ann", digest=edit.digest)
+        assert await verbs.accept(here.gate, call, "ann", edit.digest, "newer")
+        await client.reply()
+        assert tool.holds == "newer"
+        assert not await verbs.accept(here.gate, call, "bob", edit.digest, "newer"), "it is too late"
+
+
+async def test_cancel_of_a_waiting_write_rejects_it(tmp_path: Path) -> None:
+    tool = Sheet()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("sheet", {"word": "new"})
+        call = await client.call()
+        await here.question(call)
+        edit = await verbs.edit(here.gate, call, content="newer")
+        assert verbs.cancel(here.gate, call, "ann")
+        await client.reply()
+        assert not await verbs.accept(here.gate, call, "bob", edit.digest, "newer")
+        assert (call.status, tool.holds) == ("cancelled", "old")
+
+
+async def test_a_proposal_is_the_file_as_it_is_and_as_it_would_be(tmp_path: Path) -> None:
+    tool = Sheet()
+    async with scene(tmp_path, tool, Write()) as here:
+        call = await here.client("sheet", {"word": "new"}).call()
+        await here.question(call)
+        proposal, changed, difference = await verbs.proposal(here.gate, call)
+        assert (proposal.path, proposal.before, proposal.after) == ("/w/sheet", "old", "new")
+        assert (changed, difference) == (None, "")
+        assert (tool.holds, tool.runs) == ("old", [])
+        tool.holds = "other"
+        proposal, changed, difference = await verbs.proposal(here.gate, call)
+        assert (proposal.before, proposal.after) == ("other", "new")
+        assert (changed, difference) == ("The sheet changed on disk.", "-old\n+other")
+        tool.holds = "new"  # so that it cannot be planned any more
+        proposal, changed, difference = await verbs.proposal(here.gate, call)
+        assert (proposal.before, proposal.after, difference) == ("old", "new", "-old\n+new")
+        verbs.cancel(here.gate, call, "ann")
+        with pytest.raises(Conflict, match="Already withdrawn"):
+            await verbs.proposal(here.gate, call)
+        other = await here.client("write").call()
+        await here.question(other)
+        with pytest.raises(Refusal, match="proposes no file"):
+            await verbs.proposal(here.gate, other)
+        verbs.cancel(here.gate, other, "ann")
+
+
+async def test_nothing_is_proposed_edited_or_accepted_of_a_call_that_does_not_wait(tmp_path: Path) -> None:
+    tool = Patient()
+    async with scene(tmp_path, tool) as here:
+        call = await here.client("patient").call()
+        await tool.started.wait()
+        with pytest.raises(Conflict, match="waits for nobody"):
+            await verbs.proposal(here.gate, call)
+        with pytest.raises(Conflict, match="waits for nobody"):
+            await verbs.edit(here.gate, call, {"word": "b"})
+        assert not await verbs.accept(here.gate, call, "ann", "0" * 64, "mine")
+        tool.go.set()
+        await call.settled()
+
+
+async def test_several_questions_of_low_risk_are_allowed_in_one_step_each_by_itself(tmp_path: Path) -> None:
+    look, write = Echo("read"), Write()
+    async with scene(tmp_path, look, write) as here:
+        here.rules.add(rule("ask", tool="echo"), "ann")
+        calls = [await here.client("echo", {"word": str(turn)}).call() for turn in range(5)]
+        calls.append(await here.client("write").call())
+        asked = [await here.question(call) for call in calls]
+        assert [approval.asked.risk for approval in asked] == ["low"] * 5 + ["medium"]
+        await verbs.answer(here.gate, asked[1], says("deny", "bob"), asked[1].digest)
+        seen = [(approval, approval.digest) for approval in asked]
+        seen[2] = (asked[2], "0" * 64)
+        seen.append(seen[0])
+        results = await verbs.allow_low(here.gate, seen, "ann")
+        assert [result.won for result in results] == [True, False, False, True, True, False, False]
+        assert [result.approval for result in results] == [approval.id for approval, _ in seen]
+        told = [result.message for result in results]
+        assert told[0] == "Allowed."
+        assert told[1] == "Already denied by bob, 0 s ago."
+        assert "out of date" in told[2]
+        assert (
+            told[5] == "Its risk is medium, so it is not allowed together with others. Answer it by itself."
+        )
+        assert told[6] == "Already allowed by ann, 0 s ago."
+        for call in (calls[0], calls[3], calls[4]):
+            await call.settled()
+            assert (await here.fact(ApprovalAnswered, call)).by == "ann"
+        assert (sorted(look.runs), write.runs) == (["0", "3", "4"], [])
+        for call in (calls[2], calls[5]):
+            assert call.status == "waiting"
+            verbs.cancel(here.gate, call, "ann")
