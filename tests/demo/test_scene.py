@@ -3,7 +3,10 @@
 import subprocess
 import sys
 
-from handrail.demo.scene import APPLES, GATE, NEW_LOOP, OLD_LOOP, PEARS, scene
+from handrail.demo.scene import APPLES, EDIT, GATE, PEARS, scene
+from handrail.tools.diff import unified
+from handrail.tools.hunks import apply
+from handrail.tools.patch import parse
 
 
 def test_the_project_is_there_while_it_is_needed() -> None:
@@ -14,11 +17,12 @@ def test_the_project_is_there_while_it_is_needed() -> None:
     assert not made.elsewhere.exists()
 
 
-def test_the_edit_fits_and_changes_nothing_that_is_printed() -> None:
-    assert APPLES.count(OLD_LOOP) == 1
-    edited = APPLES.replace(OLD_LOOP, NEW_LOOP)
-    assert edited != APPLES
-    assert printed(edited) == printed(APPLES) == "19\n"
+def test_the_edit_fits_and_is_seen_as_three_hunks_of_which_the_last_prints_something_else() -> None:
+    hunks = list(parse(EDIT).hunks)
+    tidied, edited = (apply(APPLES, hunks[:most], "apples.py") for most in (2, 3))
+    assert unified("apples.py", APPLES.encode(), edited.encode()).text.count("\n@@") == 3
+    assert printed(tidied) == printed(APPLES) == "19\n"
+    assert printed(edited).startswith("19 apples")
     assert printed(PEARS) == "14 pears, most of them in the west\n"
 
 

@@ -28,20 +28,56 @@ def count(trees):
     return total
 
 
+def describe(trees):
+    """One line for each tree, in the order of the alphabet."""
+    lines = []
+    for name in names(trees):
+        lines.append(f"{name}: {trees[name]}")
+    return lines
+
+
+def names(trees):
+    found = []
+    for name in trees:
+        found.append(name)
+    found.sort()
+    return found
+
+
+def largest(trees):
+    """The most apples on one tree."""
+    return max(trees.values())
+
+
 # TODO: say which tree has the most
 print(count(TREES))
 '''
 
-OLD_LOOP = """\
+EDIT = """\
+<<<<<<< SEARCH
     total = 0
     for name in trees:
         total = total + trees[name]
     return total
-"""
-
-NEW_LOOP = """\
+=======
     return sum(trees.values())
+>>>>>>> REPLACE
+<<<<<<< SEARCH
+    found = []
+    for name in trees:
+        found.append(name)
+    found.sort()
+    return found
+=======
+    return sorted(trees)
+>>>>>>> REPLACE
+<<<<<<< SEARCH
+print(count(TREES))
+=======
+print(count(TREES), "apples, and not one of them is bad")
+>>>>>>> REPLACE
 """
+"""Three hunks; the last is one that a person may not want."""
 
 PEARS = '''\
 """How many pears there are; the sister of apples.py."""

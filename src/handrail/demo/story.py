@@ -8,8 +8,8 @@ import anyio
 
 from handrail.demo.agent import Agent, Say
 from handrail.demo.client import DoorClosed, door
-from handrail.demo.scene import NEW_LOOP, OLD_LOOP, PEARS, Scene, scene
-from handrail.demo.sharing import share
+from handrail.demo.scene import EDIT, PEARS, Scene, scene
+from handrail.demo.sharing import python, share
 
 COUNTER = 'i=0; while [ $i -lt 3600 ]; do i=$((i+1)); echo "tick $i"; sleep 1; done'
 FLOOD = "seq -f 'a line of output, one of very many: %06.0f' 1 120000"
@@ -51,7 +51,9 @@ class _Story:
         await self._read(agent)
         self._say("\nNow it asks for four things at once; each waits for you under “Needs you”:")
         self._say("  · a counter that never ends:  allow it, watch it, then press Complete ▾ or Cancel")
-        self._say("  · a new file, then an edit:   look at the diffs, then allow them")
+        self._say(
+            "  · a new file, then an edit:   keep or reject each of the edit's three hunks, then send the review"
+        )
         self._say("  · a flood of output, 5 MB:    allow it; the page stays calm")
         self._say("  · deleting outside its work:  high risk; deny it, and tell the agent why")
         self._say("Ctrl-C ends the demo.\n")
@@ -60,6 +62,7 @@ class _Story:
             group.start_soon(self._write, agent)
             group.start_soon(self._flood, agent)
             group.start_soon(self._stray, agent, made)
+        await self._repeat(agent)
         await share(agent, self._patience())
         self._say("\nEvery call has its outcome. “Recent” on the page and `handrail calls` keep the record.")
 
@@ -79,8 +82,13 @@ class _Story:
 
     async def _write(self, agent: Agent) -> None:
         await agent.do("the new file", "write_file", path="pears.py", content=PEARS)
-        change = {"path": "apples.py", "old_string": OLD_LOOP, "new_string": NEW_LOOP}
-        await agent.do("the edit", "edit_file", **change)
+        edit = await agent.do("the edit", "apply_diff", path="apples.py", diff=EDIT)
+        if review := edit.data.get("review"):
+            self._say(f"    You kept {review['kept']} of its {review['hunks']} hunks; the agent was told.")
+        if edit.status == "done":
+            self._say(
+                f"    `handrail undo {edit.data['call_id']}` takes it back, and shows what it would do first."
+            )
 
     async def _flood(self, agent: Agent) -> None:
         reply = await agent.do("the flood", "execute_command", command=FLOOD, wait_seconds=self._patience())
@@ -93,6 +101,16 @@ class _Story:
     async def _stray(self, agent: Agent, made: Scene) -> None:
         where = {"command": "rm -rf old-harvests", "cwd": str(made.elsewhere)}
         await agent.do("deleting outside its work", "execute_command", **where, wait_seconds=self._patience())
+
+    async def _repeat(self, agent: Agent) -> None:
+        """Twice the same: the second time, a rule may answer."""
+        self._say(
+            "\nThen it runs the same command twice: press “Always allow…” the first time, and a rule answers"
+        )
+        self._say("the second. “Rules” on the page, or `handrail rules`, shows it, and takes it back:")
+        line = {"command": f"{python()} apples.py", "wait_seconds": self._patience()}
+        await agent.do("counting the apples", "execute_command", **line)
+        await agent.do("counting them again", "execute_command", **line)
 
     def _patience(self) -> float:
         return min(3600.0, self._seconds + 60)
