@@ -196,12 +196,10 @@ PROGRAM_WAYS = (program_renamed_over, program_overwritten_with_its_time_put_back
 
 
 async def test_a_program_that_was_swapped_up_to_the_last_check_does_not_run(race: Race, root: Path) -> None:
+    tools = [program_in(root / str(number)) for number in range(RACES)]  # all there before, as programs are
     seen: Counter[str] = Counter()
     for number, (point, way) in rounds(tuple(product(PROGRAM_RACES, PROGRAM_WAYS))):
-        tool = root / str(number) / "tool"
-        tool.parent.mkdir()
-        tool.write_text(GOOD)
-        tool.chmod(0o755)
+        tool = tools[number]
         asked = {"command": "./tool", "cwd": str(number)}
         outcome = await race.run("execute_command", asked, point, tool, partial(way, tool))
         story = f"{way.__name__}, {point}: {outcome}"
@@ -213,14 +211,19 @@ async def test_a_program_that_was_swapped_up_to_the_last_check_does_not_run(race
     assert len(seen) == len(PROGRAM_WAYS)
 
 
+def program_in(folder: Path) -> Path:
+    folder.mkdir()
+    tool = folder / "tool"
+    tool.write_text(GOOD)
+    tool.chmod(0o755)
+    return tool
+
+
 async def test_a_command_that_nobody_races_against_runs(race: Race, root: Path) -> None:
     """So that the races above are lost to the swap, and to nothing else."""
     elsewhere = root / "elsewhere"
     for number, point in enumerate((*FOLDER_RACES, *PROGRAM_RACES)):
-        folder = root / str(number)
-        folder.mkdir()
-        (folder / "tool").write_text(GOOD)
-        (folder / "tool").chmod(0o755)
+        folder = program_in(root / str(number)).parent
         elsewhere.unlink(missing_ok=True)
         asked = {"command": "./tool", "cwd": str(number)}
         outcome = await race.run("execute_command", asked, point, elsewhere, elsewhere.touch)
