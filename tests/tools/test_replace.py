@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from tests.tools.desk import refused
 
+from handrail.tools import exchange, replace
 from handrail.tools.notes import notes_on
-from handrail.tools.replace import replace_file
+from handrail.tools.replace import remove_file, replace_file
 from handrail.tools.target import Target, look
 from handrail.tools.workspace import Workspace
 
@@ -92,3 +93,72 @@ def test_a_change_at_the_last_moment_outside_the_workspace_is_refused_without_te
     target = target_of(root, "../far")
     (tmp_path / "far").write_text("secret two\n")
     assert "secret" not in refused(lambda: replace_file(target, b"new\n"))
+
+
+def test_a_file_is_replaced_where_names_cannot_change_files_in_one_step(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "_libc", lambda: None)
+    (root / "a").write_text("old\n")
+    replace_file(target_of(root, "a"), b"new\n")
+    assert [(path.name, path.read_text()) for path in root.iterdir()] == [("a", "new\n")]
+
+
+def test_a_file_is_taken_away_unless_it_has_changed(root: Path) -> None:
+    (root / "a").write_text("old\n")
+    target = target_of(root, "a")
+    (root / "a").write_text("other\n")
+    assert "a changed on disk" in refused(lambda: remove_file(target))
+    assert (root / "a").read_text() == "other\n"
+    remove_file(target_of(root, "a"))
+    assert list(root.iterdir()) == []
+
+
+def test_a_deletion_that_the_system_forbids_leaves_the_file(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EACCES, "Permission denied")
+
+    (root / "a").write_text("old\n")
+    target = target_of(root, "a")
+    monkeypatch.setattr(os, "rename", forbidden)
+    assert refused(lambda: remove_file(target)) == (
+        "a could not be deleted: Permission denied. It is as it was before."
+    )
+    assert (root / "a").read_text() == "old\n"
+
+
+def test_whoever_writes_twice_while_a_file_is_put_back_loses_neither(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They write just before the two change places, and again just before they change back."""
+    (root / "a").write_text("old\n")
+    target = target_of(root, "a")
+    writes = iter(["theirs\n", "theirs again\n"])
+
+    def exchange_after_a_write(folder: int, one: str, other: str) -> bool:
+        content = next(writes, None)
+        if content is not None:
+            (root / "b").write_text(content)
+            (root / "b").rename(root / "a")
+        return exchange.exchange(folder, one, other)
+
+    monkeypatch.setattr(replace, "exchange", exchange_after_a_write)
+    said = refused(lambda: replace_file(target, b"new\n"))
+    assert (root / "a").read_text() == "theirs again\n"
+    (kept,) = (path for path in root.iterdir() if path.name != "a")
+    assert kept.read_text() == "theirs\n"
+    assert said.endswith(f"is kept beside it as {kept.name}.")
+
+
+@pytest.mark.parametrize(
+    ("mode", "executable", "then"), [(0o640, True, 0o750), (0o755, False, 0o644), (0o600, True, 0o700)]
+)
+def test_whoever_may_read_a_file_may_execute_it_when_it_is_made_executable(
+    root: Path, mode: int, executable: bool, then: int
+) -> None:
+    (root / "a").write_text("old\n")
+    (root / "a").chmod(mode)
+    replace_file(target_of(root, "a"), b"new\n", executable)
+    assert stat.S_IMODE((root / "a").stat().st_mode) == then
