@@ -13,7 +13,15 @@ from tests.gate.scene import Scene, caller, scene
 from tests.gate.troupe import Actor, Pace, Part, Role, Step, Troupe, Verb, Writer
 
 from handrail.gate.operation import Operation
-from handrail.store.event import ApprovalAnswered, ApprovalOpened, CallOpened, CallSettled, CallStopped, Event
+from handrail.store.event import (
+    ApprovalAnswered,
+    ApprovalOpened,
+    CallOpened,
+    CallSettled,
+    CallStarted,
+    CallStopped,
+    Event,
+)
 
 parts = st.builds(
     Part,
@@ -53,7 +61,8 @@ def stage(roles: dict[str, Role]) -> list[Actor]:
     return [*asking, *free]
 
 
-async def perform(path: Path, cast: list[Part], story: list[Step]) -> None:
+async def perform(path: Path, cast: list[Part], story: list[Step], asked: bool) -> None:
+    """Tell a story; where it begins `asked`, all the questions are open by then."""
     roles: dict[str, Role] = {}
     tools = stage(roles)
     async with scene(path, *tools) as here:
@@ -71,13 +80,17 @@ async def perform(path: Path, cast: list[Part], story: list[Step]) -> None:
         troupe = Troupe(here, operations[0], roles)
         for number, part in enumerate(cast):
             troupe.enter(number, part)
+        if asked:
+            await troupe.questions()
         for step in story:
             await troupe.play(step)
         await troupe.curtain()
         over.set()
         while here.gate.operations:
             await anyio.lowlevel.checkpoint()
-        check_facts(here, await here.facts(), tools)
+        facts = await here.facts()
+        check_facts(here, facts, tools)
+        check_answers(troupe, facts)
         check_replies(troupe)
 
 
@@ -97,6 +110,21 @@ def check_facts(here: Scene, facts: list[Event], tools: list[Actor]) -> None:
     assert not {words[call] for call in asked - allowed} & set(ran), "nothing runs without its answer"
 
 
+def check_answers(troupe: Troupe, facts: list[Event]) -> None:
+    """What ran is what was allowed, by whoever answered; an edit that won is what its agent is told of."""
+    answers = {fact.call: fact for fact in facts if isinstance(fact, ApprovalAnswered)}
+    settled = {fact.call: fact for fact in facts if isinstance(fact, CallSettled)}
+    for fact in facts:
+        if isinstance(fact, CallStarted) and fact.call in answers:
+            answer = answers[fact.call]
+            by_rule = answer.by.startswith("rule ")
+            assert fact.allowed_by == (answer.by if by_rule else f"approval {answer.approval}")
+            result = settled[fact.call].result
+            told = result is not None and "edited" in result.data
+            assert told == (answer.input is not None)
+    assert {call for call, answer in answers.items() if answer.input is not None} == troupe.edited
+
+
 def check_replies(troupe: Troupe) -> None:
     for role in troupe.roles.values():
         client, call = role.client, role.client.opened
@@ -112,14 +140,14 @@ def check_replies(troupe: Troupe) -> None:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-@settings(max_examples=100)
-@given(cast=st.lists(parts, min_size=1, max_size=5), story=st.lists(steps, max_size=25))
+@settings(max_examples=150)
+@given(cast=st.lists(parts, min_size=1, max_size=5), story=st.lists(steps, max_size=25), asked=st.booleans())
 def test_whatever_happens_in_whatever_order_each_call_ends_once_and_is_told_once(
-    backend: str, cast: list[Part], story: list[Step]
+    backend: str, cast: list[Part], story: list[Step], asked: bool
 ) -> None:
     logging.disable(logging.CRITICAL)  # tools that break say so at length
     try:
         with TemporaryDirectory() as path:
-            anyio.run(perform, Path(path), cast, story, backend=backend)
+            anyio.run(perform, Path(path), cast, story, asked, backend=backend)
     finally:
         logging.disable(logging.NOTSET)

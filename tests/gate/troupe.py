@@ -4,11 +4,12 @@ Owns the verbs of a random story. What must hold afterwards is said in `test_sch
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Literal
 
 import anyio
-from tests.gate.scene import Client, Scene, caller, request, says
+from tests.gate.scene import Client, Scene, caller, request, rule, says
 from tests.gate.toys import STUBBORN_SECONDS, Echo, ToyInput, ToyPlan, said
 
 from handrail.errors import Conflict
@@ -16,10 +17,23 @@ from handrail.gate import verbs
 from handrail.gate.call import Call
 from handrail.gate.operation import Operation
 from handrail.gate.tool import Salvage
-from handrail.store.value import Caller, Result
+from handrail.store.value import Caller, Effect, Json, Result, Rule
 
 Verb = Literal[
-    "allow", "deny", "cancel", "complete", "stop", "text", "hang up", "finish", "again", "cancel operation"
+    "allow",
+    "deny",
+    "edit",
+    "always",
+    "cancel",
+    "complete",
+    "stop",
+    "text",
+    "hang up",
+    "finish",
+    "again",
+    "cancel operation",
+    "make rule",
+    "remove rule",
 ]
 Pace = Literal["at once", "a tick", "a while", "until it is written"]
 
@@ -107,6 +121,11 @@ class Troupe:
         self.roles = roles
         self.won: Counter[str] = Counter()
         """How often somebody was told that they ended a call."""
+        self.edited: set[str] = set()
+        """Calls whose edit somebody was told they had allowed."""
+        self.rules: list[str] = []
+        """Made and not removed."""
+        self._numbers = count()
 
     def enter(self, number: int, part: Part) -> None:
         who = caller(
@@ -117,6 +136,12 @@ class Troupe:
         name = part.tool if part.asks else f"free {part.tool}"
         client = self.here.client(name, {"word": str(number)}, caller=who, patience=part.patience)
         self.roles[str(number)] = Role(part, client)
+
+    async def questions(self) -> None:
+        """Return when every part that asks has asked."""
+        for role in self.roles.values():
+            if role.part.asks:
+                await self.here.question(await role.client.call())
 
     async def play(self, step: Step) -> None:
         role = self.roles[str(step.who % len(self.roles))]
@@ -142,6 +167,10 @@ class Troupe:
                 self.operation.cancel("the director")
             case "again":
                 await self._again(role, call)
+            case "make rule" | "remove rule":
+                self._change_rules(verb, role)
+            case "edit" if call is not None:
+                self.here.group.start_soon(self._edit, call)
             case _ if call is not None:
                 try:
                     await self._force(verb, call)
@@ -159,6 +188,12 @@ class Troupe:
                 if approval is not None:
                     await verbs.answer(gate, approval, says(verb), approval.digest)
                 return
+            case "always":
+                if approval is not None:
+                    given = replace(says("allow"), rules=(self._rule(call.tool, "allow"),))
+                    await verbs.answer(gate, approval, given, approval.digest)
+                    self.rules.append(given.rules[0].id)
+                return
             case "cancel":
                 won = verbs.cancel(gate, call, "ann")
             case "text":
@@ -167,6 +202,33 @@ class Troupe:
                 won = verbs.complete(gate, call, "ann", stop=verb == "stop", digest=shown)
         assert not (won and ended_before), "who comes late is told so"
         self.won[call.id] += won and call.outcome is not None
+
+    def _change_rules(self, verb: Literal["make rule", "remove rule"], role: Role) -> None:
+        """Of which effect a rule is, hangs on the part alone, so that a story can be told again."""
+        if verb == "remove rule":
+            if self.rules:
+                self.here.rules.remove(self.rules.pop(), "ann")
+            return
+        effect: Effect = "deny" if role.part.breaks else "ask" if role.part.stubborn else "allow"
+        made = self._rule(role.part.tool, effect)
+        self.here.rules.add(made, "ann")
+        self.rules.append(made.id)
+
+    def _rule(self, tool: str, effect: Effect) -> Rule:
+        return rule(effect, f"r{next(self._numbers)}", tool=tool)
+
+    async def _edit(self, call: Call) -> None:
+        """Look at an edit, and allow it; others may be faster at every step of that."""
+        changed: Json = {**call.input, "count": 2}
+        try:
+            edit = await verbs.edit(self.here.gate, call, changed)
+            await ticks(call.id.count("0"))
+            given = replace(says("allow"), input=changed)
+            assert call.approval is not None
+            await verbs.answer(self.here.gate, call.approval, given, edit.digest)
+        except Conflict:
+            return
+        self.edited.add(call.id)
 
     async def _again(self, role: Role, call: Call | None) -> None:
         if call is not None and call.handed_back and call.id in self.here.gate.open:

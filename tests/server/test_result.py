@@ -9,10 +9,13 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
+from handrail.gate.approval import Approval
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Reply
+from handrail.gate.path import expired
 from handrail.gate.tool import Plan, Tool
 from handrail.server.result import output_schema, refused, to_result
+from handrail.store.event import ApprovalOpened
 from handrail.store.journal import open_journal
 from handrail.store.value import Caller, Ending, Json, Result
 
@@ -118,3 +121,67 @@ async def test_a_denial_without_a_reason_says_that_there_is_none(call: Call) -> 
     call.settle(outcome)
 
     assert "No reason was given" in text(to_result(Reply(call=call, outcome=outcome)))
+
+
+@pytest.mark.parametrize("ending", get_args(Ending))
+async def test_what_a_person_changed_and_said_is_told_however_the_call_ended(
+    call: Call, ending: Ending
+) -> None:
+    call.edited, call.said = {"size": 2}, "smaller"
+    call.settle(Outcome(ending=ending, by="tree", result=Result(text="an apple", data={"fruit": "apple"})))
+
+    told = to_result(Reply(call=call, outcome=call.outcome))
+
+    assert facts(told)["edited"] == {"input": {"size": 2}, "asked": {}}
+    assert facts(told)["person_says"] == "smaller"
+    if ending == "done":
+        assert text(told) == (
+            "A person changed this call before allowing it: `size` was added: 2.\n"
+            "The person who allowed it says: smaller\n\nan apple"
+        )
+    elif ending != "denied":
+        assert "A person changed this call" in text(told)
+
+
+async def test_a_call_that_nobody_answered_for_has_expired_and_was_not_denied(call: Call) -> None:
+    asked = ApprovalOpened(
+        approval="a1",
+        call=call.id,
+        digest="0" * 64,
+        claims=(),
+        risk="low",
+        reasons=(),
+        why="",
+        preview=None,
+    )
+    call.approval = Approval(call.journal, asked)
+    call.approval.expire()
+    outcome = expired(30_000)
+    call.settle(outcome)
+
+    told = to_result(Reply(call=call, outcome=outcome))
+
+    assert (facts(told)["status"], facts(told)["reason"]) == ("failed", "expired")
+    assert text(told).startswith("Expired: nobody answered within 30 s. Nothing was run")
+
+
+async def test_a_denial_by_a_rule_names_it_and_says_why(call: Call) -> None:
+    why = "Rule r1 refuses `git push …` in this project. Ask Ann first."
+    outcome = Outcome(ending="denied", by="rule r1", message=why)
+    call.settle(outcome)
+
+    told = to_result(Reply(call=call, outcome=outcome))
+
+    assert text(told) == f"Denied by rule r1. Reason: {why} Nothing was run."
+    assert facts(told)["reason"] == why
+
+
+async def test_how_a_file_changed_meanwhile_is_told_in_words_and_data(call: Call) -> None:
+    result = Result(text="-old\n+new", data={"difference": "-old\n+new"})
+    outcome = Outcome(ending="failed", by="handrail", message="It changed.", result=result)
+    call.settle(outcome)
+
+    told = to_result(Reply(call=call, outcome=outcome))
+
+    assert text(told) == "It changed.\n\n-old\n+new"
+    assert facts(told)["difference"] == "-old\n+new"
