@@ -6,7 +6,7 @@ import { painted } from "../src/review/paint.ts";
 import { languageOf } from "../src/review/languages.ts";
 import { reasonOf, told } from "../src/review/told.ts";
 import { changes, origin } from "../src/text/align.ts";
-import { assembled, type Choice, eased, lines, proposed, restored, settled, tally } from "../src/text/hunks.ts";
+import { assembled, type Choice, eased, lines, proposed, restored, settled, tally, written } from "../src/text/hunks.ts";
 
 /** Small numbers that are the same in every run. */
 function dice(seed: number): (sides: number) => number {
@@ -83,7 +83,7 @@ test("changes far apart are hunks of their own, near ones share one", () => {
 
 test("two kept of three, one of them edited, is exactly that file", () => {
   const whole = proposed(TEN, CHANGED);
-  const text = assembled(whole, ["keep", "reject", { text: "line twenty-eight" }]);
+  const text = assembled(whole, ["keep", "reject", written(whole, 2, "line twenty-eight")]);
   assert.equal(text, TEN.replace("line 2\n", "line two\n").replace("line 28\n", "line twenty-eight\n"));
 });
 
@@ -101,15 +101,20 @@ test("the daemon's own hunks are taken where they fit, and made anew where they 
 });
 
 test("an edited hunk ends its last line, unless the proposal leaves it open", () => {
-  assert.equal(assembled(proposed("a\nb\nc\n", "a\nB\nc\n"), [{ text: "bee" }]), "a\nbee\nc\n");
-  assert.equal(assembled(proposed("a\n", "b\n"), [{ text: "bee" }]), "bee\n");
-  assert.equal(assembled(proposed("a", "b"), [{ text: "bee" }]), "bee");
-  assert.equal(assembled(proposed("a\n", "b\n"), [{ text: "" }]), "");
+  const edited = (before: string, after: string, typed: string) => {
+    const whole = proposed(before, after);
+    return assembled(whole, [written(whole, 0, typed)]);
+  };
+  assert.equal(edited("a\nb\nc\n", "a\nB\nc\n", "bee"), "a\nbee\nc\n");
+  assert.equal(edited("a\nb\nc\n", "a\nc\n", "bee\n"), "a\nbee\n\nc\n");
+  assert.equal(edited("a\n", "b\n", "bee"), "bee\n");
+  assert.equal(edited("a", "b", "bee"), "bee");
+  assert.equal(edited("a\n", "b\n", ""), "");
 });
 
 test("an edit that comes to the proposal or to the file as it was is no edit", () => {
   const whole = proposed("a\nb\nc\n", "a\nB\nc\n");
-  assert.equal(settled(whole, 0, { text: "B" }), "keep");
+  assert.equal(settled(whole, 0, written(whole, 0, "B")), "keep");
   assert.equal(settled(whole, 0, { text: "b\n" }), "reject");
   assert.deepEqual(settled(whole, 0, { text: "bee" }), { text: "bee" });
 });

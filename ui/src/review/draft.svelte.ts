@@ -4,7 +4,7 @@
  * Owns the choices until they are sent; they outlive the look at another question. It does not know requests or rows.
  */
 import { changes, origin } from "../text/align.ts";
-import { assembled, type Choice, eased, type Proposed, proposed, restored, settled, type Tally, tally } from "../text/hunks.ts";
+import { assembled, type Choice, chosen, eased, type Proposed, proposed, restored, settled, type Tally, tally, written } from "../text/hunks.ts";
 import type { Comment, ProposalView } from "../types.ts";
 
 /** A line that can be spoken about: of the proposal, or one that it takes away. */
@@ -71,13 +71,17 @@ export class Draft {
     if (this.deletes || at >= this.whole.hunks.length) return;
     const made = settled(this.whole, at, choice);
     this.choices = this.whole.hunks.map((_, other) => (other === at ? made : this.choice(other)));
-    if (typeof choice === "object") this.typed.set(at, choice.text);
+  }
+
+  /** The person's own words in the place of a hunk. */
+  write(at: number, typed: string): void {
+    this.typed.set(at, typed);
+    this.choose(at, written(this.whole, at, typed));
   }
 
   /** What an editor of this hunk begins with: what was written there before, else the proposal. */
   beginning(at: number): string {
-    const hunk = this.whole.hunks[at];
-    return this.typed.get(at) ?? (hunk ? this.whole.after.slice(...hunk.new).join("") : "");
+    return this.typed.get(at) ?? chosen(this.whole, at, "keep").replace(/\n$/, "");
   }
 
   /** The file as the person wrote it, in hunks of its own. */

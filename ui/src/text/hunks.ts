@@ -57,12 +57,17 @@ export function assembled({ before, after, hunks }: Proposed, choices: readonly 
 export function chosen({ before, after, hunks }: Proposed, at: number, choice: Choice): string {
   const hunk = hunks[at];
   if (!hunk) return "";
-  if (choice === "reject") return before.slice(...hunk.old).join("");
-  const kept = after.slice(...hunk.new).join("");
-  if (choice === "keep") return kept;
-  const follows = hunk.old[1] < before.length;
-  const open = !follows && kept !== "" && !kept.endsWith("\n");
-  return choice.text === "" || choice.text.endsWith("\n") || open ? choice.text : `${choice.text}\n`;
+  if (typeof choice === "object") return choice.text;
+  return choice === "keep" ? after.slice(...hunk.new).join("") : before.slice(...hunk.old).join("");
+}
+
+/** What a person typed in the place of a hunk, as lines: the newline that ends the last one is not theirs to think of. */
+export function written(whole: Proposed, at: number, typed: string): Choice {
+  const hunk = whole.hunks[at];
+  const kept = chosen(whole, at, "keep");
+  const last = (hunk?.old[1] ?? 0) === whole.before.length;
+  const open = last && kept !== "" && !kept.endsWith("\n");
+  return { text: typed === "" || open ? typed : `${typed}\n` };
 }
 
 /** An edit that changes nothing is none. */
