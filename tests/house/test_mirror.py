@@ -45,8 +45,24 @@ PART_OF: dict[str, str] = {
     },
     **{
         f"handrail.server.routes.{name}": "e2e/test_routes.py"
-        for name in ("approvals", "calls", "credentials", "operations", "person", "watching")
+        for name in ("calls", "credentials", "operations", "person", "watching")
     },
+    **{
+        f"handrail.server.{name}": "e2e/test_approvals.py"
+        for name in ("approval_views", "approval_wire", "large", "routes.approvals", "routes.asked")
+    },
+    **{
+        f"handrail.server.{name}": "e2e/test_rules.py"
+        for name in (
+            "rule_views",
+            "rule_wire",
+            "routes.rules",
+            "routes.folders",
+            "routes.made",
+            "routes.weighed",
+        )
+    },
+    "handrail.server.routes.undo": "e2e/test_undo.py",
     **{f"handrail.store.{name}": "store/test_verify.py" for name in ("chain", "head")},
     **{f"handrail.store.{name}": "store/test_journal.py" for name in ("loop", "writer")},
     "handrail.store.rows": "store/test_query.py",
@@ -73,7 +89,9 @@ PART_OF: dict[str, str] = {
     **{f"handrail.tools.{name}": "tools/test_search.py" for name in ("findings", "query", "scan", "tree")},
     **{f"handrail.tools.{name}": "tools/test_workspace.py" for name in ("place", "protected")},
     "handrail.tools.answer": "tools/test_schemas.py",
-    **{f"handrail.tools.{name}": "tools/test_command_claims.py" for name in ("hosts", "mentions", "programs")},
+    **{
+        f"handrail.tools.{name}": "tools/test_command_claims.py" for name in ("hosts", "mentions", "programs")
+    },
     "handrail.gate.undo": "tools/test_undo.py",
     **{f"handrail.tools.{name}": "tools/test_undo.py" for name in ("undo_hands", "undo_step", "undone")},
     "handrail.tools.buffer_shape": "tools/test_buffers.py",
