@@ -85,7 +85,7 @@ PART_OF: dict[str, str] = {
         f"handrail.terminal.output.{name}": "terminal/output/test_search.py"
         for name in ("held", "scan", "seams", "strip", "window")
     },
-    **{f"handrail.tools.{name}": "tools/test_edits.py" for name in ("change", "dress")},
+    **{f"handrail.tools.{name}": "tools/test_edits.py" for name in ("applied", "change", "dress", "work")},
     **{f"handrail.tools.{name}": "tools/test_search.py" for name in ("findings", "query", "scan", "tree")},
     **{f"handrail.tools.{name}": "tools/test_workspace.py" for name in ("place", "protected")},
     "handrail.tools.answer": "tools/test_schemas.py",

@@ -11,6 +11,7 @@ from tests.tools.desk import Desk
 from handrail.gate.gate import Gate
 from handrail.gate.rules import Rules
 from handrail.gate.tool import Tool
+from handrail.store.blobs import Blobs
 from handrail.store.journal import open_journal
 from handrail.store.value import Caller
 from handrail.tools.edits import ApplyDiff, EditFile, WriteFile
@@ -34,8 +35,9 @@ def caller(root: Path) -> Caller:
 @pytest.fixture
 async def desk(home: Path, root: Path, caller: Caller) -> AsyncGenerator[Desk]:
     own = (home,)
-    kinds = (ReadFile, ListFiles, SearchFiles, SearchContent, WriteFile, EditFile, ApplyDiff)
-    tools: list[Tool[Any, Any]] = [kind(own) for kind in kinds]
+    reading = (ReadFile, ListFiles, SearchFiles, SearchContent)
+    changing, blobs = (WriteFile, EditFile, ApplyDiff), Blobs(home / "blobs")
+    tools: list[Tool[Any, Any]] = [*(kind(own) for kind in reading), *(kind(own, blobs) for kind in changing)]
     async with (
         open_journal(home / "handrail.db", home / "handrail.head") as journal,
         anyio.create_task_group() as group,

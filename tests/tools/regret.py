@@ -53,7 +53,7 @@ class Regret:
     async def command(self, title: str, operation: str = "o1", starts: bool = True) -> str:
         """A call whose effects nobody records."""
         call = Call.open(self.journal, "execute_command", title, {}, self.caller(operation, "t1"))
-        tool = WriteFile()
+        tool = WriteFile((), self.blobs)
         plan = await tool.plan(WriteFileInput(path="unused", content=""), call.caller)
         if starts:
             call.start(replace(plan, files=()), "rule r1")

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.safety.pausing import Pauses, Point
 from tests.tools.desk import Desk, done
 
 from handrail.gate import verbs
 from handrail.gate.call import Call
 from handrail.gate.tool import Refusal
+from handrail.store.blobs import Blobs
 from handrail.store.value import DiffPreview, FileChange
-from handrail.tools.edits import ApplyDiff, ApplyDiffInput, EditFile, EditFileInput, WriteFile, WriteFileInput
+from handrail.tools.edits import ApplyDiff, ApplyDiffInput, EditFileInput, WriteFile, WriteFileInput
 
 pytestmark = pytest.mark.anyio
 
@@ -148,7 +150,7 @@ async def test_a_file_that_changed_at_the_last_moment_is_not_overwritten_and_the
     desk: Desk,
 ) -> None:
     (desk.root / "a.txt").write_text("one\ntwo\n")
-    tool = EditFile()
+    tool = desk.gate.toolbox["edit_file"]
     plan = await tool.plan(EditFileInput(path="a.txt", old_string="two", new_string="2"), desk.caller)
     (desk.root / "a.txt").write_text("one\nthree\n")
     with pytest.raises(Refusal) as caught:
@@ -163,14 +165,14 @@ async def test_a_file_that_changed_at_the_last_moment_is_not_overwritten_and_the
 
 
 async def _planned(desk: Desk, path: str) -> Any:
-    return await WriteFile().plan(WriteFileInput(path=path, content="new\n"), desk.caller)
+    return await desk.gate.toolbox["write_file"].plan(WriteFileInput(path=path, content="new\n"), desk.caller)
 
 
 async def test_a_file_that_appears_at_the_last_moment_is_not_overwritten(desk: Desk) -> None:
     plan = await _planned(desk, "a.txt")
     (desk.root / "a.txt").write_text("theirs\n")
     with pytest.raises(Refusal, match=r"a\.txt was created on disk since this change was proposed"):
-        await WriteFile().run(plan, desk.call("write_file"))
+        await desk.gate.toolbox["write_file"].run(plan, desk.call("write_file"))
     assert (desk.root / "a.txt").read_text() == "theirs\n"
     assert names(desk.root) == ["a.txt"]
 
@@ -186,7 +188,7 @@ async def test_a_link_swapped_in_at_the_last_moment_leads_no_write_outside(
         (desk.root / "sub").rename(desk.root / "was")
         (desk.root / "sub").symlink_to(outside)
         with pytest.raises(Refusal, match="no longer what it was"):
-            await WriteFile().run(plan, desk.call("write_file"))
+            await desk.gate.toolbox["write_file"].run(plan, desk.call("write_file"))
         assert names(outside) == []
         (desk.root / "sub").unlink()
         (desk.root / "was").rename(desk.root / "sub")
@@ -199,7 +201,7 @@ async def test_a_target_swapped_for_a_link_at_the_last_moment_is_refused(desk: D
     (desk.root / "a.txt").unlink()
     (desk.root / "a.txt").symlink_to(tmp_path / "victim")
     with pytest.raises(Refusal, match="no longer what it was"):
-        await WriteFile().run(plan, desk.call("write_file"))
+        await desk.gate.toolbox["write_file"].run(plan, desk.call("write_file"))
     assert (desk.root / "a.txt").is_symlink()
 
 
@@ -209,7 +211,7 @@ async def test_a_link_put_where_a_new_directory_should_be_is_refused(desk: Desk,
     plan = await _planned(desk, "new/deep/a.txt")
     (desk.root / "new").symlink_to(outside)
     with pytest.raises(Refusal, match="no longer what it was"):
-        await WriteFile().run(plan, desk.call("write_file"))
+        await desk.gate.toolbox["write_file"].run(plan, desk.call("write_file"))
     assert names(outside) == []
 
 
@@ -222,7 +224,7 @@ async def test_directories_made_for_a_write_that_fails_are_taken_away_again(
     plan = await _planned(desk, "new/deep/a.txt")
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(Refusal, match="could not be written: No space left on device"):
-        await WriteFile().run(plan, desk.call("write_file"))
+        await desk.gate.toolbox["write_file"].run(plan, desk.call("write_file"))
     assert names(desk.root) == []
 
 
@@ -294,7 +296,8 @@ async def test_an_edit_outside_tells_nothing_before_a_person_allowed_it(desk: De
 async def test_complete_on_a_write_that_is_under_way_says_that_nothing_is_pending(desk: Desk) -> None:
     call = desk.call("write_file")
     call.plan = await _planned(desk, "a.txt")
-    salvage = WriteFile().salvage(call)
+    salvage = desk.gate.toolbox["write_file"].salvage(call)
+    assert salvage is not None
     assert salvage.result.data == {"path": "a.txt"}
     assert salvage.message.startswith("No pending diff to accept")
 
@@ -475,39 +478,32 @@ async def test_a_plan_names_the_file_before_and_after_and_the_folders_it_makes(d
     assert (await _planned(desk, "a.txt")).files == ()
 
 
-class Shelf:
-    """Keeps what it is given, and notes what the file held then."""
-
-    def __init__(self, file: Path, error: OSError | None = None) -> None:
-        self.kept: list[tuple[bytes, bytes]] = []
-        self._file, self._error = file, error
-
-    def put(self, content: bytes, /) -> str:
-        if self._error is not None:
-            raise self._error
-        self.kept.append((content, self._file.read_bytes()))
-        return hashlib.sha256(content).hexdigest()
-
-
-async def test_what_a_file_held_is_kept_before_it_is_replaced_or_deleted(desk: Desk) -> None:
-    file = desk.root / "a.txt"
+async def test_what_a_file_held_is_kept_before_it_is_replaced_or_deleted(desk: Desk, tmp_path: Path) -> None:
+    file, blobs, held = desk.root / "a.txt", Blobs(tmp_path / "blobs"), list[str]()
     file.write_text("old\n")
-    shelf = Shelf(file)
-    await WriteFile((), shelf).run(await _planned(desk, "a.txt"), desk.call("write_file"))
-    assert file.read_text() == "new\n"
-    gone = ApplyDiffInput(path="a.txt", diff="--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-new\n")
-    tool = ApplyDiff((), shelf)
-    await tool.run(await tool.plan(gone, desk.caller), desk.call("apply_diff"))
+    with Pauses() as pauses:
+        plan = await _planned(desk, "a.txt")
+        pauses.arm(Point(Blobs.put, "leaves"), lambda: held.append(file.read_text()))
+        await WriteFile((), blobs).run(plan, desk.call("write_file"))
+        gone = ApplyDiffInput(path="a.txt", diff="--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-new\n")
+        tool = ApplyDiff((), blobs)
+        deletion = await tool.plan(gone, desk.caller)
+        pauses.arm(Point(Blobs.put, "leaves"), lambda: held.append(file.read_text()))
+        await tool.run(deletion, desk.call("apply_diff"))
+        assert pauses.failed is None
+    assert held == ["old\n", "new\n"]
     assert not file.exists()
-    assert shelf.kept == [(b"old\n", b"old\n"), (b"new\n", b"new\n")]
+    kept = [change.before for change in (*plan.files, *deletion.files)]
+    assert [blobs.get(sha or "") for sha in kept] == [b"old\n", b"new\n"]
 
 
-async def test_nothing_is_written_when_what_the_file_held_cannot_be_kept(desk: Desk) -> None:
+async def test_nothing_is_written_when_what_the_file_held_cannot_be_kept(desk: Desk, tmp_path: Path) -> None:
     file = desk.root / "a.txt"
     file.write_text("old\n")
-    full = Shelf(file, OSError(28, "No space left on device"))
-    with pytest.raises(Refusal, match=r"could not be kept for undo \(No space left on device\)"):
-        await WriteFile((), full).run(await _planned(desk, "a.txt"), desk.call("write_file"))
+    (tmp_path / "blobs").touch()
+    tool = WriteFile((), Blobs(tmp_path / "blobs" / "below a file"))
+    with pytest.raises(Refusal, match=r"What a\.txt holds could not be kept for undo \(Not a directory\)"):
+        await tool.run(await _planned(desk, "a.txt"), desk.call("write_file"))
     assert file.read_text() == "old\n"
 
 
@@ -528,5 +524,8 @@ def _half(desk: Desk) -> dict[str, str]:
     return {"path": "a.txt", "old_string": "one", "new_string": "\ud800"}
 
 
-def test_their_lines_in_lists_are_verb_and_object() -> None:
-    assert WriteFile().display(WriteFileInput(path="notes.md", content="")) == "Write notes.md"
+async def test_their_lines_in_lists_are_verb_and_object(desk: Desk) -> None:
+    assert (
+        desk.gate.toolbox["write_file"].display(WriteFileInput(path="notes.md", content=""))
+        == "Write notes.md"
+    )

@@ -1,17 +1,18 @@
 """What a person makes of a proposal: what is written, and what the agent is told."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.tools.desk import Desk
 
-from handrail.gate.tool import Refusal
+from handrail.gate.tool import Refusal, Tool
 from handrail.store.value import Comment
 from handrail.tools.change import ChangePlan
 from handrail.tools.diff import changed
-from handrail.tools.edits import ApplyDiff, ApplyDiffInput, WriteFile, WriteFileInput
+from handrail.tools.edits import ApplyDiffInput, WriteFileInput
 from handrail.tools.review import Fate, fates, review
 
 pytestmark = pytest.mark.anyio
@@ -37,6 +38,10 @@ def left(*choices: str) -> str:
     return "".join(lines + PROPOSED[done:])
 
 
+def writer(desk: Desk) -> Tool[Any, Any]:
+    return desk.gate.toolbox["write_file"]
+
+
 async def planned(
     desk: Desk, before: str | bytes | None = None, content: str = "".join(PROPOSED)
 ) -> ChangePlan:
@@ -44,11 +49,11 @@ async def planned(
     if before is None:
         before = "".join(BEFORE)
     file.write_bytes(before if isinstance(before, bytes) else before.encode())
-    return await WriteFile().plan(WriteFileInput(path="a.txt", content=content), desk.caller)
+    return await writer(desk).plan(WriteFileInput(path="a.txt", content=content), desk.caller)
 
 
 async def run(desk: Desk, plan: ChangePlan) -> tuple[str, dict[str, object]]:
-    result = await WriteFile().run(plan, desk.call("write_file"))
+    result = await writer(desk).run(plan, desk.call("write_file"))
     return result.text, dict(result.data)
 
 
@@ -57,7 +62,7 @@ async def test_a_person_keeps_two_of_three_hunks_and_edits_one_and_the_agent_is_
 ) -> None:
     plan = await planned(desk)
     content = left("kept", "my own words\n", "kept")
-    reviewed = WriteFile().review(plan, content, ())
+    reviewed = writer(desk).review(plan, content, ())
     assert reviewed.bound != plan.bound
     text, data = await run(desk, reviewed)
     assert (desk.root / "a.txt").read_text() == content
@@ -82,7 +87,7 @@ async def test_a_person_keeps_two_of_three_hunks_and_edits_one_and_the_agent_is_
 
 async def test_a_rejected_hunk_is_left_as_it_was(desk: Desk) -> None:
     plan = await planned(desk)
-    reviewed = WriteFile().review(plan, left("rejected", "kept", "rejected"), ())
+    reviewed = writer(desk).review(plan, left("rejected", "kept", "rejected"), ())
     text, _ = await run(desk, reviewed)
     assert (desk.root / "a.txt").read_text() == "".join([*BEFORE[:20], *PROPOSED[20:23], *BEFORE[22:]])
     assert "The person kept 1 of 3 hunks and rejected 2." in text
@@ -90,13 +95,13 @@ async def test_a_rejected_hunk_is_left_as_it_was(desk: Desk) -> None:
 
 async def test_a_review_that_leaves_the_proposal_is_the_proposal(desk: Desk) -> None:
     plan = await planned(desk)
-    assert WriteFile().review(plan, "".join(PROPOSED), ()) == plan
+    assert writer(desk).review(plan, "".join(PROPOSED), ()) == plan
 
 
 async def test_comments_alone_bind_nothing_and_are_told_with_their_lines(desk: Desk) -> None:
     plan = await planned(desk)
     comments = (Comment(line=6, text="Why five?"), Comment(line=999, text="Elsewhere."))
-    reviewed = WriteFile().review(plan, "".join(PROPOSED), comments)
+    reviewed = writer(desk).review(plan, "".join(PROPOSED), comments)
     assert (reviewed.bound, reviewed.claims, reviewed.files) == (plan.bound, plan.claims, plan.files)
     text, data = await run(desk, reviewed)
     assert isinstance(data["review"], dict)
@@ -113,10 +118,10 @@ async def test_comments_alone_bind_nothing_and_are_told_with_their_lines(desk: D
 async def test_a_review_that_leaves_the_file_as_it_was_writes_nothing_and_says_so(desk: Desk) -> None:
     plan = await planned(desk)
     before = (desk.root / "a.txt").stat()
-    reviewed = WriteFile().review(plan, "".join(BEFORE), (Comment(line=1, text="No."),))
+    reviewed = writer(desk).review(plan, "".join(BEFORE), (Comment(line=1, text="No."),))
     assert reviewed.files == ()
     call = desk.call("write_file")
-    result = await WriteFile().run(reviewed, call)
+    result = await writer(desk).run(reviewed, call)
     assert (desk.root / "a.txt").stat().st_ino == before.st_ino
     assert call.receipt.files_changed == ()
     assert (result.data["changed"], result.data["applied"]) == (False, "")
@@ -127,38 +132,38 @@ async def test_a_review_that_leaves_the_file_as_it_was_writes_nothing_and_says_s
 
 
 async def test_a_new_file_of_which_all_is_rejected_is_not_made(desk: Desk) -> None:
-    plan = await WriteFile().plan(WriteFileInput(path="new/b.txt", content="one\n"), desk.caller)
-    proposal = WriteFile().proposal(plan)
+    plan = await writer(desk).plan(WriteFileInput(path="new/b.txt", content="one\n"), desk.caller)
+    proposal = writer(desk).proposal(plan)
     assert proposal is not None
     assert (proposal.before, proposal.after) == (None, "one\n")
-    text, data = await run(desk, WriteFile().review(plan, "", ()))
+    text, data = await run(desk, writer(desk).review(plan, "", ()))
     assert not (desk.root / "new").exists()
     assert data["created"] is False
     assert "rejected all of it" in text
-    await run(desk, WriteFile().review(plan, "two\n", ()))
+    await run(desk, writer(desk).review(plan, "two\n", ()))
     assert (desk.root / "new/b.txt").read_text() == "two\n"
 
 
 async def test_line_endings_a_byte_order_mark_and_odd_bytes_come_through_a_review(desk: Desk) -> None:
     plan = await planned(desk, b"\xef\xbb\xbfone\r\ncaf\xe9\r\nthree\r\n", "one\r\ncafe\r\nthree\r\n")
-    proposal = WriteFile().proposal(plan)
+    proposal = writer(desk).proposal(plan)
     assert proposal is not None
     assert proposal.before is not None
     assert (proposal.before[:8], proposal.after) == ("one\ncaf" + proposal.before[7], "one\ncafe\nthree\n")
-    await run(desk, WriteFile().review(plan, proposal.before.replace("three", "3"), ()))
+    await run(desk, writer(desk).review(plan, proposal.before.replace("three", "3"), ()))
     assert (desk.root / "a.txt").read_bytes() == b"\xef\xbb\xbfone\r\ncaf\xe9\r\n3\r\n"
 
 
 async def test_a_missing_final_newline_is_respected(desk: Desk) -> None:
     plan = await planned(desk, "one\ntwo", "one\n2")
-    await run(desk, WriteFile().review(plan, "one\nzwei", ()))
+    await run(desk, writer(desk).review(plan, "one\nzwei", ()))
     assert (desk.root / "a.txt").read_bytes() == b"one\nzwei"
 
 
 async def test_a_deletion_can_be_reviewed_into_a_change_or_into_nothing(desk: Desk) -> None:
     (desk.root / "a.txt").write_text("one\ntwo\n")
     diff = "--- a/a.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n"
-    tool = ApplyDiff()
+    tool = desk.gate.toolbox["apply_diff"]
     plan = await tool.plan(ApplyDiffInput(path="a.txt", diff=diff), desk.caller)
     proposal = tool.proposal(plan)
     assert proposal is not None
@@ -176,7 +181,7 @@ async def test_a_deletion_can_be_reviewed_into_a_change_or_into_nothing(desk: De
 async def test_a_mode_change_goes_with_what_is_kept_and_falls_with_what_is_rejected(desk: Desk) -> None:
     (desk.root / "a.sh").write_text("one\n")
     diff = "old mode 100644\nnew mode 100755\n--- a/a.sh\n+++ b/a.sh\n@@ -1 +1 @@\n-one\n+two\n"
-    tool = ApplyDiff()
+    tool = desk.gate.toolbox["apply_diff"]
     plan = await tool.plan(ApplyDiffInput(path="a.sh", diff=diff), desk.caller)
     assert tool.review(plan, "one\n", ()).files == ()
     await tool.run(tool.review(plan, "mine\n", ()), desk.call("apply_diff"))
@@ -192,23 +197,23 @@ async def test_content_that_cannot_be_written_is_refused(desk: Desk) -> None:
         "x" * 10_485_761: "too large",
     }.items():
         with pytest.raises(Refusal, match=sentence):
-            WriteFile().review(plan, content, ())
+            writer(desk).review(plan, content, ())
 
 
 async def test_a_change_that_will_fail_has_nothing_to_review(desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "far").write_bytes(b"\0")
-    plan = await WriteFile().plan(WriteFileInput(path="../far", content="x"), desk.caller)
-    assert WriteFile().proposal(plan) is None
+    plan = await writer(desk).plan(WriteFileInput(path="../far", content="x"), desk.caller)
+    assert writer(desk).proposal(plan) is None
     with pytest.raises(Refusal, match="binary"):
-        WriteFile().review(plan, "y", ())
+        writer(desk).review(plan, "y", ())
 
 
 async def test_what_the_agent_will_be_told_is_known_before(desk: Desk) -> None:
     plan = await planned(desk)
-    assert WriteFile().tells(plan) == ""
+    assert writer(desk).tells(plan) == ""
     assert (
-        WriteFile()
-        .tells(WriteFile().review(plan, left("kept", "kept", "rejected"), ()))
+        writer(desk)
+        .tells(writer(desk).review(plan, left("kept", "kept", "rejected"), ()))
         .startswith("The person kept 2 of 3 hunks and rejected one.")
     )
 
@@ -217,8 +222,8 @@ async def test_a_review_in_which_lines_elsewhere_changed_says_so(desk: Desk) -> 
     plan = await planned(desk)
     content = "".join(PROPOSED).replace("line 30\n", "thirty\n")
     assert (
-        WriteFile()
-        .tells(WriteFile().review(plan, content, ()))
+        writer(desk)
+        .tells(writer(desk).review(plan, content, ()))
         .startswith("The person kept 3 of 3 hunks and changed lines elsewhere.")
     )
 

@@ -7,7 +7,7 @@ import pytest
 from tests.tools.desk import Desk
 
 from handrail.gate.call import Call
-from handrail.tools.edits import WriteFile, WriteFileInput
+from handrail.tools.edits import WriteFileInput
 from handrail.tools.since import changed_since
 from handrail.tools.target import Target, look
 from handrail.tools.workspace import Workspace
@@ -68,7 +68,7 @@ def test_something_else_in_its_place_is_told(root: Path) -> None:
 
 async def test_a_tool_tells_what_became_of_its_file(desk: Desk) -> None:
     (desk.root / "a.txt").write_text("one\n")
-    tool = WriteFile()
+    tool = desk.gate.toolbox["write_file"]
     plan = await tool.plan(WriteFileInput(path="a.txt", content="two\n"), desk.caller)
     assert tool.changed_since(plan) is None
     (desk.root / "a.txt").write_text("three\n")

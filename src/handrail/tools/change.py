@@ -8,12 +8,13 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
 
 import anyio.to_thread
 from pydantic import Field
 
 from handrail.gate.tool import Plan, Proposal, Refusal, Salvage, Tool
+from handrail.store.blobs import Blobs
 from handrail.store.value import Caller, Comment, DiffPreview, Json, Result
 from handrail.tools.answer import Input, brief
 from handrail.tools.applied import ChangeOutput, result_of, told
@@ -27,12 +28,6 @@ from handrail.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from handrail.gate.call import Call
-
-
-class Images(Protocol):
-    """Where what a file held is kept, so that its change can be undone."""
-
-    def put(self, content: bytes, /) -> str: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +54,8 @@ class ChangeTool(Tool[InputT, ChangePlan]):
     accepts = True
     verb: ClassVar[str]
 
-    def __init__(self, own: Sequence[Path] = (), blobs: Images | None = None) -> None:
+    def __init__(self, own: Sequence[Path], blobs: Blobs) -> None:
+        """`own` are Handrail's own files, always protected; `blobs` keep what is replaced, so that it can be undone."""
         self._own = tuple(own)
         self._blobs = blobs
 
@@ -133,7 +129,7 @@ class ChangeTool(Tool[InputT, ChangePlan]):
 
     def _keep(self, target: Target) -> None:
         """What the file held is safe on disk before it leaves its place."""
-        if self._blobs is None or target.before is None:
+        if target.before is None:
             return
         try:
             self._blobs.put(target.before)
