@@ -16,7 +16,7 @@ async def test_working_it_out_twice_gives_the_same_and_does_nothing(tmp_path: Pa
     tool = Sheet()
     async with scene(tmp_path, tool) as here:
         one, two = [await here.gate.drafts.fresh("sheet", {"word": "new"}, ONE) for _ in range(2)]
-        assert (one.digest, one.footing) == (two.digest, two.footing)
+        assert (one.digest, one.deed.footing) == (two.digest, two.deed.footing)
         assert (tool.holds, tool.runs) == ("old", [])
 
 
@@ -43,18 +43,18 @@ async def test_a_review_has_the_footing_of_what_it_reviews(tmp_path: Path) -> No
     async with scene(tmp_path, Sheet()) as here:
         plain = await here.gate.drafts.fresh("sheet", {"word": "new"}, ONE)
         reviewed = await here.gate.drafts.fresh("sheet", {"word": "new"}, ONE, "newer")
-        assert reviewed.footing == plain.footing
-        assert reviewed.proposal is not None
-        assert (reviewed.proposal.before, reviewed.proposal.after) == ("old", "newer")
+        assert reviewed.deed.footing == plain.deed.footing
+        assert reviewed.deed.proposal is not None
+        assert (reviewed.deed.proposal.before, reviewed.deed.proposal.after) == ("old", "newer")
 
 
 async def test_comments_change_no_digest(tmp_path: Path) -> None:
     async with scene(tmp_path, Sheet()) as here:
         draft = await here.gate.drafts.fresh("sheet", {"word": "new"}, ONE, "newer")
-        plan = await draft.commented((Comment(line=1, text="hm"),))
+        plan = await draft.deed.commented((Comment(line=1, text="hm"),))
         assert plan != draft.plan
         assert plan.bound == draft.plan.bound
-        assert await draft.commented(()) is draft.plan
+        assert await draft.deed.commented(()) is draft.plan
 
 
 @pytest.mark.parametrize("input", [{"word": "old"}, {"word": []}, {"word": "x" * (17 << 20)}])

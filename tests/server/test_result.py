@@ -127,7 +127,8 @@ async def test_a_denial_without_a_reason_says_that_there_is_none(call: Call) -> 
 async def test_what_a_person_changed_and_said_is_told_however_the_call_ended(
     call: Call, ending: Ending
 ) -> None:
-    call.edited, call.said = {"size": 2}, "smaller"
+    call.edited = {"size": 2}
+    call.said = "smaller"
     call.settle(Outcome(ending=ending, by="tree", result=Result(text="an apple", data={"fruit": "apple"})))
 
     told = to_result(Reply(call=call, outcome=call.outcome))

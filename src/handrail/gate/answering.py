@@ -32,7 +32,7 @@ async def edited(gate: Gate, call: Call, input: Json | None, content: str | None
     approval = question(call)
     wanted = call.input if input is None else input
     draft = await gate.drafts.fresh(call.tool, wanted, call.caller, content)
-    if content is not None and input is None and draft.footing not in approval.footings:
+    if content is not None and input is None and draft.deed.footing not in approval.footings:
         raise Conflict(MOVED)
     return draft
 

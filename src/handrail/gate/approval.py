@@ -82,7 +82,7 @@ class Approval:
     def show(self, draft: Draft) -> None:
         """This is what would run, and what people see."""
         self.draft = draft
-        self.footings.add(draft.footing)
+        self.footings.add(draft.deed.footing)
 
     def answer(self, answer: Answer, allowed: str = "") -> int | None:
         """Decide; the journal's number of the decision, or None when somebody was first.

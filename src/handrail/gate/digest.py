@@ -17,6 +17,19 @@ def canonical(value: Json) -> str:
 
 def digest(tool: str, input: Json, plan: Plan, basis: str) -> str:
     """Of the call as it would run, and of `basis`: the rules that had a say in it."""
+    return sealed(substance(tool, input, plan), basis)
+
+
+def substance(tool: str, input: Json, plan: Plan) -> str:
+    """What would be done, whatever the rules say of it. Takes a while for a large input."""
     claims: list[JsonValue] = [asdict(claim) for claim in plan.claims]
-    bound: Json = {"tool": tool, "input": input, "bound": plan.bound, "claims": claims, "policy": basis}
-    return hashlib.sha256(canonical(bound).encode()).hexdigest()
+    return _hash({"tool": tool, "input": input, "bound": plan.bound, "claims": claims})
+
+
+def sealed(substance: str, basis: str) -> str:
+    """The digest of a substance under the rules of one moment."""
+    return _hash({"substance": substance, "policy": basis})
+
+
+def _hash(value: Json) -> str:
+    return hashlib.sha256(canonical(value).encode()).hexdigest()

@@ -5,11 +5,12 @@ runs nothing (path.py), and does not know who answers (verbs.py).
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 
-from handrail.gate.digest import digest
+from handrail.gate.digest import sealed, substance
 from handrail.gate.parse import Parsed, parse, too_much
 from handrail.gate.rule import Decision
 from handrail.gate.tool import Plan, Proposal, Refusal, Tool, Toolbox
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     from handrail.gate.rules import Rules
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """A call, worked out under the rules of one moment."""
+@dataclass(frozen=True, kw_only=True)
+class Deed:
+    """What a call would do, whatever the rules say of it."""
 
     tool: Tool[Any, Any]
     input: Json
@@ -31,16 +32,15 @@ class Draft:
     """What a person made of the proposed file; None where they left it."""
     plan: Plan
     """As it would run: the base, with that content."""
-    decision: Decision
 
-    @property
-    def digest(self) -> str:
-        return digest(self.tool.name, self.input, self.plan, self.decision.basis)
+    @cached_property
+    def substance(self) -> str:
+        return substance(self.tool.name, self.input, self.plan)
 
-    @property
+    @cached_property
     def footing(self) -> str:
-        """The digest of what a review starts from, whatever the rules say of it."""
-        return digest(self.tool.name, self.input, self.base, "")
+        """What a review starts from."""
+        return self.substance if self.plan is self.base else substance(self.tool.name, self.input, self.base)
 
     @property
     def proposal(self) -> Proposal | None:
@@ -54,6 +54,22 @@ class Draft:
         if not comments or content is None:
             return self.plan
         return await anyio.to_thread.run_sync(self.tool.review, self.base, content, comments)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What a call would do, and what the rules of one moment say of it."""
+
+    deed: Deed
+    decision: Decision
+
+    @property
+    def plan(self) -> Plan:
+        return self.deed.plan
+
+    @property
+    def digest(self) -> str:
+        return sealed(self.deed.substance, self.decision.basis)
 
 
 class Drafts:
@@ -76,15 +92,15 @@ class Drafts:
 
     def again(self, draft: Draft, caller: Caller) -> Draft:
         """The same plan, under the rules of now."""
-        return replace(draft, decision=self._decision(draft.tool, draft.plan, caller))
+        return replace(draft, decision=self._decision(draft.deed, caller))
 
     async def _made(self, parsed: Parsed, input: Json, content: str | None, caller: Caller) -> Draft:
         tool = parsed.tool
         base = plan = await tool.plan(parsed.input, caller)
         if content is not None:  # comparing large files takes a while
             plan = await anyio.to_thread.run_sync(tool.review, base, content, ())
-        decision = self._decision(tool, plan, caller)
-        return Draft(tool=tool, input=input, base=base, content=content, plan=plan, decision=decision)
+        deed = Deed(tool=tool, input=input, base=base, content=content, plan=plan)
+        return Draft(deed=deed, decision=self._decision(deed, caller))
 
-    def _decision(self, tool: Tool[Any, Any], plan: Plan, caller: Caller) -> Decision:
-        return self._rules.policy(caller).decide(tool.name, plan.claims, caller)
+    def _decision(self, deed: Deed, caller: Caller) -> Decision:
+        return self._rules.policy(caller).decide(deed.tool.name, deed.plan.claims, caller)

@@ -27,7 +27,7 @@ class Drift:
 async def drift(asked: Draft | None, now: Draft | str) -> Drift:
     """What is different; `asked` is None where it is not known any more, `now` a sentence where it cannot be done."""
     if asked is not None:
-        found = await anyio.to_thread.run_sync(asked.tool.changed_since, asked.base)
+        found = await anyio.to_thread.run_sync(asked.deed.tool.changed_since, asked.deed.base)
         if found is not None:
             return Drift(sentence=found[0], difference=found[1])
     if isinstance(now, str):

@@ -99,7 +99,7 @@ class Path:
         wanted = call.input if answer.input is None else answer.input
         try:
             now = await self._drafts.fresh(call.tool, wanted, call.caller, answer.content)
-            plan = await now.commented(answer.comments)
+            plan = await now.deed.commented(answer.comments)
         except Refusal as refusal:  # it could be done when it was asked
             return _void(approval, await drift(approval.draft, refusal.sentence))
         if now.decision.effect == "deny":
@@ -124,7 +124,7 @@ class Path:
             if call.outcome is not None:  # ended in the tick of that commit: it must not act
                 return call.outcome
         call.plan = plan
-        result = await draft.tool.run(plan, call)
+        result = await draft.deed.tool.run(plan, call)
         return Outcome(ending="done", by=call.tool, result=result)
 
 

@@ -79,8 +79,8 @@ async def answer(gate: Gate, approval: Approval, answer: Answer, digest: str) ->
         answer = replace(answer, input=None, content=None)
     elif answer.input is not None or answer.content is not None:
         draft = await edited(gate, call, answer.input, answer.content)
-        if canonical(draft.input) == canonical(call.input):  # looked at anew, or only its file was changed
-            answer = replace(answer, input=None)
+        if answer.input is not None and canonical(answer.input) == canonical(call.input):
+            answer = replace(answer, input=None)  # looked at anew, and left as it is
     seq = settle(gate, call, answer, digest, draft)
     await add_rules(gate, call, approval, draft)
     return seq
@@ -94,7 +94,7 @@ async def edit(gate: Gate, call: Call, input: Json | None = None, content: str |
         decision=draft.decision,
         risk=assess(draft.plan.claims),
         plan=draft.plan,
-        tells=tells(call.input, draft.input, draft.tool.tells(draft.plan)),
+        tells=tells(call.input, draft.deed.input, draft.deed.tool.tells(draft.plan)),
     )
 
 
@@ -105,15 +105,15 @@ async def proposal(gate: Gate, call: Call) -> Proposed:
     try:
         now = await gate.drafts.fresh(call.tool, call.input, call.caller)
     except Refusal as refusal:
-        if asked is None or asked.proposal is None:
+        if asked is None or asked.deed.proposal is None:
             raise
         drifted = await drift(asked, refusal.sentence)
-        return Proposed(asked.proposal, drifted.sentence, drifted.difference)
-    found = now.proposal
+        return Proposed(asked.deed.proposal, drifted.sentence, drifted.difference)
+    found = now.deed.proposal
     if found is None:
         raise Refusal(f"{call.tool} proposes no file, so there is nothing to review.")
-    approval.footings.add(now.footing)
-    if asked is not None and asked.footing == now.footing and asked.digest == approval.digest:
+    approval.footings.add(now.deed.footing)
+    if asked is not None and asked.deed.footing == now.deed.footing and asked.digest == approval.digest:
         return Proposed(found, None, "")
     drifted = await drift(asked, now)
     return Proposed(found, drifted.sentence, drifted.difference)
