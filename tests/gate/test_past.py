@@ -1,5 +1,6 @@
 """What the past says: how many questions a rule would have spared, and which answers a person keeps giving."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from tests.gate.lawbook import RUN, runs
@@ -112,3 +113,11 @@ async def test_what_a_rule_answered_is_no_answer_of_a_person(tmp_path: Path) -> 
     async with desk(tmp_path) as at:
         prompts = await asked(tmp_path, at, *often("npm test", "allow", 3), by="rule r1")
         assert repeated(prompts, at.rules.policy) == []
+
+
+async def test_what_a_person_changed_before_they_allowed_it_says_nothing_of_what_was_asked(
+    tmp_path: Path,
+) -> None:
+    async with desk(tmp_path) as at:
+        prompts = await asked(tmp_path, at, *often("npm test", "allow", 3))
+        assert repeated([*prompts[:2], replace(prompts[2], edited=True)], at.rules.policy) == []

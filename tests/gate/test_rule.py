@@ -1,5 +1,6 @@
 """What is allowed, asked and refused: a pure decision about claims, step by step."""
 
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -218,6 +219,8 @@ def test_the_basis_changes_with_what_would_keep_it_from_running_and_with_nothing
     assert decide(policy(*push, rule("deny", "r9", command="git")), "git push").basis != before
     assert decide(policy(*push, default="deny"), "git push").basis != before
     assert decide(policy(), "git push").basis != before
+    open_to_all, guarded = [claim("write")], [claim("write", protected=True)]
+    assert decide(policy(), open_to_all).basis != decide(policy(), guarded).basis
 
 
 def test_a_rule_of_a_session_holds_for_that_client_alone() -> None:
@@ -250,20 +253,34 @@ def test_claiming_more_never_lowers_a_decision(
 
 
 @given(st.lists(some_claims, min_size=1, max_size=4), st.lists(some_rules, max_size=5), some_rules, law)
-def test_adding_a_rule_never_gets_past_one_that_is_stricter(
+def test_adding_a_rule_that_refuses_never_lowers_a_decision(
     claims: list[Claim], rules: list[Rule], more: Rule, settings: dict[str, Any]
 ) -> None:
-    before, after = (
-        decide(policy(*rules, **settings), claims),
-        decide(policy(*rules, more, **settings), claims),
-    )
-    if more.effect != "allow":
-        changed = after.rule == more.id or strictness(after.effect) >= strictness(before.effect)
-        assert changed
-    elif before.rule in {rule.id for rule in rules if rule.effect == "deny"}:
+    before = decide(policy(*rules, **settings), claims)
+    after = decide(policy(*rules, replace(more, effect="deny"), **settings), claims)
+    assert strictness(after.effect) >= strictness(before.effect)
+
+
+@given(st.lists(some_claims, min_size=1, max_size=4), st.lists(some_rules, max_size=5), some_rules, law)
+def test_adding_any_rule_never_gets_past_a_refusal_or_a_floor(
+    claims: list[Claim], rules: list[Rule], more: Rule, settings: dict[str, Any]
+) -> None:
+    before = decide(policy(*rules, **settings), claims)
+    after = decide(policy(*rules, more, **settings), claims)
+    if before.rule in {rule.id for rule in rules if rule.effect == "deny"}:
         assert after.effect == "deny"
-    if more.effect == "deny":
-        assert strictness(after.effect) >= strictness(before.effect)
+    if before.rule in {"protected place", "not understood", "no workspace"}:
+        assert after.effect != "allow"
+
+
+@given(st.lists(some_claims, min_size=1, max_size=4), st.lists(some_rules, max_size=5), some_rules, law)
+def test_a_rule_that_asks_is_not_got_past_by_one_that_allows(
+    claims: list[Claim], rules: list[Rule], more: Rule, settings: dict[str, Any]
+) -> None:
+    before = decide(policy(*rules, **settings), claims)
+    after = decide(policy(*rules, replace(more, effect="allow"), **settings), claims)
+    if before.rule in {rule.id for rule in rules if rule.effect == "ask"}:
+        assert after.effect == "ask"
 
 
 @given(st.lists(some_claims, min_size=1, max_size=4), st.lists(some_rules, max_size=5), law)

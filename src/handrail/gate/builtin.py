@@ -28,8 +28,6 @@ class Case:
     claim: Claim
     caller: Caller
     here: Standpoint
-    together: bool = False
-    """The claims of its call are of high risk together, though none is by itself."""
 
     @property
     def level(self) -> Risk:
@@ -126,7 +124,7 @@ HIGH = Builtin(
     effect="ask",
     words="what is of high risk, where the default policy allows",
     why="Auto-approve is on, but high risk always asks.",
-    applies=lambda case: case.here.default == "allow" and (case.together or case.level == "high"),
+    applies=lambda case: case.here.default == "allow" and case.level == "high",
     idle=lambda here: "" if here.default == "allow" else "The default policy does not allow.",
 )
 LATE = (UNTRUSTED, LOW, HIGH)

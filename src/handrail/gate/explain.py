@@ -39,8 +39,7 @@ def explain(
     policy: Policy, tool: str, claims: Sequence[Claim], caller: Caller, server: str | None = None
 ) -> Explained:
     decision = policy.decide(tool, claims, caller, server)
-    together = policy.together(claims)
-    cases = [Case(claim, caller, policy.here, together) for claim in claims]
+    cases = [Case(claim, caller, policy.here) for claim in claims]
     deciding = {verdict.rule for verdict in decision.verdicts}
 
     def step(name: str, words: str, effect: Effect, applies: Callable[[Case], bool]) -> Step:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from handrail.gate.builtin import ALLOWS, FLOORS, LATE, Builtin, Case, Standpoint, default_of, why_of
 from handrail.gate.matching import Index
-from handrail.gate.risk import assess
 from handrail.gate.wording import why
 from handrail.store.value import Caller, Claim, Effect, Rule, Verdict
 
@@ -68,9 +67,8 @@ class Policy:
         if not claims:
             return self._without_claims()
         strict: list[str] = []
-        together = self.together(claims)
         verdicts = tuple(
-            self._verdict(place, tool, Case(claim, caller, self.here, together), server, strict)
+            self._verdict(place, tool, Case(claim, caller, self.here), server, strict)
             for place, claim in enumerate(claims)
         )
         first = max(verdicts, key=_weight)
@@ -82,12 +80,6 @@ class Policy:
             rules=tuple(dict.fromkeys(verdict.rule for verdict in verdicts)),
             basis=self._basis(strict),
         )
-
-    def together(self, claims: Sequence[Claim]) -> bool:
-        """Whether these are of high risk together though none is by itself; only auto-approve asks that."""
-        if self.here.default != "allow" or assess(claims).level != "high":
-            return False
-        return all(assess((claim,)).level != "high" for claim in claims)
 
     def _verdict(self, place: int, tool: str, case: Case, server: str | None, strict: list[str]) -> Verdict:
         """About one claim; notes in `strict` all that keeps it from being allowed."""
