@@ -15,6 +15,16 @@ export interface Review {
   readonly send: (strong: boolean) => void;
 }
 
+/** For the page's list of keys. */
+export const REVIEW_KEYS = [
+  { key: "[ ]", does: "review: previous, next hunk" },
+  { key: "y", does: "review: keep the hunk" },
+  { key: "n", does: "review: reject the hunk" },
+  { key: "Shift+E", does: "review: edit the whole file (e: the hunk)" },
+  { key: "m", does: "review: comment on the line; ↑ ↓ move between lines" },
+  { key: "Ctrl+Enter", does: "review: send it (with Shift for high risk); ⌘ on a Mac" },
+] as const;
+
 export function reviewKeys(review: Review): (event: KeyboardEvent) => void {
   return (event) => {
     const act = event.defaultPrevented || elsewhere(review.reading.root, event.target) ? null : acts(review, event);

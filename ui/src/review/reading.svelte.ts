@@ -4,7 +4,7 @@
  * Owns the place of eye and hand. It does not know what is decided (draft.svelte.ts).
  */
 import type { Proposed } from "../text/hunks.ts";
-import type { Draft, Place } from "./draft.svelte.ts";
+import { type Draft, key, type Place } from "./draft.svelte.ts";
 import { languageOf, loadLanguage } from "./languages.ts";
 import type { Token } from "./paint.ts";
 
@@ -33,6 +33,10 @@ export class Reading {
   old = $state.raw<readonly (readonly Token[])[]>([]);
   new = $state.raw<readonly (readonly Token[])[]>([]);
 
+  isComposing(place: Place): boolean {
+    return this.composing !== null && key(this.composing) === key(place);
+  }
+
   unfold(gap: number): void {
     this.unfolded = new Set([...this.unfolded, gap]);
   }
@@ -42,8 +46,8 @@ export class Reading {
   }
 
   /** Where a line is commented on. */
-  line({ side, number }: Pick<Place, "side" | "number">): HTMLElement | null {
-    return this.root?.querySelector<HTMLElement>(`[data-line="${side}-${number}"]`) ?? null;
+  line(place: Pick<Place, "side" | "number">): HTMLElement | null {
+    return this.root?.querySelector<HTMLElement>(`[data-line="${key(place)}"]`) ?? null;
   }
 
   /** Unified or side by side; all of it is drawn anew, a little at a time as at first. */
