@@ -32,7 +32,8 @@ some_rules = st.builds(
     command=st.sampled_from([None, None, "git", "git push", "rm $", "* push"]),
     scope=st.sampled_from(["user", "session"]),
     session=st.sampled_from(["one@/w", "two@/w"]),
-)
+).map(lambda made: replace(made, id=f"{made.effect}-{made.id}"))
+"""No two of different effect share an id."""
 law = st.fixed_dictionaries(
     {"default": st.sampled_from(STRICTNESS), "human_in_the_loop": st.booleans(), "trusted": st.booleans()}
 )
@@ -257,7 +258,7 @@ def test_adding_a_rule_that_refuses_never_lowers_a_decision(
     claims: list[Claim], rules: list[Rule], more: Rule, settings: dict[str, Any]
 ) -> None:
     before = decide(policy(*rules, **settings), claims)
-    after = decide(policy(*rules, replace(more, effect="deny"), **settings), claims)
+    after = decide(policy(*rules, replace(more, id="more", effect="deny"), **settings), claims)
     assert strictness(after.effect) >= strictness(before.effect)
 
 
@@ -266,7 +267,7 @@ def test_adding_any_rule_never_gets_past_a_refusal_or_a_floor(
     claims: list[Claim], rules: list[Rule], more: Rule, settings: dict[str, Any]
 ) -> None:
     before = decide(policy(*rules, **settings), claims)
-    after = decide(policy(*rules, more, **settings), claims)
+    after = decide(policy(*rules, replace(more, id="more"), **settings), claims)
     if before.rule in {rule.id for rule in rules if rule.effect == "deny"}:
         assert after.effect == "deny"
     if before.rule in {"protected place", "not understood", "no workspace"}:
@@ -278,7 +279,7 @@ def test_a_rule_that_asks_is_not_got_past_by_one_that_allows(
     claims: list[Claim], rules: list[Rule], more: Rule, settings: dict[str, Any]
 ) -> None:
     before = decide(policy(*rules, **settings), claims)
-    after = decide(policy(*rules, replace(more, effect="allow"), **settings), claims)
+    after = decide(policy(*rules, replace(more, id="more", effect="allow"), **settings), claims)
     if before.rule in {rule.id for rule in rules if rule.effect == "ask"}:
         assert after.effect == "ask"
 
