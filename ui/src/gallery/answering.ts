@@ -1,14 +1,12 @@
 /** Answers that go nowhere, and what a daemon might say to them: the gallery's own, never loaded by the page. */
 import { type Asker, Answers, type Mode } from "../state/answers.svelte.ts";
-import { Arming } from "../state/arming.svelte.ts";
+import type { Arming } from "../state/arming.svelte.ts";
 import type { TrackedApproval } from "../state/model.ts";
 import { toasts } from "../state/toasts.svelte.ts";
 import { patternOf } from "../text/rule.ts";
 import type { EditView, Json, ProposedView, RuleBody } from "../types.ts";
 
-export function answering(approval: TrackedApproval | null, mode: Mode = "choose"): Answers {
-  const arming = new Arming();
-  arming.ready = true;
+export function answering(approval: TrackedApproval | null, arming: Arming, mode: Mode = "choose"): Answers {
   const asker: Asker = {
     arming,
     question: () => approval,

@@ -47,7 +47,7 @@ export class Api {
   makeRule = (rule: RuleBody): Promise<RuleView> => this.post("/api/rules", rule);
   revoke = (rule: string): Promise<unknown> => request("DELETE", `/api/rules/${encodeURIComponent(rule)}`, undefined, this.bearer);
   testCall = (body: TestBody): Promise<TestView> => this.post("/api/rules/test", body);
-  propose = (rule: RuleBody): Promise<ProposedView> => this.post("/api/rules/propose", { rule });
+  propose = (rule: RuleBody, approval: string | null = null): Promise<ProposedView> => this.post("/api/rules/propose", { rule, approval });
   folders = (): Promise<FolderView[]> => this.get("/api/folders");
   trust = (folder: string, config: string | null): Promise<FolderView> => this.post("/api/folders/trust", { folder, config });
   distrust = (folder: string): Promise<FolderView> => this.post("/api/folders/distrust", { folder });

@@ -100,7 +100,7 @@ export class Answers {
   }
 
   propose(rule: RuleBody): Promise<ProposedView> {
-    return this.asker.api.propose(rule);
+    return this.asker.api.propose(rule, this.asker.question()?.id ?? null);
   }
 
   /** Beside a half-done edit or review, "as it was asked" is no answer. */

@@ -142,6 +142,10 @@ export class Desk {
     if (!approval) return;
     if (approval.status === "expired") toasts.say("Expired: nobody answered in the time that was set.");
     else if (approval.status === "withdrawn") toasts.say(`Withdrawn: ${approval.reason || "the call ended another way"}.`);
-    else if (approval.by) toasts.say(`${approval.status === "allowed" ? "Allowed" : "Denied"} by ${approval.by}.`);
+    else if (approval.by) toasts.say(`${approval.status === "allowed" ? "Allowed" : "Denied"} by ${this.who(approval.by)}.`);
+  }
+
+  private who(by: string): string {
+    return by.startsWith("rule ") ? `a rule: ${this.rules.words(by.slice("rule ".length))}` : by;
   }
 }
