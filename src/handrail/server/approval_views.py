@@ -126,4 +126,4 @@ def _closed_at(record: ApprovalRecord) -> int | None:
 
 
 def _proposes(approval: Approval) -> bool:
-    return approval.open and approval.draft is not None and approval.draft.proposal is not None
+    return approval.open and approval.draft is not None and approval.draft.deed.proposal is not None
