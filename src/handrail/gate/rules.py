@@ -14,12 +14,12 @@ from handrail.gate.builtin import Standpoint
 from handrail.gate.call import new_id
 from handrail.gate.example import Ground
 from handrail.gate.folders import Folder, Folders, Trusted
-from handrail.gate.force import UNTRUSTED, Here, Known, lapse
+from handrail.gate.force import Here, Known, lapse
 from handrail.gate.listing import Listed, listed
 from handrail.gate.making import BadRule, checked, placed
 from handrail.gate.project import Project
 from handrail.gate.rule import Policy
-from handrail.gate.standing import Standing
+from handrail.gate.standing import Standing, standpoint
 from handrail.store.event import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
 from handrail.store.journal import Journal
 from handrail.store.value import Caller, Effect, Rule, Scope
@@ -29,7 +29,6 @@ MOST_RULES = 5_000
 _MOST_FOLDERS = 128
 """Whose policies are kept ready; what is forgotten is made again."""
 _NEARNESS: dict[Scope, int] = {"session": 0, "project": 1, "user": 2}
-_STRICTNESS: dict[Effect, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
 class NoRule(Exception):
@@ -186,6 +185,15 @@ class Rules:
         """Those that are trusted, and those that callers were in of late."""
         return [self._folders.folder(root) for root in self._folders.known()]
 
+    def auto_approves(self) -> bool:
+        """Whether the default policy allows, everywhere or in some folder whose own file says so."""
+        now = self.now()
+        points = (
+            standpoint(self.standing, self._folders.here(root, now), self._folders.project(root))
+            for root in self._folders.known()
+        )
+        return self.standing.default == "allow" or any(point.default == "allow" for point in points)
+
     def known(self, root: str | None = None) -> list[Known]:
         """Every rule, nearest first; of one folder's file, or of all that are known."""
         answers = [Known(rule=rule, origin="answer") for rule in self._kept.values()]
@@ -197,7 +205,7 @@ class Rules:
         """All there is in the order of evaluation; as it holds in one folder, or each where it is meant to."""
         root = None if workspace is None else os.path.realpath(workspace)
         here = None if root is None else self._folders.here(root, self.now())
-        point = None if here is None else self._standpoint(here, self._folders.project(root))
+        point = None if here is None else standpoint(self.standing, here, self._folders.project(root))
         return listed(self.known(root), lambda rule: here or self._home_of(rule), point or self._everywhere())
 
     def _home_of(self, rule: Rule) -> Here:
@@ -215,24 +223,7 @@ class Rules:
         here = self._folders.here(root, now)
         held = sorted([*more, *self.known(root)], key=_nearness)
         rules = [each.rule for each in held if not lapse(each.rule, each.origin, here)]
-        return Policy(rules, self._standpoint(here, project), root=root, home=self.home)
-
-    def _standpoint(self, here: Here, project: Project) -> Standpoint:
-        """The settings; a project's file may only tighten them, unless it is trusted."""
-        default, careful = self.standing.default, self.standing.human_in_the_loop
-        asked = project.config
-        if asked.default_policy is not None and (
-            here.file_trusted or _STRICTNESS[asked.default_policy] > _STRICTNESS[default]
-        ):
-            default = asked.default_policy
-        if asked.human_in_the_loop is not None and (here.file_trusted or asked.human_in_the_loop):
-            careful = asked.human_in_the_loop
-        return Standpoint(
-            default=default,
-            human_in_the_loop=careful,
-            trusted=here.trusted,
-            distrust=f"This folder counts as untrusted: {project.problem}" if project.problem else UNTRUSTED,
-        )
+        return Policy(rules, standpoint(self.standing, here, project), root=root, home=self.home)
 
     def _still(self, held: _Held, project: Project, now: int) -> bool:
         in_time = held.until is None or now < held.until

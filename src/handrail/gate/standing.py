@@ -1,12 +1,20 @@
-"""What a person's own config.toml says about deciding, as rules."""
+"""What a person's own config.toml says about deciding, and what a project's file makes of that.
+
+Owns these settings alone; which folder is trusted is folders.py's.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from handrail.config import Config, at_fault
+from handrail.gate.builtin import Standpoint
 from handrail.gate.example import Ground
+from handrail.gate.force import UNTRUSTED, Here
 from handrail.gate.making import BadRule, from_file
+from handrail.gate.project import Project
 from handrail.store.value import Effect, Rule
+
+_STRICTNESS: dict[Effect, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,3 +38,21 @@ class Standing:
         return cls(
             rules=tuple(rules), default=config.default_policy, human_in_the_loop=config.human_in_the_loop
         )
+
+
+def standpoint(standing: Standing, here: Here, project: Project) -> Standpoint:
+    """The settings in a folder; its own file may only tighten them, unless that very file is trusted."""
+    default, careful = standing.default, standing.human_in_the_loop
+    asked = project.config
+    if asked.default_policy is not None and (
+        here.file_trusted or _STRICTNESS[asked.default_policy] > _STRICTNESS[default]
+    ):
+        default = asked.default_policy
+    if asked.human_in_the_loop is not None and (here.file_trusted or asked.human_in_the_loop):
+        careful = asked.human_in_the_loop
+    return Standpoint(
+        default=default,
+        human_in_the_loop=careful,
+        trusted=here.trusted,
+        distrust=f"This folder counts as untrusted: {project.problem}" if project.problem else UNTRUSTED,
+    )
