@@ -26,6 +26,7 @@ export class Draft {
   readonly path: string;
   readonly creates: boolean;
   readonly deletes: boolean;
+  private readonly proposal: ProposalView;
   private readonly crlf: boolean;
   private readonly asProposed: Proposed;
   /** What is looked at: the proposal, or what the person made of the whole file. */
@@ -38,6 +39,7 @@ export class Draft {
 
   constructor(proposal: ProposalView, diff: string) {
     const { before, after, crlf } = eased(proposal.before ?? "", proposal.after ?? "");
+    this.proposal = proposal;
     this.path = proposal.path;
     this.creates = proposal.before === null;
     this.deletes = proposal.after === null;
@@ -61,6 +63,11 @@ export class Draft {
 
   get comments(): Comment[] {
     return this.remarks.map((remark) => ({ line: this.lineOf(remark), text: spoken(remark) }));
+  }
+
+  /** It was made of this very proposal. */
+  isOf({ before, after }: ProposalView): boolean {
+    return this.proposal.before === before && this.proposal.after === after;
   }
 
   choice(at: number): Choice {
@@ -138,9 +145,10 @@ export function key({ side, number }: Pick<Place, "side" | "number">): string {
 const drafts = new Map<string, Draft>();
 const DRAFTS_MAX = 50;
 
+/** The review of this question that was begun, unless it was of a file that has changed back since. */
 export function draftOf(approval: string, proposal: ProposalView, diff: string): Draft {
   const known = drafts.get(approval);
-  if (known) return known;
+  if (known && (proposal.changed !== null || known.isOf(proposal))) return known;
   for (const old of [...drafts.keys()].slice(0, Math.max(0, drafts.size + 1 - DRAFTS_MAX))) drafts.delete(old);
   const draft = new Draft(proposal, diff);
   drafts.set(approval, draft);

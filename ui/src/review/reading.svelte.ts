@@ -41,6 +41,10 @@ export class Reading {
     this.unfolded = new Set([...this.unfolded, gap]);
   }
 
+  unfoldAll(hunks: number): void {
+    this.unfolded = new Set(Array.from({ length: hunks + 1 }, (_, at) => at));
+  }
+
   hunk(at: number): HTMLElement | null {
     return this.root?.querySelector<HTMLElement>(`[data-hunk="${at}"]`) ?? null;
   }

@@ -88,6 +88,11 @@ export function tally({ hunks }: Proposed, choices: readonly Choice[]): Tally {
   };
 }
 
+/** Everything that goes or comes. */
+export function changedText({ before, after, hunks }: Proposed): string {
+  return hunks.map(({ old, new: fresh }) => before.slice(...old).join("") + after.slice(...fresh).join("")).join("");
+}
+
 /** Lines with their ends; only a newline ends one. */
 export function lines(text: string): string[] {
   return text.match(/[^\n]*\n|[^\n]+/g) ?? [];
