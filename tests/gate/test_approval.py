@@ -309,6 +309,31 @@ async def test_a_cancel_in_the_tick_in_which_the_start_became_durable_runs_nothi
         assert tool.runs == []
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # it wakes whoever waits in order; trio in any
+async def test_a_rule_that_refuses_in_the_tick_in_which_the_start_became_durable_runs_nothing(
+    tmp_path: Path,
+) -> None:
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("write")
+        call = await client.call()
+        approval = await here.question(call)
+
+        async def refuse_when_durable(seq: int) -> None:
+            await here.journal.committed(seq)
+            assert tool.runs == []
+            here.rules.add(rule("deny", tool="write"), "bob")
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(refuse_when_durable, here.journal.head + 2)
+            await anyio.wait_all_tasks_blocked()
+            await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert (reply.outcome.ending, reply.outcome.by, tool.runs) == ("denied", "rule r1", [])
+        assert "CallStarted" in await here.kinds(call)
+
+
 async def test_the_question_is_on_record_before_anybody_can_answer_it(tmp_path: Path) -> None:
     async with scene(tmp_path, Write()) as here:
         client = here.client("write")

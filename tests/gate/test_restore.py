@@ -166,7 +166,9 @@ async def test_the_same_client_asking_again_after_a_restart_gets_the_call_that_w
         assert len(here.gate.open) == 1
 
 
-async def test_what_changed_while_no_daemon_ran_is_not_done(tmp_path: Path) -> None:
+@pytest.mark.parametrize("looked", [False, True])
+async def test_what_changed_while_no_daemon_ran_is_not_done(tmp_path: Path, looked: bool) -> None:
+    """Whether or not the new daemon has looked at it anew by the time it is answered."""
     tool = Write()
     await waiting(tmp_path, tool)
     tool.bound = {"version": 2}
@@ -174,6 +176,9 @@ async def test_what_changed_while_no_daemon_ran_is_not_done(tmp_path: Path) -> N
         await take_over(here)
         (call,) = here.gate.open.values()
         assert call.approval is not None
+        if looked:
+            await drafted(call)
+        assert (call.approval.draft is not None) == looked
         await verbs.answer(here.gate, call.approval, says("allow"), call.approval.digest)
         await call.settled()
         settled = await here.fact(CallSettled, call)

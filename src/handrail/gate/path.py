@@ -123,6 +123,9 @@ class Path:
             await self._journal.committed(call.opened_seq)
             if call.outcome is not None:  # ended in the tick of that commit: it must not act
                 return call.outcome
+            decision = self._drafts.again(draft, call.caller).decision
+            if decision.effect == "deny":  # by a rule that came while it was committed
+                return _denied_by_rule(decision)
         call.plan = plan
         result = await draft.deed.tool.run(plan, call)
         return Outcome(ending="done", by=call.tool, result=result)
