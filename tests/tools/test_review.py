@@ -1,5 +1,6 @@
 """What a person makes of a proposal: what is written, and what the agent is told."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -297,6 +298,26 @@ def test_any_three_texts_can_be_compared(old: list[bytes], data: st.DataObject) 
     assert len(seen.fates) == len(changed(_split(before), _split(proposed)))
     assert set(seen.fates) <= {"kept"} if final == proposed else seen.patch
     assert not seen.fates or seen.words
+
+
+@pytest.mark.parametrize("edit", [0, 20_000, 149_999])
+def test_a_review_of_a_large_file_with_many_hunks_takes_bounded_time(edit: int) -> None:
+    old = [b"%d\n" % (number % 7 if number % 3 else number) for number in range(150_000)]
+    new = [b"new\n" if number % 30 == 5 else line for number, line in enumerate(old)]
+    left = [*new[:edit], b"mine\n", *new[edit + 1 :]]
+    began = time.monotonic()
+    found = fates(old, new, left)
+    assert time.monotonic() - began < 20
+    assert (len(found), found.count("rejected")) == (5000, 0)
+    assert found.count("edited") <= 1
+
+
+def test_a_long_file_of_equal_lines_takes_bounded_time() -> None:
+    same = [b"a\n"] * 100_000
+    began = time.monotonic()
+    found = fates([*same, b"b\n", *same], [*same, b"c\n", *same], [*same[1:], b"mine\n", *same, b"a\n"])
+    assert time.monotonic() - began < 20
+    assert len(found) == 1
 
 
 def _split(raw: bytes) -> list[bytes]:

@@ -4,7 +4,8 @@ Owns the comparison of what was proposed with what the person left, as data and 
 is written (change.py), nor how the person works (the page).
 """
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,6 +17,8 @@ from handrail.tools.text import shown, split_raw
 
 Fate = Literal["kept", "rejected", "edited"]
 _Lines = Sequence[bytes]
+_BEGINNING = 50
+"""Lines by which the place is found where a file goes on after an edited hunk; to compare all at each would take long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +103,7 @@ def review(
 def fates(old: _Lines, new: _Lines, left: _Lines) -> list[Fate]:
     """What became of each hunk between `old` and `new` in what was left."""
     spans = changed(old, new)
-    return _in_order(spans, old, new, left) or [_mapped(span, old, new, left) for span in spans]
+    return _in_order(spans, old, new, left) or _mapped(spans, old, new, left)
 
 
 def _in_order(spans: Sequence[Span], old: _Lines, new: _Lines, left: _Lines) -> list[Fate] | None:
@@ -138,31 +141,51 @@ def _follows(between: _Lines, left: _Lines, at: int, is_last: bool) -> bool:
 
 def _find(between: _Lines, left: _Lines, start: int, is_last: bool) -> int | None:
     """Where the lines after an edited hunk go on."""
-    first = len(left) - len(between) if is_last else start
-    places = range(max(start, first), len(left) - len(between) + 1) if first >= start else range(0)
-    return next((at for at in places if left[at : at + len(between)] == between), None)
+    last = len(left) - len(between)
+    begin = between[:_BEGINNING]
+    places = range(max(start, last) if is_last else start, last + 1)
+    at = next(
+        (at for at in places if left[at : at + 1] == begin[:1] and left[at : at + len(begin)] == begin), None
+    )
+    return at if at is not None and _follows(between, left, at, is_last) else None
 
 
-def _mapped(span: Span, old: _Lines, new: _Lines, left: _Lines) -> Fate:
-    """By comparison: where the lines of a hunk went, and what stands there."""
-    opcodes = Anchored(new, left).get_opcodes()
-    begin = _place(opcodes, span.new[0], first=True)
-    part = left[begin : max(begin, _place(opcodes, span.new[1], first=False))]
-    if part == new[slice(*span.new)]:
-        return "kept"
-    return "rejected" if part == old[slice(*span.old)] else "edited"
+def _mapped(spans: Sequence[Span], old: _Lines, new: _Lines, left: _Lines) -> list[Fate]:
+    """By comparison: where the lines of each hunk went, and what stands there."""
+    places = _Places(Anchored(new, left).get_opcodes())
+    found: list[Fate] = []
+    for span in spans:
+        begin = places.first(span.new[0])
+        part = left[begin : max(begin, places.last(span.new[1]))]
+        kept, was = part == new[slice(*span.new)], part == old[slice(*span.old)]
+        found.append("kept" if kept else "rejected" if was else "edited")
+    return found
 
 
-def _place(opcodes: Sequence[tuple[str, int, int, int, int]], at: int, *, first: bool) -> int:
-    """Where a line of the one would stand in the other; the first or the last such place."""
-    places = [
-        left_from + min(at - new_from, left_to - left_from)
-        if tag == "equal"
-        else (left_from if first else left_to)
-        for tag, new_from, new_to, left_from, left_to in opcodes
-        if new_from <= at <= new_to
-    ]
-    return (min(places) if first else max(places)) if places else 0
+class _Places:
+    """Where lines of the one stand in the other."""
+
+    def __init__(self, opcodes: Sequence[tuple[str, int, int, int, int]]) -> None:
+        self._opcodes = opcodes
+        self._ends = [opcode[2] for opcode in opcodes]
+
+    def first(self, at: int) -> int:
+        return min(
+            (left + at - begin if same else left for same, begin, left, _ in self._touching(at)), default=0
+        )
+
+    def last(self, at: int) -> int:
+        return max(
+            (left + at - begin if same else end for same, begin, left, end in self._touching(at)), default=0
+        )
+
+    def _touching(self, at: int) -> Iterator[tuple[bool, int, int, int]]:
+        """The stretches that begin or end there, or go over it."""
+        for index in range(bisect_left(self._ends, at), len(self._ends)):
+            tag, begin, _, left, end = self._opcodes[index]
+            if begin > at:
+                return
+            yield tag == "equal", begin, left, end
 
 
 def _remark(comment: Comment, lines: _Lines) -> Remark:
