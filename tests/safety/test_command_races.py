@@ -29,7 +29,7 @@ from handrail.tools import programs, workspace
 from handrail.tools.commands import ExecuteCommand
 from handrail.tools.place import Place
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
 
 @pytest.fixture

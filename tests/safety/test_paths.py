@@ -22,6 +22,7 @@ KERNELS_LINKS = 40
 """The kernel follows no more for one path."""
 
 
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("way", ["openat2", "walk"])
 def test_no_path_leads_or_opens_anywhere_but_where_the_model_says(
     tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch

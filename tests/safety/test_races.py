@@ -27,7 +27,7 @@ from handrail.tools.edits import ApplyDiff, WriteFile, WriteFileInput
 from handrail.tools.files import ReadFile
 from handrail.tools.place import Place
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
 Writing = ChangeTool[WriteFileInput]
 PLANNED = (
