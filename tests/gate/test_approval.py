@@ -458,3 +458,17 @@ async def test_a_call_that_a_rule_refuses_is_told_which_and_its_note(tmp_path: P
         assert "r1" in reply.outcome.message
         assert "Ask Ann first" in reply.outcome.message
         assert tool.runs == []
+
+
+async def test_a_call_that_would_touch_something_else_by_now_is_not_run(tmp_path: Path) -> None:
+    """What it is bound to is the same; what its words lead to is not."""
+    tool = Write()
+    async with scene(tmp_path, tool) as here:
+        client = here.client("write")
+        approval = await here.question(await client.call())
+        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+        tool.action = "run"
+        reply = await client.reply()
+        assert reply.outcome is not None
+        assert "What it would touch changed since the question was asked" in reply.outcome.message
+        assert tool.runs == []

@@ -1,5 +1,7 @@
 """The digest of a question: equal exactly when the same thing would be done."""
 
+from dataclasses import replace
+
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.gate.test_rule import claim
@@ -66,3 +68,17 @@ def test_it_is_a_sha_256_in_hexadecimal() -> None:
     found = of("t", {}, {}, "1")
     assert len(found) == 64
     assert set(found) <= set("0123456789abcdef")
+
+
+def test_what_it_would_touch_is_part_of_it() -> None:
+    """A file that was inside and is a link outward by now: the same words, another deed."""
+    claims = (
+        claim("read"),
+        claim("write"),
+        replace(claim("read"), inside=False),
+        replace(claim("read"), protected=True),
+        replace(claim("read"), opaque="not understood"),
+        replace(claim("read"), words=("cat", "x")),
+    )
+    found = {digest("t", {}, Plan(claims=(each,), bound={}), "1") for each in claims}
+    assert len(found) == len(claims)
