@@ -10,7 +10,7 @@ from handrail.cli.keyboard import GUARD_SECONDS
 pytestmark = pytest.mark.e2e
 
 READY = "Ctrl-C ends it."
-KEYS = "[s]kip"
+KEYS = "[n]ext"
 
 
 def test_a_question_takes_no_key_that_was_typed_before_or_just_as_it_appeared(
@@ -54,7 +54,7 @@ def test_a_denial_with_a_reason_reaches_the_agent_and_the_next_question_is_asked
         second = agent.call("write_file", path="two.txt", content="2\n")
         handrail.asked(2)
         assert screen.stays_without("denied", GUARD_SECONDS + 0.2)
-        screen.type("r")
+        screen.type("D")
         screen.shows("Reason")
         screen.type("Use the\x7f\x7f a mirror.\n")
         screen.shows("⊘ denied")

@@ -14,6 +14,12 @@ ASKED: dict[str, Any] = {
     "why": "No rule allows it, so you are asked.",
     "caller": {"client": "claude", "workspace": "/home/me/api"},
     "input": {"path": "x"},
+    "description": "Run a command.\n\nAt length.",
+    "usual": {"median_ms": 40_000, "p95_ms": 60_000, "of": 12},
+    "trusted": True,
+    "client_gone": False,
+    "claims": [],
+    "verdicts": [],
 }
 
 
@@ -53,6 +59,7 @@ def test_a_diff_is_shown_line_by_line_and_no_odd_line_break_hides_in_it(
         "added": 1,
         "removed": 1,
         "creates": False,
+        "deletes": False,
         "notes": ["The file becomes executable."],
     }
     out = shown(diff, capsys)

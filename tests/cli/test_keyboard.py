@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from handrail.cli.ask import choice
 from handrail.cli.keyboard import GUARD_SECONDS, Keyboard
 
 BOUND = 10.0
@@ -58,25 +57,3 @@ def test_a_reason_is_a_whole_line_and_the_terminal_is_left_as_it_was(terminal: t
 
 def type_(person: int, text: bytes) -> None:
     os.write(person, text)
-
-
-@pytest.mark.parametrize(
-    ("key", "risk", "means"),
-    [
-        ("a", "low", "allow"),
-        ("a", "medium", "allow"),
-        ("a", "high", None),
-        ("a", "unheard of", None),
-        ("A", "high", "allow"),
-        ("d", "high", "deny"),
-        ("r", "low", "reason"),
-        ("s", "low", "skip"),
-        ("\n", "low", None),
-        (" ", "low", None),
-        ("y", "low", None),
-    ],
-)
-def test_only_a_named_key_answers_and_high_risk_takes_a_capital(
-    key: str, risk: str, means: str | None
-) -> None:
-    assert choice(key, risk) == means

@@ -10,7 +10,21 @@ from typing import Annotated, Any, TextIO, cast
 import typer
 
 from handrail import __version__
-from handrail.cli import approvals, calls, credentials, lifecycle, look, shell, terminal, terminals, try_out
+from handrail.cli import (
+    approvals,
+    approve,
+    calls,
+    credentials,
+    lifecycle,
+    look,
+    rules,
+    shell,
+    terminal,
+    terminals,
+    trust,
+    try_out,
+    undo,
+)
 from handrail.cli.failure import Failure
 from handrail.cli.help import plain
 from handrail.cli.show import note, say
@@ -21,13 +35,30 @@ handrail calls -f                   watch every call as it happens
 handrail approvals -f               be asked here, in the terminal
 handrail cancel c3f                 stop a call; what it printed is kept
 handrail complete c3f               give the agent the output so far, and let it go on
+handrail rules test 'git push -f'   which rule decides, and why
+handrail undo c3f                   put back the files that a call changed
 handrail shell                      your own shell, in a terminal that agents may read
 handrail terminals                  the terminals that run; handrail terminal read ID shows one
 handrail demo                       see all of it at work, without an agent
 claude mcp add handrail -- handrail mcp"""
 
 app = plain(epilog=EXAMPLES, no_args_is_help=True, invoke_without_command=True)
-for part in (lifecycle, look, calls, approvals, terminals, terminal, shell, credentials, try_out):
+PARTS = (
+    lifecycle,
+    look,
+    calls,
+    approvals,
+    approve,
+    rules,
+    trust,
+    undo,
+    terminals,
+    terminal,
+    shell,
+    credentials,
+    try_out,
+)
+for part in PARTS:
     part.add_to(app)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from handrail.cli.card import show_approval
+from handrail.cli.exact import flat
 from handrail.cli.failure import Failure
 from handrail.cli.help import verb
 from handrail.cli.link import Link, reach
@@ -119,7 +120,7 @@ def _change(row: Row, shown: dict[str, str], for_programs: bool) -> None:
         word, style = state(row["status"])
         why = str(row["message"]).partition("\n")[0] if row["status"] in ("failed", "denied") else ""
         where = f"{row['id']}  {elapsed(row['elapsed_ms']):>8}  {caller(row)}  {row['tool']}  "
-        say((f"{word:<13}", style), f"  {where}", (row["title"], "bold"), f"  {why}")
+        say((f"{word:<13}", style), f"  {where}", (flat(row["title"]), "bold"), f"  {flat(why)}")
 
 
 def _cells(row: Row) -> tuple[Any, ...]:
@@ -140,7 +141,7 @@ def _tell(forced: Row, for_programs: bool) -> None:
         as_json(forced)
     elif forced["won"]:
         row = forced["call"]
-        say(f"{forced['message']} {row['id']} ", (row["title"], "bold"))
+        say(f"{forced['message']} {row['id']} ", (flat(row["title"]), "bold"))
         if row["message"]:
             say(f"The agent is told: {row['message']}")
     if not forced["won"]:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from handrail.cli.failure import Failure
+from handrail.cli.folder import project
 from handrail.cli.help import plain, verb
 from handrail.cli.link import reach
 from handrail.cli.named import by_prefix
@@ -41,7 +41,7 @@ def credential(
     as_json_: AsJson = False,
 ) -> None:
     """Let a client call over HTTP, in one workspace. Its bearer is shown this once."""
-    body = {"name": name, "workspace": str(_workspace(workspace))}
+    body = {"name": name, "workspace": str(project(workspace))}
     with reach("person") as link:
         made: Row = link.post("credentials", body=body)
     if as_json_:
@@ -79,17 +79,6 @@ def revoke(id: Annotated[str, typer.Argument(metavar="ID", help="Its id, or the 
         found = by_prefix(id, known, "credential")
         link.delete("credentials", found)
     say(f"Revoked {found}.")
-
-
-def _workspace(named: Path | None) -> Path:
-    folder = (named or Path.cwd()).expanduser().resolve()
-    if not folder.is_dir():
-        raise Failure(f"{folder} is not a directory. Name one that exists with --workspace.")
-    if named is None:
-        folder = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
-    if folder in (Path("/"), Path.home()):
-        raise Failure(f"{folder} is too wide for a workspace. Name a project with --workspace.")
-    return folder
 
 
 def _day(ms: int) -> str:

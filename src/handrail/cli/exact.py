@@ -39,7 +39,12 @@ def exact_text(text: str) -> str:
 
 def exact_line(text: str) -> str:
     """Any text on one line."""
-    return exact_text(text).replace("\n", "\\n").replace("\t", "\\t")
+    return flat(exact_text(text))
+
+
+def flat(text: str) -> str:
+    """Text that must not begin a line of its own among ours; the rest of it is still to be spelled out."""
+    return text.replace("\n", "\\n").replace("\t", "\\t")
 
 
 def warning(text: str) -> str | None:

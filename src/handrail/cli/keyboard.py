@@ -9,7 +9,8 @@ import sys
 import termios
 import time
 import tty
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -57,9 +58,15 @@ class Keyboard:
 
     def line(self, ask: Callable[[], None]) -> str:
         """A whole line, with the terminal's own editing; whatever was typed before it was asked for is lost."""
-        termios.tcsetattr(self._fd, termios.TCSAFLUSH, self._usual)
-        try:
+        with self.lent():
             ask()
             return os.read(self._fd, 64 << 10).decode(errors="replace").strip()
+
+    @contextmanager
+    def lent(self) -> Generator[None]:
+        """The terminal as it was before us, for a line or for another program; what nobody read is lost."""
+        termios.tcsetattr(self._fd, termios.TCSAFLUSH, self._usual)
+        try:
+            yield
         finally:
             tty.setcbreak(self._fd, termios.TCSAFLUSH)

@@ -6,6 +6,7 @@ Does not know what is shown.
 """
 
 import json
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -61,6 +62,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Piece]]) -> None:
     for row in rows:
         grid.add_row(*(Text(exact_line(text), style) for text, style in map(_pair, row)))
     _console(sys.stdout).print(grid)
+
+
+def width() -> int:
+    """Columns of what stdout is."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPED_WIDTH
 
 
 def _write(stream: Any, pieces: Iterable[Piece]) -> None:

@@ -5,6 +5,8 @@ Pure. Does not know where the facts come from.
 
 from typing import Any
 
+from handrail.cli.exact import flat
+
 Row = dict[str, Any]
 """One object as the daemon's routes give it; its shape is described at /api/openapi.json."""
 
@@ -19,8 +21,10 @@ _STATES = {
     "interrupted": ("◌ interrupted", "magenta"),
     "open": ("● needs you", "yellow"),
     "allowed": ("✓ allowed", "green"),
+    "expired": ("◌ expired", "magenta"),
     "withdrawn": ("◌ withdrawn", "dim"),
 }
+_EFFECTS = {"allow": ("✓ allow", "green"), "ask": ("● ask", "yellow"), "deny": ("⊘ deny", "red")}
 _RISKS = {"low": ("low", "green"), "medium": ("medium", "yellow"), "high": ("HIGH", "bold red")}
 
 
@@ -30,6 +34,11 @@ def state(name: str) -> tuple[str, str]:
 
 def risk(name: str) -> tuple[str, str]:
     return _RISKS.get(name, (name, "bold red"))
+
+
+def effect(name: str) -> tuple[str, str]:
+    """What a rule, or a decision, comes to."""
+    return _EFFECTS.get(name, (name, ""))
 
 
 def elapsed(ms: int) -> str:
@@ -43,9 +52,20 @@ def elapsed(ms: int) -> str:
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
+def ago(then: int | None, now: int) -> str:
+    """When something was last, in milliseconds since 1970: `3 m ago`; `never`."""
+    if then is None:
+        return "never"
+    minutes = max(0, now - then) // 60_000
+    for unit, name in ((1440, "d"), (60, "h"), (1, "m")):
+        if minutes >= unit:
+            return f"{minutes // unit} {name} ago"
+    return "just now"
+
+
 def caller(row: Row) -> str:
     """Who asks, and where: `claude ▸ api-server`."""
-    who, folder = row["caller"]["client"], row["caller"]["workspace"]
+    who, folder = flat(row["caller"]["client"]), flat(row["caller"]["workspace"] or "")
     return f"{who} ▸ {folder.rstrip('/').rpartition('/')[2]}" if folder else who
 
 
