@@ -75,5 +75,6 @@ export const reviews: readonly Shown[] = [
   shown("review: disguised", "src/auth.py", AUTH, DISGUISED),
   shown("review: refused by a rule", "src/auth.py", AUTH, AFTER),
   shown("review: large", "src/generated.ts", LONG, LONGER, {}, { added: 400, removed: 400 }),
+  shown("review: large new file", "src/generated.ts", null, LONG, {}, { added: 4000, removed: 0 }),
   shown("review: one endless line", "dist/app.js", "let a=1;".repeat(20_000), `${"let a=1;".repeat(20_000)}let b=2;`),
 ];

@@ -12,6 +12,9 @@ import type { Token } from "./paint.ts";
 export const COLOURED_MAX = 400_000;
 /** Work in one go, within a picture's time. */
 const SLICE_MS = 8;
+/** Those that colours.css has a hue for; the others would only be more to draw. */
+const HUES =
+  /tok-(keyword|operatorKeyword|modifier|string2?|inserted|number|bool|atom|literal|url|definition|heading|labelName|typeName|className|namespace|macroName|comment|meta|emphasis|strong|link)\b/;
 /** Tokens of a line beyond which it is no line for eyes. */
 const TOKENS_MAX = 400;
 
@@ -38,6 +41,7 @@ function tokensByLine(text: string, each: (put: Put) => void): Token[][] {
   const all: Token[][] = starts.map(() => []);
   let line = 0;
   each((from, to, colour) => {
+    if (!HUES.test(colour)) return;
     while (line + 1 < starts.length && (starts[line + 1] ?? 0) <= from) line++;
     for (let at = line; at < starts.length && (starts[at] ?? 0) < to; at++) {
       const start = starts[at] ?? 0;
