@@ -6,7 +6,7 @@ import { changes, fieldsOf, inputOf, rowsOf } from "../src/text/fields.ts";
 import { aboutOf, bodyOf, decided, grouped, isUnused, judged, lines, patternOf, ruleHref, uncovered, withPattern } from "../src/text/rule.ts";
 import { urgency, usualText } from "../src/text/time.ts";
 import { undoable } from "../src/text/undo.ts";
-import { prose, ruleOf, standing } from "../src/text/words.ts";
+import { firstSentence, prose, remark, ruleOf, standing } from "../src/text/words.ts";
 import type { Claim, Effect, Rule, RuleView, Suggestion, UndoFile } from "../src/types.ts";
 
 const HOUR = 3_600_000;
@@ -71,7 +71,7 @@ test("rules stand in the order of evaluation, floors apart from defaults, number
     view("d", "deny"), view("floor", "ask", true), view("ask", "ask"), view("a1", "allow"), view("a2", "allow"), view("reads", "allow", true), view("default", "ask", true),
   ]);
   assert.deepEqual(groups.map(({ title, rules }) => [title, rules.map(({ number }) => number)]), [
-    ["Deny", [1]], ["Built-in floors", [2]], ["Ask", [3]], ["Allow", [4, 5]], ["Defaults", [6, 7]],
+    ["Deny", [1]], ["Built-in floors", [2]], ["Ask", [3]], ["Allow", [4, 5]], ["Built-in defaults", [6, 7]],
   ]);
 });
 
@@ -125,6 +125,9 @@ test("ages and ends are told in few words", () => {
 test("denied, expired and withdrawn are three different words", () => {
   const call = { status: "failed", allowed_by: null, by: null, message: "" } as unknown as Parameters<typeof standing>[0];
   assert.equal(standing(call, null, "expired").word, "expired");
+  const late = { ...call, message: "Expired: nobody answered within 10 min. Nothing was run." };
+  assert.equal(standing(late).word, "expired", "also when only the record of the call is at hand");
+  assert.equal(remark(late), ": nobody answered within 10 min. Nothing was run.");
   assert.equal(standing({ ...call, status: "cancelled" }, null, "withdrawn").word, "withdrawn");
   assert.equal(standing({ ...call, status: "denied", by: "a person on the page" }, null, "denied").word, "denied");
   assert.equal(standing({ ...call, status: "denied", by: "rule r1" }).word, "denied by rule");
@@ -135,6 +138,11 @@ test("denied, expired and withdrawn are three different words", () => {
 test("what the agent says about itself is told apart from what will run", () => {
   assert.equal(prose({ command: "rm -rf /", description: " Only lists files. ", why: 3 }), "Only lists files.");
   assert.equal(prose({ command: "ls" }), "");
+});
+
+test("a tool is described to a person in one sentence", () => {
+  assert.equal(firstSentence("Replace one passage of a text file. old_string must occur once."), "Replace one passage of a text file.");
+  assert.equal(firstSentence("No stop"), "No stop");
 });
 
 test("an undo counts only the files that it would touch", () => {

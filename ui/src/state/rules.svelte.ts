@@ -12,6 +12,8 @@ import { complain } from "./verbs.ts";
 export class Rules {
   view = $state.raw<RulesView | null>(null);
   problem = $state("");
+  /** As they hold in this folder; empty is each where it is meant to. */
+  folder = $state("");
   readonly api: Api;
   private asking = false;
   private again = false;
@@ -32,10 +34,16 @@ export class Rules {
     this.asking = false;
   }
 
+  /** Shows them as they hold in this folder. */
+  look(folder: string): void {
+    this.folder = folder;
+    void this.refresh();
+  }
+
   /** What a rule says; its name where it is not known (any more). */
   words(name: string): string {
     const found = this.view?.rules.find(({ rule }) => rule.id === name);
-    return found && !found.builtin ? found.words : name;
+    return found && !found.builtin ? found.words.replace(/ in this (project|session)$/, "") : name;
   }
 
   /** Says why not, or nothing when it was made. */
@@ -83,7 +91,7 @@ export class Rules {
 
   private async ask(): Promise<void> {
     try {
-      this.view = await this.api.rules();
+      this.view = await this.api.rules(this.folder || undefined);
       this.problem = "";
     } catch (error) {
       if (error instanceof Refused) this.problem = error.message;

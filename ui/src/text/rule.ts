@@ -103,7 +103,7 @@ const TITLES: Record<Effect, readonly [string, string]> = {
   allow: ["Allow", "The first that matches lets it pass."],
 };
 const FLOORS = ["Built-in floors", "Nothing overrides these, whatever is allowed below."] as const;
-const DEFAULTS = ["Defaults", "What holds where no rule of yours matched."] as const;
+const DEFAULTS = ["Built-in defaults", "What holds where no rule of yours matched."] as const;
 
 /** In the order of evaluation, neighbours of one kind together; numbers count through. */
 export function grouped(rules: readonly RuleView[]): Group[] {

@@ -16,9 +16,12 @@ export interface Standing {
   readonly word: string;
 }
 
+/** How the daemon begins to tell of a question that nobody answered in time; the record of its call says no more. */
+const EXPIRED = /^Expired: (?=nobody answered)/;
+
 /** `asks`: what its terminal waits for, when it does; `asked`: what became of the question about it. */
 export function standing(call: CallView, asks: Asks | null = null, asked: ApprovalView["status"] | null = null): Standing {
-  if (asked === "expired" && call.status !== "waiting") return { sign: "expired", tone: "violet", word: "expired" };
+  if ((asked === "expired" && call.status !== "waiting") || (call.status === "failed" && EXPIRED.test(call.message))) return { sign: "expired", tone: "violet", word: "expired" };
   if (asked === "withdrawn" && call.status !== "waiting" && call.status !== "running") return { sign: "withdrawn", tone: "grey", word: "withdrawn" };
   if (asks && call.status !== "waiting") return { sign: "needs", tone: "amber", word: asking(asks) };
   switch (call.status) {
@@ -97,6 +100,11 @@ export function prose(input: Json): string {
     .join("\n");
 }
 
+/** As much of a description as tells a person what a tool is for; the rest is for agents. */
+export function firstSentence(text: string): string {
+  return /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text;
+}
+
 export function place(caller: Caller): string {
   return caller.workspace?.split("/").filter(Boolean).at(-1) ?? "no workspace";
 }
@@ -104,7 +112,7 @@ export function place(caller: Caller): string {
 /** First line of why it ended, to stand after the state's word in a list row. */
 export function remark(call: CallView): string {
   if (call.status === "done" || call.status === "waiting" || call.status === "running") return "";
-  const line = call.message.split("\n", 1)[0] ?? "";
+  const line = (call.message.split("\n", 1)[0] ?? "").replace(EXPIRED, "");
   return line && `: ${line}`;
 }
 
