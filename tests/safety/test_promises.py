@@ -12,7 +12,7 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
         "No effect without a named allow rule or a durable, single-use approval whose digest equals what is executed.",
         (
             "gate.test_gate.test_a_read_in_the_workspace_is_allowed_by_a_rule_that_is_named",
-            "gate.test_rule.test_reads_in_the_workspace_and_ends_of_own_terminals_are_allowed_and_everything_else_asks",
+            "gate.test_rule.test_without_rules_reads_here_and_ends_of_own_terminals_are_allowed_and_all_else_asks",
             "gate.test_approval.test_an_approval_serves_one_call_only",
             "gate.test_approval.test_what_changed_since_it_was_asked_is_not_done_although_it_was_allowed",
             "gate.test_durability.test_an_answer_is_on_record_before_what_it_allows_starts",
@@ -69,7 +69,8 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
         "What cannot be fully parsed asks.",
         (
             "safety.test_unasked.test_every_command_asks_whatever_it_looks_like",
-            "gate.test_rule.test_one_claim_that_asks_makes_the_whole_call_ask",
+            "gate.test_rule.test_the_strictest_part_decides_for_all",
+            "gate.test_rule.test_nothing_allows_what_is_protected_opaque_or_homeless",
             "gate.test_rule.test_claiming_more_never_lowers_a_decision",
         ),
     ),

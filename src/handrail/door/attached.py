@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from handrail.places import Places
 
-PROTOCOL = 2
+PROTOCOL = 3
 """The keeper's; a pair that differs is told what to do."""
 
 ANSWER_SECONDS = 10.0

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from handrail.places import Places
 
 KEPT = {"HOME", "PATH", "USER", "LOGNAME", "LANG", "TMPDIR", "HANDRAIL_HOME", "SHELL"}
+DESKTOP = {"DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"}
+"""What a notification needs to reach the person's screen; no child of the keeper gets them."""
 KEPT_PREFIXES = ("LC_", "XDG_")
 
 LOG_MAX = 1 << 20
@@ -146,7 +148,11 @@ class _Started:
 
 def clean(environ: Mapping[str, str]) -> dict[str, str]:
     """What the daemon may inherit: where it is, never what an agent holds."""
-    return {name: value for name, value in environ.items() if name in KEPT or name.startswith(KEPT_PREFIXES)}
+    return {
+        name: value
+        for name, value in environ.items()
+        if name in KEPT | DESKTOP or name.startswith(KEPT_PREFIXES)
+    }
 
 
 def detach(argv: Sequence[str], environment: Mapping[str, str], log: str) -> int:

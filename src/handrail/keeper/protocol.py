@@ -20,7 +20,7 @@ from handrail.keeper.facts import Process as Process  # noqa: PLC0414 - this and
 from handrail.keeper.facts import Sent as Sent  # noqa: PLC0414
 from handrail.keeper.frames import decode, name_of
 
-PROTOCOL = 2
+PROTOCOL = 3
 TERMINAL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """A terminal's id is also the name of its spool directory."""
 
