@@ -10,6 +10,7 @@ export function answering(approval: TrackedApproval | null, arming: Arming, mode
   const asker: Asker = {
     arming,
     question: () => approval,
+    known: () => true,
     send: (_, body) => toasts.say(`${body.answer}: ${JSON.stringify(body.rule ?? body.input ?? body.reason ?? "")}`),
     api: {
       propose,

@@ -19,6 +19,8 @@ export interface Asker {
   readonly arming: Arming;
   /** The open question that is looked at. */
   question(): TrackedApproval | null;
+  /** All about it has come: what it lacks now, it lacks. */
+  known(): boolean;
   send(approval: TrackedApproval, body: AnswerBody): void;
   readonly api: Pick<Api, "edit" | "propose" | "proposal">;
 }
@@ -49,7 +51,7 @@ export class Answers {
   begin(mode: Mode): void {
     const approval = this.asker.question();
     if (!approval || (mode !== "choose" && !this.asker.arming.ready)) return;
-    if (mode === "rule" && lines(approval.suggestions).length === 0) return toasts.say(NO_RULE);
+    if (mode === "rule" && lines(approval.suggestions).length === 0) return this.sayNone();
     this.mode = mode;
     this.asker.arming.arm();
   }
@@ -64,7 +66,7 @@ export class Answers {
     const approval = this.plain(strong);
     if (!approval) return;
     const rules = lines(approval.suggestions).map(({ suggestion }) => ({ ...suggestion.rule, scope: "session" as const }));
-    if (rules.length === 0) toasts.say(NO_RULE);
+    if (rules.length === 0) this.sayNone();
     else this.send(approval, { answer: "allow", digest: approval.digest, rule: rules.map(whole) });
   }
 
@@ -117,6 +119,10 @@ export class Answers {
     if ((risk ?? approval.risk) !== "high" || strong) return approval;
     toasts.say("High risk: hold Shift, or click.");
     return null;
+  }
+
+  private sayNone(): void {
+    toasts.say(this.asker.known() ? NO_RULE : "Which rules would fit is still being asked for; try again in a moment.");
   }
 
   private send(approval: TrackedApproval, body: AnswerBody): void {

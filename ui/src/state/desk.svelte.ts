@@ -50,7 +50,7 @@ export class Desk {
     this.rules = new Rules(store.api);
     this.usuals = new Usuals(store.api);
     this.whole = new Question(store.api);
-    this.answers = new Answers({ arming: this.arming, api: store.api, question: () => this.question(), send: (approval, body) => this.send(approval, body) });
+    this.answers = new Answers({ arming: this.arming, api: store.api, question: () => this.question(), known: () => this.known, send: (approval, body) => this.send(approval, body) });
   }
 
   readonly wanted = $derived.by((): Sections => (this.store.model ? sections(this.store.model) : nothing));
