@@ -13,24 +13,27 @@ from typing import Any
 import anyio
 import pytest
 from tests.e2e.agent import Agent, Told, agent
+from tests.e2e.allowing import allowing
 from tests.e2e.home import BOUND, Home, eventually, living, processes, until
 from tests.e2e.person import Person, person_of
 
-AUTO = 'default_policy = "allow"\n[command]\nstop_grace = 0.3\n'
-"""Medium risk passes, so that these tests are about terminals; what is asked about is gate's and safety's."""
+SMALL_GRACE = "[command]\nstop_grace = 0.3\n"
 SHELLS = ["bash", "zsh", "fish"]
 NUMBERED = "i=0; while [ $i -lt {count} ]; do i=$((i+1)); echo number $i; done; echo all told"
 
 
 @pytest.fixture(scope="module")
 def open_home() -> Iterator[Home]:
-    with living(AUTO) as home:
+    with living(SMALL_GRACE) as home:
         yield home
 
 
 @pytest.fixture(scope="module")
-def watcher(open_home: Home) -> Person:
-    return person_of(open_home)
+def watcher(open_home: Home) -> Iterator[Person]:
+    """Allows whatever is asked: these tests are about terminals, and what is asked about is gate's and safety's."""
+    person = person_of(open_home)
+    with allowing(person):
+        yield person
 
 
 async def created(client: Agent, **input: Any) -> str:
