@@ -40,6 +40,10 @@ def test_a_review_says_what_a_person_must_know(page: Page, site: str) -> None:
     expect(specimen(page, "review: disguised").locator("mark").first).to_have_attribute(
         "title", "U+202E text direction override"
     )
+    odd = specimen(page, "review: not UTF-8")
+    expect(odd.locator(".added")).to_have_text("caf\\xe9 cr\\xe8me")
+    odd.get_by_role("button", name="Edit", exact=True).click()
+    expect(odd.locator(".cm-content")).to_have_text("caf\\xe9 cr\\xe8me")
 
 
 def test_code_is_coloured_by_the_name_of_its_file(page: Page, site: str) -> None:

@@ -181,6 +181,15 @@ test("colours, marks and what hides cut a line into pieces that are the line", (
   assert.deepEqual(painted("", [[0, 4, "x"]]), []);
 });
 
+test("bytes that are not UTF-8 are shown as such, only where the file is not", () => {
+  assert.deepEqual(painted("caf\uefe9!", [], [], true).map(({ text, flag }) => [text, flag]), [
+    ["caf", undefined],
+    ["\\xe9", "The byte 0xE9, which is not UTF-8"],
+    ["!", undefined],
+  ]);
+  assert.deepEqual(painted("caf\uefe9!").map(({ text }) => text), ["caf\uefe9!"]);
+});
+
 test("a file's language is known by its name, and a strange name is plain", () => {
   const known = { "src/auth.py": "python", "A/Dockerfile": "docker", "x.d.ts": "typescript", "Main.JAVA": "java", ".bashrc": "shell" };
   for (const [path, name] of Object.entries(known)) assert.equal(languageOf(path), name);

@@ -73,6 +73,7 @@ export const reviews: readonly Shown[] = [
   shown("review: new file", "docs/notes/plan.md", null, "# Plan\n\n1. **Hash** passwords, see `src/auth.py`\n2. Throttle\n\nNo newline at the end", {}, { notes: ["Creates the directory /home/ada/api-server/docs/notes."] }),
   shown("review: deletion", "src/old.ts", 'export function old(): string {\n  return "gone soon"; // really\n}\n', null, {}, {}, { risk: "high", reasons: ["deletes a file"] }),
   shown("review: disguised", "src/auth.py", AUTH, DISGUISED),
+  shown("review: not UTF-8", "menu.txt", "caf\uefe9\ntea\n", "caf\uefe9 cr\uefe8me\ntea\n", {}, { notes: ["The file is not UTF-8: its other bytes stay as they are, and are shown as \\xNN."] }),
   shown("review: refused by a rule", "src/auth.py", AUTH, AFTER),
   shown("review: large", "src/generated.ts", LONG, LONGER, {}, { added: 400, removed: 400 }),
   shown("review: large new file", "src/generated.ts", null, LONG, {}, { added: 4000, removed: 0 }),

@@ -5,7 +5,7 @@
  */
 import { changes, origin } from "../text/align.ts";
 import { assembled, type Choice, chosen, eased, type Proposed, proposed, restored, settled, type Tally, tally, written } from "../text/hunks.ts";
-import type { Comment, ProposalView } from "../types.ts";
+import type { Comment, DiffPreview, ProposalView } from "../types.ts";
 
 /** A line that can be spoken about: of the proposal, or one that it takes away. */
 export interface Place {
@@ -19,6 +19,8 @@ export interface Remark extends Place {
   readonly said: string;
 }
 
+/** What the question's preview says of the file. */
+export type Shown = Pick<DiffPreview, "diff" | "notes">;
 /** As much of a line that is gone as names it. */
 const QUOTED = 80;
 
@@ -26,6 +28,8 @@ export class Draft {
   readonly path: string;
   readonly creates: boolean;
   readonly deletes: boolean;
+  /** The file is not UTF-8. */
+  readonly bytes: boolean;
   private readonly proposal: ProposalView;
   private readonly crlf: boolean;
   private readonly asProposed: Proposed;
@@ -37,9 +41,10 @@ export class Draft {
   rewritten = $state(false);
   private readonly typed = new Map<number, string>();
 
-  constructor(proposal: ProposalView, diff: string) {
+  constructor(proposal: ProposalView, { diff, notes }: Shown) {
     const { before, after, crlf } = eased(proposal.before ?? "", proposal.after ?? "");
     this.proposal = proposal;
+    this.bytes = notes.some((note) => note.includes("not UTF-8"));
     this.path = proposal.path;
     this.creates = proposal.before === null;
     this.deletes = proposal.after === null;
@@ -146,11 +151,11 @@ const drafts = new Map<string, Draft>();
 const DRAFTS_MAX = 50;
 
 /** The review of this question that was begun, unless it was of a file that has changed back since. */
-export function draftOf(approval: string, proposal: ProposalView, diff: string): Draft {
+export function draftOf(approval: string, proposal: ProposalView, shown: Shown): Draft {
   const known = drafts.get(approval);
   if (known && (proposal.changed !== null || known.isOf(proposal))) return known;
   for (const old of [...drafts.keys()].slice(0, Math.max(0, drafts.size + 1 - DRAFTS_MAX))) drafts.delete(old);
-  const draft = new Draft(proposal, diff);
+  const draft = new Draft(proposal, shown);
   drafts.set(approval, draft);
   return draft;
 }

@@ -10,13 +10,16 @@ import { EditorState, type Extension } from "@codemirror/state";
 import { drawSelection, EditorView, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
 
-import { exact, HIDDEN } from "../text/exact.ts";
+import { HIDDEN } from "../text/exact.ts";
+import { BYTES, exactly } from "./paint.ts";
 
 export interface Editing {
   readonly text: string;
   readonly label: string;
   readonly language: Language | null;
   readonly numbers: boolean;
+  /** The file is not UTF-8. */
+  readonly bytes: boolean;
   readonly onchange: (text: string) => void;
   readonly ondone: () => void;
 }
@@ -28,7 +31,7 @@ export function editor(parent: HTMLElement, editing: Editing): EditorView {
   return view;
 }
 
-function extensions({ label, language, numbers, onchange, ondone }: Editing): Extension[] {
+function extensions({ label, language, numbers, bytes, onchange, ondone }: Editing): Extension[] {
   const done = (): boolean => (ondone(), true);
   return [
     EditorState.lineSeparator.of("\n"), // a lone \r is a character of its line, and shown
@@ -38,7 +41,7 @@ function extensions({ label, language, numbers, onchange, ondone }: Editing): Ex
     EditorView.updateListener.of((update) => update.docChanged && onchange(update.state.doc.toString())),
     history(),
     drawSelection(),
-    highlightSpecialChars({ specialChars: HIDDEN, render: spelled }),
+    highlightSpecialChars({ specialChars: bytes ? OTHERS : HIDDEN, render: (code) => spelled(code, bytes) }),
     keymap.of([{ key: "Mod-Enter", run: done }, { key: "Escape", run: done }, indentWithTab, ...historyKeymap, ...defaultKeymap]),
     syntaxHighlighting(classHighlighter),
     numbers ? lineNumbers() : [],
@@ -47,8 +50,10 @@ function extensions({ label, language, numbers, onchange, ondone }: Editing): Ex
   ];
 }
 
-function spelled(code: number): HTMLElement {
-  const piece = exact(String.fromCodePoint(code))[0];
+const OTHERS = new RegExp(`${HIDDEN.source}|${BYTES.source}`, "gu");
+
+function spelled(code: number, bytes: boolean): HTMLElement {
+  const piece = exactly(String.fromCodePoint(code), bytes)[0];
   const mark = document.createElement("mark");
   mark.textContent = piece?.text ?? "";
   mark.title = piece?.flag ?? "";

@@ -14,7 +14,15 @@ export interface Painted extends Piece {
   readonly marked: boolean;
 }
 
-export function painted(text: string, tokens: readonly Token[] = [], marks: readonly Span[] = []): Painted[] {
+/** Bytes that are not UTF-8 stand in a proposal as private characters, whose last byte they are. */
+export const BYTES = /[\uef80-\uefff]/gu;
+
+/** Text shown exactly; where the file is not UTF-8, also its other bytes. */
+export function exactly(text: string, bytes: boolean): Piece[] {
+  return bytes ? exact(text).flatMap((piece) => (piece.flag ? piece : withBytes(piece.text))) : exact(text);
+}
+
+export function painted(text: string, tokens: readonly Token[] = [], marks: readonly Span[] = [], bytes = false): Painted[] {
   const cuts = new Set([0, text.length]);
   for (const [from, to] of [...tokens, ...marks]) {
     if (from > 0 && from < text.length) cuts.add(from);
@@ -30,7 +38,19 @@ export function painted(text: string, tokens: readonly Token[] = [], marks: read
     while (mark < marks.length && (marks[mark]?.[1] ?? 0) <= from) mark++;
     const colour = (tokens[token]?.[0] ?? Infinity) <= from ? (tokens[token]?.[2] ?? "") : "";
     const marked = (marks[mark]?.[0] ?? Infinity) <= from;
-    for (const piece of exact(text.slice(from, places[at + 1]))) pieces.push({ ...piece, colour, marked });
+    for (const piece of exactly(text.slice(from, places[at + 1]), bytes)) pieces.push({ ...piece, colour, marked });
   }
   return pieces;
+}
+
+function withBytes(text: string): Piece[] {
+  return text
+    .split(/([\uef80-\uefff])/u)
+    .filter((part) => part)
+    .map((part) => (part.match(BYTES) && part.length === 1 ? byte(part.charCodeAt(0) & 0xff) : { text: part }));
+}
+
+function byte(value: number): Piece {
+  const digits = value.toString(16);
+  return { text: `\\x${digits}`, flag: `The byte 0x${digits.toUpperCase()}, which is not UTF-8` };
 }

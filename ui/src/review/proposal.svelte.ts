@@ -42,7 +42,7 @@ export class Proposal {
     try {
       const came = await this.api.proposal(this.approval.id);
       const preview = this.approval.preview;
-      this.draft = draftOf(this.approval.id, came, preview?.kind === "diff" ? preview.diff : "");
+      this.draft = draftOf(this.approval.id, came, preview?.kind === "diff" ? preview : { diff: "", notes: [] });
       this.changed = came.changed;
       this.difference = came.difference;
     } catch (error) {
