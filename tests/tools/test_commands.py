@@ -262,4 +262,4 @@ async def test_the_preview_and_the_digest_hold_all_that_decides_what_runs(
     assert added.bound != before
     assert replaced.bound != before
     assert isinstance(plain, CommandPlan)
-    assert plain.argv == (plain.preview.program, "-c", "make")
+    assert plain.argv == (plain.preview.program, "-c", "--", "make")

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from handrail.gate.characters import Checks
 
-_SED_PRINTS = r"([0-9$]{1,9}(,[0-9$]{1,9})?|/[\w .^$*-]*/)?[pdq]"
+_SED_PRINTS = r"([0-9$]{1,9}(,[0-9$]{1,9})?|/[\w .^$*#-]*/)?[pdq]"
 _SED_REPLACES = r"s(/[^/;{}\n]*/[^/;{}\n]*/|\|[^|;{}\n]*\|[^|;{}\n]*\|)[gpiI0-9]*"
 
 FLAGS: Checks = {

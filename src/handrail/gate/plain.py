@@ -32,13 +32,10 @@ RESERVED = frozenset(
 
 _RUN = re.compile(r"[\w./:@%+,=^!#~*?\[\]{}-]+", re.ASCII)
 _QUOTED_RUN = re.compile(r'[^"\\$`]+')
-_TROUBLED = {
-    "$": "expansion",
-    "`": "substitution",
-    "(": "group",
-    ")": "group",
-}
+_BOUNDS = {"`": "substitution", "(": "group", ")": "group"}
+"""Another command may begin behind these."""
 _REDIRECTION = re.compile(r"&>+|[<>]+[&|]?-?")
+_HEREDOC = re.compile(r"<<(-?)[ \t]*(['\"\\]?)([\w.-]+)")
 _OPERATORS = ("&&", "||", ";", "|", "\n")
 _PATTERN = frozenset("*?[")
 _BRACES = re.compile(r"\{.*(,|\.\.)", re.DOTALL)
@@ -54,6 +51,8 @@ class Word:
     text: str
     live: bool = False
     """The shell may put something else in its place: it is a pattern, or holds what is not known."""
+    escaped: bool = False
+    """It is written with a backslash outside of quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +104,8 @@ class _Reader:
         """The same word, with a mark for all that is quoted."""
         self._word_at = 0
         self._escaped = False
+        self._heredocs: list[tuple[str, bool, bool]] = []
+        """What ends each body that begins on the next line, whether tabs before it are dropped, whether it is quoted."""
 
     def step(self) -> None:
         char = self.text[self.at]
@@ -118,11 +119,14 @@ class _Reader:
         elif char == "\\":
             self._escape()
         elif char in "<>&" and (sign := _REDIRECTION.match(self.text, self.at)):
-            self._blank("redirection", len(sign.group()))
+            self._redirection(len(sign.group()))
         elif char in ";&|\n":
             self._operator()
-        elif char in _TROUBLED:
-            self._blank(_TROUBLED[char])
+        elif char == "$":
+            self._blank("expansion")
+        elif char in _BOUNDS:
+            self._blank(_BOUNDS[char])
+            self._close(char)
         elif char == "#" and self._word is None:
             self._blank("comment")
         else:
@@ -225,10 +229,29 @@ class _Reader:
         elif found := next((sign for sign in _OPERATORS if self.text.startswith(sign, self.at)), None):
             self._end_command(found)
             self.at += len(found)
+            if found == "\n":
+                self._skip_bodies()
         else:
             self._trouble("background")
             self._end_command(";")
             self.at += 1
+
+    def _redirection(self, length: int) -> None:
+        if found := _HEREDOC.match(self.text, self.at):
+            self._heredocs.append((found.group(3), found.group(1) == "-", found.group(2) != ""))
+        self._blank("redirection", length)
+
+    def _skip_bodies(self) -> None:
+        """Go past what is no command; a line of it that may hold one is read as if it were."""
+        while self._heredocs and self.at < len(self.text):
+            delimiter, dashed, quoted = self._heredocs[0]
+            end = self.text.find("\n", self.at)
+            line = self.text[self.at : end if end >= 0 else len(self.text)]
+            if (line.lstrip("\t") if dashed else line) == delimiter:
+                self._heredocs.pop(0)
+            elif not quoted and ("`" in line or "$(" in line):
+                return
+            self.at += len(line) + 1
 
     def _end_word(self) -> None:
         if self._word is None:
@@ -245,11 +268,11 @@ class _Reader:
             if self._is_no_program(bare):
                 return
             self._begin = self._word_at
-            if live:
+            if live or text.startswith("%"):
                 self._trouble("program", self._word_at)
             if self._escaped:
                 self._trouble("escape", self._word_at)
-        self._words.append(Word(text, live))
+        self._words.append(Word(text, live, self._escaped))
         self._end = self.at
 
     def _is_no_program(self, bare: str) -> bool:
@@ -261,11 +284,15 @@ class _Reader:
 
     def _end_command(self, sign: str) -> None:
         if self._words:
+            self._close(sign)
+        elif sign != "\n":
+            self._trouble("unparsed")
+
+    def _close(self, sign: str) -> None:
+        if self._words:
             self._commands.append(Simple(self._begin, self._end, tuple(self._words), self._joined))
             self._words = []
             self._joined = sign
-        elif sign != "\n":
-            self._trouble("unparsed")
 
 
 def _patterns(text: str) -> int:

@@ -14,19 +14,24 @@ from dataclasses import dataclass, field
 from handrail.gate.beyond import beyond
 from handrail.gate.characters import Checks, hidden
 from handrail.gate.plain import RESERVED, Reading, Simple, Word, read
-from handrail.gate.syntax import Structure, structure
+from handrail.gate.syntax import Found, Structure, structure
 from handrail.gate.wrappers import LINES, Words, look, started
 
 LONGEST = 100_000
 """Bytes; no longer line is started."""
+LONGEST_TANGLED = 20_000
+MOST_SIGNS = 500
+MOST_WORDS = 5000
+"""In one line, for the grammar takes a time that grows with the square of what it is asked."""
 MOST_PARTS = 200
 """Commands in one line; nobody could read more in an approval."""
-DEEPEST = 4
+DEEPEST = 10
 """Wrappers within wrappers."""
 INTERPRETERS = frozenset(
     ("python", "python3", "perl", "ruby", "node", "deno", "bun", "php", "lua", "Rscript")
 )
 """Run their input when they are given no file."""
+_SIGNS = re.compile(rb"[|&;<>()`$\n]")
 _SHOWN = 200
 """Characters of a construct that are shown with the sentence."""
 
@@ -43,16 +48,18 @@ TROUBLES: Checks = {
     "comment": "holds a comment",
     "braces": "holds a brace expansion",
     "tilde": "holds a tilde that stands for a home folder",
-    "program": "names a program by a pattern",
+    "program": "names a program by a pattern, or a job",
     "pattern": "mixes pattern characters with quoted ones",
     "piped": "runs what is piped into it",
     "escape": "holds a backslash where it hides something",
     "moved": "names a program by a relative path after changing the folder",
-    "long": f"is longer than {LONGEST:,} bytes",
+    "long": "is too long, or too tangled, to be read with certainty",
     "many": f"holds more than {MOST_PARTS} commands",
     "nested": f"holds wrappers within wrappers, more than {DEEPEST} deep",
 }
 """Each ends plain reading; what it found asks a person."""
+
+TOO_MUCH = Structure((), (Found("long", ""),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,8 @@ class Line:
 
     parts: tuple[Part, ...]
     opaque: tuple[Opaque, ...]
+    cut: bool = False
+    """It holds more commands than are told here, which a rule may forbid: it must not be run at all."""
 
     @property
     def plain(self) -> bool:
@@ -98,8 +107,9 @@ def parse(line: str) -> Line:
     except Exception:  # whatever it is, it must ask a person and never let a line pass
         found.tell("unparsed", line)
     if len(found.parts) > MOST_PARTS:
+        found.cut = True
         found.tell("many", line)
-    return Line(tuple(found.parts[: MOST_PARTS + 1]), tuple(dict.fromkeys(found.opaque)))
+    return Line(tuple(found.parts[:MOST_PARTS]), tuple(dict.fromkeys(found.opaque)), found.cut)
 
 
 @dataclass(slots=True)
@@ -108,6 +118,7 @@ class _Findings:
     opaque: list[Opaque] = field(default_factory=list[Opaque])
     moved: bool = False
     """A command before may have changed the folder."""
+    cut: bool = False
 
     def put(self, part: Part) -> None:
         program = part.words[0]
@@ -133,21 +144,31 @@ def _reads_program(words: tuple[str, ...]) -> bool:
 def _line(line: str, found: _Findings, depth: int) -> None:
     for char, why in hidden(line):
         found.add(why, _around(line, line.index(char)))
-    source = line.encode(errors="replace")
-    if len(source) > LONGEST:
-        found.tell("long", line)
-    reading, tree = read(line), structure(source)
+    reading, source = read(line), line.encode(errors="replace")
+    tree = structure(source) if _is_short(reading, source) else TOO_MUCH
     told = _tell(line, reading, tree, found)
-    commands = _commands(line, reading, tree, told)
-    for part, words in commands:
+    for part, words in _commands(line, reading, tree, told):
+        if len(found.parts) > MOST_PARTS:
+            return
         _open(part, words, found, depth)
+
+
+def _is_short(reading: Reading, source: bytes) -> bool:
+    """Whether the grammar can be asked; of a plain line, what stands in quotes costs it nothing."""
+    words = sum(len(command.words) for command in reading.commands)
+    plain = not reading.troubles
+    signs = len(reading.commands) if plain else len(reading.troubles) + len(_SIGNS.findall(source))
+    return (
+        signs <= MOST_SIGNS and words <= MOST_WORDS and len(source) <= (LONGEST if plain else LONGEST_TANGLED)
+    )
 
 
 def _tell(line: str, reading: Reading, tree: Structure, found: _Findings) -> set[str]:
     """Tell each trouble once, as the grammar shows it or else where reading met it; which were told."""
-    shown = {item.name: item.text for item in tree.troubles}
+    shown = {item.name: item.text or line for item in tree.troubles}
     for trouble in reading.troubles:
-        shown.setdefault(trouble.name, _around(line, trouble.at))
+        if trouble.name not in shown:
+            shown[trouble.name] = _around(line, trouble.at)
     for name, text in shown.items():
         found.tell(name, text)
     return {name for name in shown if TROUBLES[name]}
@@ -161,7 +182,7 @@ def _around(line: str, at: int) -> str:
 
 
 def _commands(line: str, reading: Reading, tree: Structure, told: set[str]) -> Iterable[tuple[Part, Words]]:
-    if not told or "unparsed" in told:
+    if not told or tree is TOO_MUCH or "unparsed" in told:
         yield from (_read_part(line, item) for item in reading.commands)
     if told:
         for item in tree.commands:
@@ -171,9 +192,9 @@ def _commands(line: str, reading: Reading, tree: Structure, told: set[str]) -> I
 
 
 def _from_program(words: Words) -> Words:
-    """The grammar takes some reserved words for programs."""
+    """Without what may stand before a program: the grammar takes some reserved words for one, and so do wrappers."""
     at = 0
-    while at < len(words) and (words[at].text in RESERVED or words[at].text == "!"):
+    while at < len(words) and (words[at].text in RESERVED or words[at].text == "!" or "=" in words[at].text):
         at += 1
     return words[at:] or words
 
@@ -202,18 +223,22 @@ def _open(part: Part, words: Words, found: _Findings, depth: int) -> None:
     found.add(TROUBLES["piped"] if piped and inside.why else inside.why, part.text, part.words)
     if inside.line is None:
         _inside(part, inside.words, found, depth)
-    elif depth < DEEPEST:
+    elif _goes_on(part, found, depth):
         _line(inside.line, found, depth + 1)
-    else:
-        found.tell("nested", part.text)
 
 
 def _inside(part: Part, words: Words, found: _Findings, depth: int) -> None:
-    if depth >= DEEPEST:
-        found.tell("nested", part.text)
-    elif words:
+    if words and _goes_on(part, found, depth):
         _check_program(words[0], part.text, found)
+        words = _from_program(words)
         _open(_part(part.text, words, part.piped_into, part.joined), words, found, depth + 1)
+
+
+def _goes_on(part: Part, found: _Findings, depth: int) -> bool:
+    if depth >= DEEPEST:
+        found.cut = True
+        found.tell("nested", part.text)
+    return depth < DEEPEST
 
 
 def _check_program(word: Word, text: str, found: _Findings) -> None:
@@ -224,3 +249,5 @@ def _check_program(word: Word, text: str, found: _Findings) -> None:
         found.tell("compound", text)
     if "=" in word.text:
         found.tell("assignment", text)
+    if word.escaped:
+        found.tell("escape", text)

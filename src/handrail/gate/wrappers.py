@@ -32,7 +32,7 @@ TRANSPARENT: Shapes = {
     "builtin": Shape(),
     "command": Shape("-p"),
     "env": Shape(),
-    "exec": Shape("-c -l"),
+    "exec": Shape("-c -l", "-a"),
     "ionice": Shape("-t", "-c -n"),
     "nice": Shape("", "-n --adjustment"),
     "nohup": Shape(),
@@ -44,9 +44,9 @@ TRANSPARENT: Shapes = {
 """What is inside runs as it would by itself."""
 
 LINES: Shapes = {
-    "bash": Shape("-e -u -x -l -eu -ex -ux -eux --norc --noprofile"),
-    "dash": Shape("-e -u -x -eu -ex -ux -eux"),
-    "sh": Shape("-e -u -x -eu -ex -ux -eux"),
+    "bash": Shape("-- -e -u -x -l -eu -ex -ux -eux --norc --noprofile"),
+    "dash": Shape("-- -e -u -x -eu -ex -ux -eux"),
+    "sh": Shape("-- -e -u -x -eu -ex -ux -eux"),
 }
 """Take a line after `-c`; other shells read a line in their own way."""
 
@@ -159,7 +159,7 @@ def _transparent(words: Words, shape: Shape) -> Inside:
     if rest is None or any(word.live for word in words[: len(words) - len(rest)]):
         return Inside(_after_options(words), why=WRAPPED["options"])
     if rest and "=" in rest[0].text:
-        return Inside(_after_options(words), why=WRAPPED["variables"])
+        return Inside(_after_options(rest), why=WRAPPED["variables"])
     return Inside(rest) if rest else Inside(why=WRAPPED["options"])
 
 
@@ -186,21 +186,24 @@ def _holds(text: str, option: str) -> bool:
 
 
 def _shell(words: Words, shape: Shape) -> Inside:
-    """The line after `-c`; what comes after it is for expansions, which are not plain."""
+    """The first word after `-c` that is no option; what comes after it is for expansions, which are not plain."""
     flags = shape.flags.split()
-    for at, word in enumerate(words):
-        is_line = word.text == "-c" or (word.text.endswith("c") and word.text[:-1] in flags)
-        if is_line and at + 1 < len(words) and not words[at + 1].live:
-            return Inside(line=words[at + 1].text)
-        if word.text not in flags or word.live:
+    has_line, known = False, True
+    for word in words:
+        if word.text.startswith(("-", "+")) or (not has_line and not known):
+            takes_line = word.text == "-c" or (word.text[:-1] in flags and word.text.endswith("c"))
+            has_line = has_line or takes_line
+            known = known and (takes_line or word.text in flags) and not word.live
+        elif has_line and not word.live:
+            return Inside(line=word.text, why="" if known else WRAPPED["shell"])
+        else:
             break
     return Inside(why=WRAPPED["shell"])
 
 
 def _eval(words: Words) -> Inside:
-    if not words or any(word.live for word in words):
-        return Inside(words, why=WRAPPED["shell"])
-    return Inside(line=" ".join(word.text for word in words))
+    known = words and not any(word.live for word in words)
+    return Inside(line=" ".join(word.text for word in words), why="" if known else WRAPPED["shell"])
 
 
 def _after_options(words: Words) -> Words:

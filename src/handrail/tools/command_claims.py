@@ -19,10 +19,10 @@ from handrail.tools.workspace import Workspace
 def read_line(command: str) -> Line:
     """Its parts. Raises Refusal for a line that nobody could judge."""
     line = parse(command)
-    if len(line.parts) > MOST_PARTS:
+    if line.cut:
         raise Refusal(
-            f"The line holds more than {MOST_PARTS} commands, which nobody could judge. Nothing was run: put them "
-            "into a script, or send fewer at a time."
+            f"The line holds more than {MOST_PARTS} commands, or too many within each other, which nobody could judge. "
+            "Nothing was run: put them into a script, or send fewer at a time."
         )
     return line
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
 
+from handrail.gate.shell import Line
 from handrail.gate.tool import Plan, Refusal, Salvage, Tool
 from handrail.store.value import Caller, CommandPreview, Json, Owner, Result
 from handrail.terminal.keeper import KeeperError
@@ -43,6 +45,8 @@ SWEEP_SECONDS = 0.05
 """A command that left nothing behind is swept by then; for others the result does not wait."""
 STOP_BOUND = 10.0
 """Above the grace: how long a stop may hold up the end of a call before survivors are simply reported."""
+LONG_LINE = 2000
+"""Characters that are read in less than a few milliseconds."""
 COLUMNS, ROWS = 120, 40
 
 
@@ -96,7 +100,7 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
         os.close(place.open_folder())
         shell = _shell(self._means.environment)
         env = {**self._means.environment, **PLAIN, **input.env}
-        line, search = read_line(input.command), env.get("PATH", os.defpath)
+        line, search = await _read(input.command), env.get("PATH", os.defpath)
         preview = CommandPreview(
             command=input.command, cwd=place.path, program=shell, environment=tuple(sorted(input.env))
         )
@@ -110,7 +114,7 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
             claims=command_claims(line, place, self._reach.workspace(caller), search, input.env),
             preview=preview,
             bound=bound,
-            argv=(shell, "-c", input.command),
+            argv=(shell, "-c", "--", input.command),  # a line may begin with a sign that options begin with
             cwd=place.path,
             cwd_id=place.identity,
             env=env,
@@ -224,6 +228,12 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
 def terminal_of(call: str) -> str:
     """The name of a command's terminal: by it a daemon that died before it could write it down is made up for."""
     return f"t{call[1:]}"
+
+
+async def _read(command: str) -> Line:
+    """Its parts; a long line must not hold up everybody else."""
+    is_long = len(command) > LONG_LINE
+    return await anyio.to_thread.run_sync(read_line, command) if is_long else read_line(command)
 
 
 def _shell(env: Mapping[str, str]) -> str:
