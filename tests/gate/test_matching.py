@@ -70,6 +70,11 @@ def test_a_path_rule_is_about_files_inside_and_outside(action: Any) -> None:
     assert not matches(rule(path="src/**"), claim("run", "/w/src/a"), "t")
 
 
+def test_who_forbids_a_path_forbids_it_in_any_letter_case() -> None:
+    assert matches(rule("deny", path="Secrets/**"), claim("read", "/w/secrets/key"), "t")
+    assert not matches(rule("allow", path="Secrets/**"), claim("read", "/w/secrets/key"), "t")
+
+
 def test_a_deletion_is_allowed_only_by_who_names_the_tool_and_the_path() -> None:
     gone = claim("delete", "/w/src/a")
     assert not matches(rule(path="src/**"), gone, "apply_diff")
@@ -88,6 +93,18 @@ def test_all_of_a_tool_does_not_reach_outside_the_workspace() -> None:
 def test_a_host_rule_is_about_connections() -> None:
     assert matches(rule(host="*.example.org"), claim("connect", "Www.Example.org."))
     assert not matches(rule(host="example.org"), claim("run", "example.org"))
+
+
+def test_rules_of_every_kind_are_found_in_the_order_they_were_given() -> None:
+    rules = [
+        rule("deny", "r1", command="* push"),
+        rule("deny", "r2", command="git push"),
+        rule("deny", "r3", agent="one"),
+        rule("deny", "r4", command="git"),
+    ]
+    pushes = claim("run", words=("/usr/bin/git", "push"))
+    for order in (rules, rules[::-1]):
+        assert Index(order, ROOT, HOME).matching("t", pushes, ONE, None) == order
 
 
 @given(st.lists(some_rules, max_size=8), some_claims)
