@@ -4,7 +4,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from handrail.gate.pattern import BadPattern, Glob, PathPattern, host_glob, spell_path
@@ -95,6 +95,9 @@ def test_what_is_no_host_is_refused(pattern: str) -> None:
 
 
 @given(names, st.text(alphabet="ab", max_size=12))
+@example("ab*ba", "aba")
+@example("*ab*b", "ab")
+@example("*a*a", "a")
 def test_a_glob_fits_what_a_regular_expression_would(pattern: str, text: str) -> None:
     expected = re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.DOTALL)
     assert Glob.of(pattern).fits(text) == bool(expected)

@@ -238,6 +238,21 @@ async def test_a_projects_settings_only_tighten_until_they_are_trusted(
         assert at.effect("make") == trusted
 
 
+async def test_a_file_that_was_not_trusted_takes_no_human_out_of_the_loop(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        at.trust()
+        at.writes("human_in_the_loop = false")
+        assert at.decides("ls") == ("ask", "default policy")
+        at.trust()
+        assert at.decides("ls") == ("allow", "low risk")
+
+
+async def test_a_rule_is_checked_again_when_it_is_added(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        with pytest.raises(BadRule, match="many programs"):
+            at.rules.add(Rule(id="r1", effect="allow", command="*"), "ann")
+
+
 async def test_it_is_known_where_everything_is_approved_by_itself(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
         at.writes('default_policy = "allow"')
