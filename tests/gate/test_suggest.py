@@ -19,6 +19,8 @@ def commands(line: str, *rules: Rule) -> list[str | None]:
     [
         ("git push origin main", ["git push"]),
         ("git status", ["git status"]),
+        ("git push --force origin", ["git push --force origin $"]),
+        ("git reset --hard", ["git reset --hard $"]),
         ("git stash pop", ["git stash pop"]),
         ("npm run test -- --watch", ["npm run test"]),
         ("npm install left-pad", ["npm install"]),
