@@ -84,7 +84,7 @@ def parser(without: Check | Site | None = None, deaf_to: str = "") -> Callable[[
 
 
 def _deaf(reader: Callable[..., Any]) -> Callable[..., Any]:
-    def read(text: str | bytes) -> Any:
+    def read(text: str) -> Any:
         return replace(reader(text), troubles=())
 
     return read

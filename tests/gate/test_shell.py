@@ -1,5 +1,7 @@
 """A shell line as its parts: what is read, what is opened, and what is told to be opaque."""
 
+import time
+
 import pytest
 
 from handrail.gate.shell import Line, parse
@@ -62,3 +64,26 @@ def test_a_command_is_found_wherever_it_hides_and_the_line_is_opaque(line: str, 
     found = parse(line)
     assert inside in words(found)
     assert not found.plain
+
+
+def test_letters_beyond_ascii_are_letters_and_crash_nothing() -> None:
+    """The grammar's own scanner reads beyond its tables at some of them."""
+    for number in range(0x80, 0x110000, 0x331):
+        text = f"a{chr(number)}{{ $b{chr(number)} \n&{chr(number)}('{chr(number)}"
+        assert not parse(text).plain
+    assert parse("echo 日本語 é").parts[0].words == ("echo", "日本語", "é")
+    assert "日本" in words(parse("echo $(日本)"))
+
+
+def test_a_long_heredoc_is_one_command_and_its_body_none() -> None:
+    body = "git push\n" * 3000
+    line = parse(f"cat > notes <<'END'\n{body}END\nls")
+    assert (words(line), line.cut) == (["cat notes END", "ls"], False)
+    assert any("too long" in why for why in whys(line))
+
+
+@pytest.mark.parametrize("text", ["(", "$(", "`", "a|", "<<E\n", "a=(", "nice ", "'", "{ ", ")", "1<<E;a|"])
+def test_no_line_takes_long_to_read(text: str) -> None:
+    began = time.perf_counter()
+    parse((text * 100_000)[:100_000])
+    assert time.perf_counter() - began < 10

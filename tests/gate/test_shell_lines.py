@@ -22,7 +22,7 @@ from handrail.tools.workspace import Workspace
 
 BIN = "/usr/local/bin:/usr/bin:/bin"
 JOINTS = (" && ", " || ", "; ", " | ", "\n")
-ADDED = ("ls", "git push", "unknown-tool x", "timeout 5 git status")
+ADDED = ("ls", "git push", "unknown-tool x")
 # fmt: off
 PUT = (
     *("({})", "{{ {}; }}", "! {}", "{} &", "if true; then {}; fi", "while {}; do ls; done", "f() {{ {}; }}; f"),
@@ -94,17 +94,16 @@ def test_putting_a_line_into_a_shell_within_a_shell_never_lowers_the_decision(pu
     assert lowered == []
 
 
-@pytest.mark.parametrize(
-    "put", [put for put in PUT if not put.startswith(("time", "nice", "env", "command"))]
-)
-def test_no_construct_but_a_wrapper_that_is_looked_through_is_allowed(put: str) -> None:
-    if put == "{} | tee out":
-        pytest.skip("a pipe is plain")
+PLAIN = ("{} | tee out", "time {}", "timeout 5 {}", "nice {}", "env {}", "command {}")
+
+
+@pytest.mark.parametrize("put", [put for put in PUT if put not in PLAIN])
+def test_no_construct_is_allowed_but_a_pipe_and_wrappers_that_are_looked_through(put: str) -> None:
     assert decided(put.format("ls"), parse) == "ask"
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=500)
+@settings(max_examples=300)
 def test_any_text_is_read_without_a_fault_and_allowed_only_when_it_is_plain(text: str) -> None:
     line = parse(text)
     if not line.plain:
@@ -123,7 +122,7 @@ SHELLISH = st.lists(st.sampled_from(SIGNS), max_size=25).map("".join)
 
 
 @given(SHELLISH)
-@settings(max_examples=1500)
+@settings(max_examples=800)
 def test_any_jumble_of_shell_signs_is_allowed_only_when_it_is_plain(text: str) -> None:
     line = parse(text)
     assert line.plain or decided(text, parse) != "allow"
@@ -131,7 +130,7 @@ def test_any_jumble_of_shell_signs_is_allowed_only_when_it_is_plain(text: str) -
 
 
 @given(SHELLISH, st.sampled_from(JOINTS))
-@settings(max_examples=500)
+@settings(max_examples=300)
 def test_nothing_that_follows_a_forbidden_command_lowers_its_decision(text: str, joint: str) -> None:
     assert decided(f"git push{joint}{text}", parse) == "deny"
 

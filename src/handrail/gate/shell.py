@@ -9,7 +9,8 @@ is opaque, with a sentence. It does not know rules, folders or who asks.
 import posixpath
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from handrail.gate.beyond import beyond
 from handrail.gate.characters import Checks, hidden
@@ -18,7 +19,7 @@ from handrail.gate.syntax import Found, Structure, structure
 from handrail.gate.wrappers import LINES, Words, look, started
 
 LONGEST = 100_000
-"""Bytes; no longer line is started."""
+"""Characters; no longer line is started."""
 LONGEST_TANGLED = 20_000
 MOST_SIGNS = 500
 MOST_WORDS = 5000
@@ -31,7 +32,7 @@ INTERPRETERS = frozenset(
     ("python", "python3", "perl", "ruby", "node", "deno", "bun", "php", "lua", "Rscript")
 )
 """Run their input when they are given no file."""
-_SIGNS = re.compile(rb"[|&;<>()`$\n]")
+_SIGNS = re.compile(r"[|&;<>()`$\n]")
 _SHOWN = 200
 """Characters of a construct that are shown with the sentence."""
 
@@ -73,6 +74,8 @@ class Part:
     """The operator before it; empty for the first, and where it is not known."""
     live: frozenset[int] = frozenset()
     """Which of the words are patterns, or not known: the program may get something else."""
+    nested: bool = False
+    """It stands inside of another command, so that what it does to its shell may be nothing to this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +102,9 @@ class Line:
         return not self.opaque
 
 
+@lru_cache(64)
 def parse(line: str) -> Line:
-    """Never raises: what surprises is opaque."""
+    """Never raises: what surprises is opaque. A call's line is read when it is planned, and again before it runs."""
     found = _Findings()
     try:
         _line(line, found, 0)
@@ -144,8 +148,8 @@ def _reads_program(words: tuple[str, ...]) -> bool:
 def _line(line: str, found: _Findings, depth: int) -> None:
     for char, why in hidden(line):
         found.add(why, _around(line, line.index(char)))
-    reading, source = read(line), line.encode(errors="replace")
-    tree = structure(source) if _is_short(reading, source) else TOO_MUCH
+    reading = read(line)
+    tree = structure(line) if _is_short(reading, line) else TOO_MUCH
     told = _tell(line, reading, tree, found)
     for part, words in _commands(line, reading, tree, told):
         if len(found.parts) > MOST_PARTS:
@@ -153,13 +157,13 @@ def _line(line: str, found: _Findings, depth: int) -> None:
         _open(part, words, found, depth)
 
 
-def _is_short(reading: Reading, source: bytes) -> bool:
+def _is_short(reading: Reading, line: str) -> bool:
     """Whether the grammar can be asked; of a plain line, what stands in quotes costs it nothing."""
     words = sum(len(command.words) for command in reading.commands)
     plain = not reading.troubles
-    signs = len(reading.commands) if plain else len(reading.troubles) + len(_SIGNS.findall(source))
+    signs = len(reading.commands) if plain else len(reading.troubles) + len(_SIGNS.findall(line))
     return (
-        signs <= MOST_SIGNS and words <= MOST_WORDS and len(source) <= (LONGEST if plain else LONGEST_TANGLED)
+        signs <= MOST_SIGNS and words <= MOST_WORDS and len(line) <= (LONGEST if plain else LONGEST_TANGLED)
     )
 
 
@@ -213,7 +217,7 @@ def _open(part: Part, words: Words, found: _Findings, depth: int) -> None:
     """Add a part; of a wrapper, what is inside of it."""
     inside = look(words)
     if inside is None:
-        found.put(part)
+        found.put(replace(part, nested=depth > 0))
         for why in beyond(part.words):
             found.add(why, part.text)
         for inner in started(words):

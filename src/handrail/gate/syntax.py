@@ -4,6 +4,7 @@ Owns the grammar's kinds of nodes, and which of them are plain. It does not know
 what a trouble means for a decision (shell.py).
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,6 +14,10 @@ from tree_sitter import Language, Node, Parser
 from handrail.gate.plain import Word, read
 
 _LANGUAGE = Language(tree_sitter_bash.language())
+
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
+"""The grammar's scanner crashes the whole process on some of these (tree-sitter-bash 0.25.1). To the shell each of them is
+a letter like any other, so it is shown one; what stands there is then taken from the text itself."""
 
 _PLAIN = frozenset(
     (
@@ -71,14 +76,15 @@ class Structure:
     troubles: tuple[Found, ...]
 
 
-def structure(source: bytes) -> Structure:
+def structure(text: str) -> Structure:
     commands: list[Command] = []
     troubles: dict[str, Found] = {}
     covered = 0
-    for node in _nodes(Parser(_LANGUAGE).parse(source).root_node):
+    tree = Parser(_LANGUAGE).parse(_BEYOND_ASCII.sub("x", text).encode())
+    for node in _nodes(tree.root_node):
         kind = node.type
         if kind in _COMMANDS:
-            commands.append(_command(node))
+            commands.append(_command(node, text))
         if kind in _PLAIN and not node.is_missing:
             continue
         name = "unparsed" if node.is_missing else _TROUBLED.get(kind, "")
@@ -87,7 +93,7 @@ def structure(source: bytes) -> Structure:
         elif node.is_error or node.start_byte >= covered:
             name = "unparsed"
         if name:
-            troubles.setdefault(name, Found(name, _text(node)))
+            troubles.setdefault(name, Found(name, _text(node, text)))
     return Structure(tuple(commands), tuple(troubles.values()))
 
 
@@ -104,10 +110,10 @@ def _nodes(root: Node) -> Iterator[Node]:
                 return
 
 
-def _command(node: Node) -> Command:
-    words = [_word(_text(child)) for child in node.children if child.type not in _NO_WORDS]
+def _command(node: Node, text: str) -> Command:
+    words = [_word(_text(child, text)) for child in node.children if child.type not in _NO_WORDS]
     before = node.prev_sibling
-    return Command(_text(node), tuple(words), before is not None and before.type in ("|", "|&"))
+    return Command(_text(node, text), tuple(words), before is not None and before.type in ("|", "|&"))
 
 
 def _word(text: str) -> Word:
@@ -118,5 +124,5 @@ def _word(text: str) -> Word:
     return Word(text, live=True)
 
 
-def _text(node: Node) -> str:
-    return (node.text or b"").decode(errors="replace")
+def _text(node: Node, text: str) -> str:
+    return text[node.start_byte : node.end_byte]

@@ -24,6 +24,7 @@ from handrail.tools.command_claims import opening_claims
 from handrail.tools.environment import PLAIN, hash_of
 from handrail.tools.known import of_terminal
 from handrail.tools.place import Place
+from handrail.tools.programs import facts
 from handrail.tools.reach import Reach
 
 if TYPE_CHECKING:
@@ -109,20 +110,34 @@ class CreateTrackedTerminal(Tool[CreateTrackedTerminalInput, OpeningPlan]):
         except BadOpening as problem:
             raise Refusal(f"{problem} Nothing was opened.") from None
         line = shlex.join([shell, *input.shellArgs])
-        claims = opening_claims(line, is_shell(shell, input.shellArgs), place, input.env)
+        plain = is_shell(shell, input.shellArgs) and self._is_installed(shell, caller)
+        claims = opening_claims(line, plain, place, input.env)
         preview = CommandPreview(
             command=line, cwd=place.path, program=shell, environment=tuple(sorted(input.env))
         )
         return OpeningPlan(
             claims=claims,
             preview=preview,
-            bound={**place.bound, "program": shell, "environment": hash_of(env)},
+            bound={
+                **place.bound,
+                "program": shell,
+                "programs": {shell: facts(shell, place.path, "")},
+                "environment": hash_of(env),
+            },
             shell=shell,
             place=place,
             env=env,
             owner=Owner(person=False, name=caller.client, workspace=caller.workspace),
             input=input,
         )
+
+    def _is_installed(self, shell: str, caller: Caller) -> bool:
+        """The person's own shell, or one on their PATH: a file of a workspace may have any name."""
+        environment = self._reach.means.environment
+        known = shell == shell_for(self._reach.means.shell, environment)
+        folders = environment.get("PATH", os.defpath).split(":")
+        inside = self._reach.workspace(caller).place(shell).inside
+        return known or (str(Path(shell).parent) in folders and not inside)
 
     async def run(self, plan: OpeningPlan, call: "Call") -> Result:
         terminal = await self._open(plan)

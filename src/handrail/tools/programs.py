@@ -17,10 +17,11 @@ from handrail.store.value import Json
 def programs(parts: Iterable[Part], cwd: str, path: str) -> Json:
     """By name: path, device, inode, size and the kernel's own time of the last change; None where there is none."""
     names = dict.fromkeys(part.words[0] for part in parts)
-    return {name: _facts(name, cwd, path) for name in names}
+    return {name: facts(name, cwd, path) for name in names}
 
 
-def _facts(name: str, cwd: str, path: str) -> JsonValue:
+def facts(name: str, cwd: str, path: str) -> JsonValue:
+    """Of one program."""
     folders = [""] if "/" in name else path.split(":")
     for folder in folders:
         candidate = Path(cwd, folder, name)
