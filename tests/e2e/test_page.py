@@ -207,12 +207,14 @@ async def note_change(tab: Tab, call: str) -> None:
     """Let the tab itself remember when its row of this call was no longer waiting."""
     await tab.page.evaluate(
         """call => {
+            window.watching?.disconnect(); // it would tell of the call before
             window.changedAt = null;
             const look = () => {
                 const row = document.querySelector(`[data-call="${call}"]`);
                 if (row && row.dataset.status !== "waiting") window.changedAt ??= Date.now();
             };
-            new MutationObserver(look).observe(document.body, { subtree: true, childList: true, attributes: true });
+            window.watching = new MutationObserver(look);
+            window.watching.observe(document.body, { subtree: true, childList: true, attributes: true });
         }""",
         call,
     )

@@ -124,6 +124,7 @@ export class Desk {
 
   /** An answer that is refused leaves the question open: it is looked at anew, and guarded anew. */
   private send(approval: TrackedApproval, body: AnswerBody): void {
+    if (this.verbs.busy(approval.id)) return; // the first of a double stroke counts
     this.mine.add(approval.call_id);
     void this.verbs.answer(approval.id, body).then((taken) => {
       if (taken) return;

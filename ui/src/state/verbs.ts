@@ -21,6 +21,11 @@ export class Verbs {
     return this.once(approval, () => this.api.answer(approval, body));
   }
 
+  /** A request about this is under way. */
+  busy(thing: string): boolean {
+    return this.underway.has(thing);
+  }
+
   cancel(call: string): Promise<boolean> {
     return this.once(call, async () => late(await this.api.cancel(call)));
   }
