@@ -90,7 +90,8 @@ PART_OF: dict[str, str] = {
     **{f"handrail.tools.{name}": "tools/test_workspace.py" for name in ("place", "protected")},
     "handrail.tools.answer": "tools/test_schemas.py",
     **{
-        f"handrail.tools.{name}": "tools/test_command_claims.py" for name in ("hosts", "mentions", "programs")
+        f"handrail.tools.{name}": "tools/test_command_claims.py"
+        for name in ("hosts", "mentions", "names", "programs")
     },
     "handrail.gate.undo": "tools/test_undo.py",
     **{f"handrail.tools.{name}": "tools/test_undo.py" for name in ("undo_hands", "undo_step", "undone")},

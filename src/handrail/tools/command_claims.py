@@ -15,6 +15,10 @@ from handrail.tools.mentions import Mentions
 from handrail.tools.place import Place
 from handrail.tools.workspace import Workspace
 
+POSES = "holds a pattern that stands for a name which begins like an option"
+ELSEWHERE = "names a program by a relative path, in another folder than the workspace itself"
+TOO_MUCH = "holds more commands than anybody could judge"
+
 
 def read_line(command: str) -> Line:
     """Its parts. Raises Refusal for a line that nobody could judge."""
@@ -33,7 +37,7 @@ def command_claims(
     """Of a line that begins in `place`; `path` is its PATH, `variables` are the names of those that the call adds."""
     mentions = Mentions(place.path, workspace, path)
     claims = (
-        *(_part(part, mentions) for part in line.parts),
+        *(claim for part in line.parts for claim in _part(part, mentions, place.path != workspace.root)),
         *(_opaque(item) for item in line.opaque),
         *_around(place, variables),
         *_connects(line),
@@ -68,7 +72,8 @@ def text_typed(typing: Claim, text: str) -> tuple[Claim, ...]:
     """Of text for whatever reads it; were that a shell, these would be its commands."""
     line = parse(text)
     wrapped = (replace(typing, words=item.words) for item in line.opaque if item.words)
-    return tuple(dict.fromkeys((*_typed(typing, line), *wrapped)))
+    cut = (replace(typing, opaque=TOO_MUCH),) if line.cut else ()
+    return tuple(dict.fromkeys((*_typed(typing, line), *wrapped, *cut)))
 
 
 def _typed(typing: Claim, line: Line) -> Iterator[Claim]:
@@ -80,9 +85,26 @@ def _typed(typing: Claim, line: Line) -> Iterator[Claim]:
     yield from (replace(typing, resource=part.text, words=part.words) for part in line.parts)
 
 
-def _part(part: Part, mentions: Mentions) -> Claim:
-    inside, protected = mentions.judge(part)
-    return Claim(action="run", resource=part.text, inside=inside, protected=protected, words=part.words)
+def _part(part: Part, mentions: Mentions, elsewhere: bool) -> Iterator[Claim]:
+    """One command; and what cannot be told of it by reading alone, in the folder it is started in."""
+    where = mentions.judge(part)
+    yield Claim(
+        action="run",
+        resource=part.text,
+        inside=where.inside,
+        protected=where.protected,
+        words=part.words,
+    )
+    doubts = {POSES: where.poses, ELSEWHERE: elsewhere and _is_relative(part.words[0])}
+    yield from (
+        Claim(action="run", resource=part.text, inside=True, opaque=why)
+        for why, found in doubts.items()
+        if found
+    )
+
+
+def _is_relative(program: str) -> bool:
+    return "/" in program and not program.startswith("/")
 
 
 def _opaque(item: Opaque) -> Claim:
