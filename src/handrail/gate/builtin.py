@@ -116,8 +116,12 @@ LOW = Builtin(
     effect="allow",
     words="what is of low risk, where `human_in_the_loop` is false",
     why="It is of low risk, and `human_in_the_loop` is off.",
-    applies=lambda case: not case.here.human_in_the_loop and case.level == "low",
-    idle=lambda here: "`human_in_the_loop` is on." if here.human_in_the_loop else "",
+    applies=lambda case: case.here.trusted and not case.here.human_in_the_loop and case.level == "low",
+    idle=lambda here: (
+        "`human_in_the_loop` is on."
+        if here.human_in_the_loop
+        else ("" if here.trusted else "This folder is not trusted.")
+    ),
 )
 HIGH = Builtin(
     name="high risk",

@@ -3,12 +3,14 @@
 Owns reading such a pattern and writing one. It does not read shell lines (shell.py): it is given a command's words.
 """
 
+import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from handrail.gate.pattern import STAR, BadPattern, Glob, checked
 
 _OPERATORS = frozenset(";|&<>()`")
+_LIVE = frozenset("*?[")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,")
 
 
@@ -43,6 +45,20 @@ class CommandPattern:
             return False
         return all(glob.fits(word) for glob, word in zip(wanted, words, strict=False))
 
+    def may_fit(self, words: Sequence[str]) -> bool:
+        """Whether a command may come to this; whoever forbids it wants to know.
+
+        Some file systems find a program in any letter case, and the shell may put several words in a pattern's place.
+        """
+        wanted = self.words
+        if not wanted[0].folded().fits(words[0].casefold()):
+            return False
+        if not all(_may_be(word, glob) for glob, word in zip(wanted[1:], words[1:], strict=False)):
+            return False
+        if len(words) < len(wanted):
+            return len(words) > 1 and not _LIVE.isdisjoint(words[-1])
+        return not self.ends or len(words) == len(wanted)
+
 
 def spell(words: Sequence[str], *, ends: bool = False) -> str:
     """The pattern of exactly these words, so that `CommandPattern.of` reads them again."""
@@ -53,6 +69,16 @@ def _quoted(word: str) -> str:
     if word and _PLAIN.issuperset(word):
         return word
     return "'" + word.replace("'", "'\\''") + "'"
+
+
+def _may_be(word: str, glob: Glob) -> bool:
+    """Whether it is what is wanted, or is a pattern that may stand for it."""
+    if glob.fits(word):
+        return True
+    if _LIVE.isdisjoint(word):
+        return False
+    wide = word.partition("[")[0] + STAR if "[" in word else word
+    return glob.literal is None or fnmatch.fnmatchcase(glob.literal, wide)
 
 
 class _Word:

@@ -81,8 +81,10 @@ class Folders:
 
     def check(self, root: str, config: str | None) -> None:
         """Whether this folder can be trusted with this file. Raises Conflict."""
-        if not Path(root).is_dir() or root in ("/", self._home):
-            raise Conflict(f"{root} cannot be trusted: name a project's folder, not the root or your home.")
+        if not Path(root).is_dir() or Path(self._home).is_relative_to(root):
+            raise Conflict(
+                f"{root} cannot be trusted: name a project's folder, not your home or what it lies in."
+            )
         project = self.project(root)
         if project.problem:
             raise Conflict(f"{root} cannot be trusted while its file is wrong: {project.problem}")

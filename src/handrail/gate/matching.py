@@ -4,7 +4,7 @@ Owns what makes a rule fit one claim of one call, and an index that finds those 
 know what comes of a fit (rule.py), nor whether a rule holds here and now (force.py).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from handrail.gate.command_pattern import CommandPattern
 from handrail.gate.pattern import Glob, PathPattern, host_glob
@@ -54,10 +54,11 @@ class Matcher:
         return bool(claim.words) and (claim.action == "run" or (self._strict and claim.action == "type"))
 
     def _runs(self, command: CommandPattern, words: tuple[str, ...]) -> bool:
-        if command.fits(words):
-            return True
+        if not self._strict:
+            return command.fits(words)
         # `/usr/bin/git push` is a `git push` to whoever forbids it, but not to whoever allows it.
-        return self._strict and "/" in words[0] and command.fits((_name(words[0]), *words[1:]))
+        named = (words, (_name(words[0]), *words[1:])) if "/" in words[0] else (words,)
+        return any(command.may_fit(each) for one in named for each in _spellings(one, len(command.words)))
 
     def _touches(self, claim: Claim) -> bool:
         if claim.action == "delete" and not self._strict and self.rule.tool is None:
@@ -93,19 +94,31 @@ class Index:
         rule = matcher.rule
         if matcher.command is not None:
             program = matcher.command.program
-            return self._any_program if program is None else self._programs.setdefault(program, [])
+            return self._any_program if program is None else self._programs.setdefault(program.casefold(), [])
         if rule.path is not None:
             return self._paths
         return self._hosts if rule.host is not None else self._whole
 
     def _candidates(self, claim: Claim) -> list[tuple[int, Matcher]]:
         if claim.words and claim.action in ("run", "type"):
-            program = claim.words[0]
+            program = claim.words[0].casefold()
             found = self._whole + self._any_program + self._programs.get(program, [])
             return found + self._programs.get(_name(program), []) if "/" in program else found
         if claim.action in FILES:
             return self._whole + self._paths
         return self._whole + self._hosts if claim.action == "connect" else self._whole
+
+
+def _spellings(words: tuple[str, ...], wanted: int) -> Iterator[tuple[str, ...]]:
+    """The same command without options before what it is told to do: `npm --prefix x publish` is an `npm publish`."""
+    yield words
+    at = 1
+    while wanted > 1 and at < len(words) and words[at].startswith("-"):
+        at += 1
+        yield words[:1] + words[at : at + wanted]
+        if at < len(words) and not words[at].startswith("-"):  # it may be that option's value
+            at += 1
+            yield words[:1] + words[at : at + wanted]
 
 
 def _is_common(claim: Claim) -> bool:

@@ -126,6 +126,8 @@ class Path:
             decision = self._drafts.again(draft, call.caller).decision
             if decision.effect == "deny":  # by a rule that came while it was committed
                 return _denied_by_rule(decision)
+            if allowed_by.startswith("rule ") and decision.effect != "allow":  # it was removed meanwhile
+                return _no_longer(allowed_by)
         call.plan = plan
         result = await draft.deed.tool.run(plan, call)
         return Outcome(ending="done", by=call.tool, result=result)
@@ -153,6 +155,13 @@ def _allowing(decision: Decision) -> tuple[str, ...]:
 
 def _denied_by_rule(decision: Decision) -> Outcome:
     return Outcome(ending="denied", by=f"rule {decision.rule}", message=decision.why)
+
+
+def _no_longer(allowed_by: str) -> Outcome:
+    message = (
+        f"{allowed_by.capitalize()}, which had allowed it, does so no longer. Nothing was done; ask again."
+    )
+    return Outcome(ending="failed", by="handrail", message=message)
 
 
 def expired(after_ms: int) -> Outcome:

@@ -26,7 +26,7 @@ class Hello(BaseModel):
 
 
 def workspace_of(hello: Hello) -> str | None:
-    """The named folder, else the folder it stands in widened to its git top level; `/` and home count as none."""
+    """The named folder, else the folder it stands in widened to its git top level; home, and what it lies in, count as none."""
     asked = hello.workspace or hello.cwd
     folder = Path(asked).expanduser()
     if not folder.is_absolute():
@@ -34,6 +34,6 @@ def workspace_of(hello: Hello) -> str | None:
     folder = folder.resolve()
     if hello.workspace is None:
         folder = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
-    if folder in (Path("/"), Path.home()) or not folder.is_dir():
+    if Path.home().resolve().is_relative_to(folder) or not folder.is_dir():
         return None
     return str(folder)

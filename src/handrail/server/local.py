@@ -4,6 +4,7 @@ Owns the greeting and who is taken for a person. It does not know tools or route
 door is talk.py's.
 """
 
+import hashlib
 import json
 import logging
 import os
@@ -83,11 +84,10 @@ class Local:
     async def _mcp_line(self, lines: Lines, hello: Hello) -> None:
         workspace = workspace_of(hello)
         talk = Talk(lines)
+        key = _key(hello.door)
 
         def caller(context: Context) -> Caller:
-            return Caller(
-                door="stdio", client=client_name(context), key=f"door {hello.door}", workspace=workspace
-            )
+            return Caller(door="stdio", client=client_name(context), key=key, workspace=workspace)
 
         def opened(context: Context, call: Call) -> None:
             talk.opened(context.request_id, call.id, acts=self._mcp.acts(call))
@@ -118,6 +118,12 @@ class Local:
 
     async def _refuse(self, stream: SocketStream, why: str) -> None:
         await _say(stream, {**self._about, "ok": False, "why": why})
+
+
+def _key(door: str) -> str:
+    """What a door is known by. Everybody who watches sees it, so that it must not be enough to pass for that door."""
+    secret = door.encode() or os.urandom(16)
+    return f"door {hashlib.sha256(secret).hexdigest()[:16]}"
 
 
 def _heard(line: bytes | None) -> Hello | None:

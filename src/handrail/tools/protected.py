@@ -112,7 +112,7 @@ _SYSTEM = (
     ("etc", "ld.so.preload"),
 )
 
-_GIT = frozenset({"hooks", "config", "config.worktree"})
+_GIT = frozenset({"hooks", "config", "config.worktree", "commondir"})
 """What git runs, or reads to learn what to run; in sub-modules and work trees too."""
 
 
