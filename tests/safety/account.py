@@ -144,6 +144,19 @@ class Account:
             daemon.terminate()
             daemon.communicate(timeout=BOUND)
 
+    def trust(self) -> None:
+        """Have the person trust the workspace, so that what is of medium risk passes there."""
+        done = self.handrail("trust", "--yes", str(self.workspace))
+        assert done.returncode == 0, done.stderr
+
+    def allow(self, call: str, person: str) -> None:
+        """Have the person allow what a call asks."""
+        asked = self.http("GET", "/api/approvals?open=true", person).json
+        (row,) = [row for row in asked if row["call_id"] == call]
+        body = {"answer": "allow", "digest": row["digest"]}
+        answer = self.http("POST", f"/api/approvals/{row['id']}/answer", person, body)
+        assert answer.status == 200, answer.body
+
     def link(self) -> str:
         """A fresh link for the page."""
         done = self.handrail("open", "--print")

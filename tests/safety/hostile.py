@@ -26,8 +26,10 @@ class Hostile:
 
     def __post_init__(self) -> None:
         self.account.start()
+        self.account.trust()
         self.keeper = self.account.keeper
         self.person = self.account.sign_in()
+        self._let_loose()
         self.agent = self.account.credential()
         call = self.account.ask(self.agent)["call_id"]
         (row,) = self.account.http("GET", "/api/approvals?open=true", self.person).json
@@ -41,6 +43,12 @@ class Hostile:
             "bearer": self.agent,
         }
 
+    def _let_loose(self) -> None:
+        """Nobody need allow an attack: a rule does."""
+        rule = {"command": f"{self.account.python} -m attack", "workspace": str(self.account.workspace)}
+        answer = self.account.http("POST", "/api/rules", self.person, rule)
+        assert answer.status == 201, answer.body
+
     def attack(self, posture: str, tries: Iterable[str]) -> "Loot":
         """Have it run, and wait for what it has to tell."""
         self.order(posture, tries)
@@ -53,9 +61,9 @@ class Hostile:
         order = {"posture": posture, "tries": [*tries], "ids": self.ids, "out": str(self._out)}
         self.account.write(place / "order.json", json.dumps(order))
         self._out.unlink(missing_ok=True)
+        self.account.write(place / "attack" / "home", str(self.account.home))
         line = f"{self.account.python} -m attack order.json"
-        env = {"HANDRAIL_HOME": str(self.account.home)}
-        self.account.call(self.agent, "execute_command", command=line, env=env, background=True)
+        self.account.call(self.agent, "execute_command", command=line, background=True)
 
     def loot(self) -> "Loot":
         """Wait for what it has to tell."""

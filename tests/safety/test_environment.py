@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.safety.account import CONFIG, Account
+from tests.safety.account import CONFIG, Account, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
@@ -22,9 +22,16 @@ def account(new_account: Callable[..., Account]) -> Account:
 def environment(account: Account) -> str:
     """What a command, its warden's other children and their /proc show."""
     with account.in_the_foreground():
-        bearer = account.credential()
-        told = account.call(bearer, "execute_command", command="env; tr '\\0' '\\n' < /proc/self/environ")
-        return told["output"]
+        bearer, person = account.credential(), account.sign_in()
+        line = "env; tr '\\0' '\\n' < /proc/self/environ"
+        call = account.call(bearer, "execute_command", command=line, wait_seconds=0)["call_id"]
+        account.allow(call, person)
+        return until(lambda: output_of(account, call, person), "the command is done")
+
+
+def output_of(account: Account, call: str, person: str) -> str:
+    result = account.http("GET", f"/api/calls/{call}", person).json["result"]
+    return result["data"]["output"] if result else ""
 
 
 def test_secrets_of_the_daemons_environment_reach_no_command(account: Account) -> None:
