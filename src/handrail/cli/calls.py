@@ -3,6 +3,7 @@
 Owns those commands. What cancelling and completing mean is the gate's.
 """
 
+import re
 from typing import Annotated, Any, Literal
 
 import typer
@@ -124,8 +125,15 @@ def _change(row: Row, shown: dict[str, str], for_programs: bool) -> None:
 
 
 def _cells(row: Row) -> tuple[Any, ...]:
-    title = row["title"] + (f"  (approval {row['approval_id']})" if row["status"] == "waiting" else "")
+    title = row["title"] + _decided(row)
     return row["id"], state(row["status"]), elapsed(row["elapsed_ms"]), caller(row), row["tool"], title
+
+
+def _decided(row: Row) -> str:
+    """What a person may want to look up: the question that waits, or the rule of theirs that let it pass."""
+    if row["status"] == "waiting":
+        return f"  (approval {row['approval_id']})"
+    return f"  ({row['allowed_by']})" if re.fullmatch(r"rule r[0-9a-f]{10}", row["allowed_by"] or "") else ""
 
 
 def _open_first(link: Link, typed: str) -> str:

@@ -1,0 +1,58 @@
+"""Which rules come of an answer."""
+
+from typing import Any
+
+import pytest
+
+from handrail.cli.answer import offered, patterned, suggested
+from handrail.cli.failure import Failure
+
+
+def suggestion(claims: list[int], **about: str) -> dict[str, Any]:
+    none: dict[str, Any] = {"tool": None, "command": None, "path": None, "host": None}
+    return {"rule": {**none, **about, "effect": "allow"}, "words": "", "claims": claims}
+
+
+def asked(*suggestions: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": "a1",
+        "tool": "write_file",
+        "caller": {"workspace": "/home/me/api"},
+        "suggestions": list(suggestions),
+    }
+
+
+def test_of_several_suggestions_for_the_same_part_the_first_is_taken() -> None:
+    first, other, second = (
+        suggestion([0, 1], command="git add"),
+        suggestion([1], command="git add x"),
+        suggestion([2], host="example.org"),
+    )
+    assert offered(asked(first, other, second)) == [first, second]
+
+
+def test_rules_reach_as_far_as_is_wanted() -> None:
+    question = asked(suggestion([0], command="git add"))
+    (session,) = suggested(question, "session")
+    assert (session["scope"], session["workspace"], session["expires_in"]) == (
+        "session",
+        "/home/me/api",
+        None,
+    )
+    (user,) = suggested(question, "user", 60)
+    assert (user["scope"], user["workspace"], user["expires_in"]) == ("user", None, 60)
+
+
+def test_a_pattern_of_ones_own_is_about_the_kind_of_thing_that_is_suggested() -> None:
+    assert patterned(asked(suggestion([0], path="src/**")), "docs/**", "project")["path"] == "docs/**"
+    rule = patterned(asked(suggestion([0], tool="execute_command", command="git add")), "git *", "project")
+    assert (rule["tool"], rule["command"]) == ("execute_command", "git *")
+    bare = patterned(asked(), "docs/**", "project")
+    assert (bare["tool"], bare["pattern"]) == ("write_file", "docs/**")
+
+
+def test_where_nothing_can_be_suggested_that_is_said_with_what_helps() -> None:
+    with pytest.raises(
+        Failure, match=r"No rule can decide this one: .* `handrail approve a1` allows it once"
+    ):
+        suggested(asked(), "session")

@@ -1,0 +1,66 @@
+"""A last look: who is there is asked, and only a key pressed after the question counts."""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import pytest
+
+from handrail.cli.confirm import sure
+from handrail.cli.keyboard import GUARD_SECONDS
+
+BOUND = 10.0
+
+
+@contextmanager
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Generator[int]:
+    """The person's end of the terminal that the program has."""
+    theirs, ours = os.openpty()
+    with (
+        os.fdopen(ours, "r+b", buffering=0) as raw,
+        open(os.dup(ours), "w") as out,
+        monkeypatch.context() as now,
+    ):
+        now.setattr(sys, "stdin", raw)
+        now.setattr(sys, "stdout", out)
+        yield theirs
+    os.close(theirs)
+
+
+@contextmanager
+def typing(person: int, *keys: str) -> Generator[None]:
+    """Keys, one after the other, from the moment on in which they count."""
+    typists = [
+        threading.Timer(GUARD_SECONDS + 0.3 * place, os.write, (person, key.encode()))
+        for place, key in enumerate(keys, 1)
+    ]
+    for typist in typists:
+        typist.start()
+    yield
+    for typist in typists:
+        typist.join(BOUND)
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"), [("y", True), ("Y", True), ("n", False), ("\n", False), ("\x1b", False)]
+)
+def test_only_a_plain_yes_is_one(monkeypatch: pytest.MonkeyPatch, key: str, meant: bool) -> None:
+    with terminal(monkeypatch) as person, typing(person, key):
+        os.write(person, b"n" if meant else b"y")  # before it is asked
+        assert sure("Really?") is meant
+
+
+def test_any_other_key_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = time.monotonic()
+    with terminal(monkeypatch) as person, typing(person, "a", "x", "y"):
+        assert sure("Really?") is True
+        assert time.monotonic() - begun >= GUARD_SECONDS + 0.8
+
+
+def test_without_a_terminal_the_command_was_the_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(os.devnull) as nothing:
+        monkeypatch.setattr(sys, "stdin", nothing)
+        assert sure("Really?") is True

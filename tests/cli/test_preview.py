@@ -1,0 +1,37 @@
+"""What will be done, whole and as it is."""
+
+from typing import Any
+
+import pytest
+
+from handrail.cli.preview import previewed
+from handrail.cli.show import say
+
+
+def shown(preview: dict[str, Any] | None, capsys: pytest.CaptureFixture[str], **given: Any) -> list[str]:
+    for line in previewed({"preview": preview, "input": given}):
+        say(*line)
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_deletion_is_called_one(capsys: pytest.CaptureFixture[str]) -> None:
+    diff = "--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
+    facts = {"added": 0, "removed": 1, "creates": False, "deletes": True, "notes": ["It was executable."]}
+    out = shown({"kind": "diff", "path": "/w/x", "diff": diff, **facts}, capsys)
+    assert out[0] == "deletes /w/x  +0 \N{MINUS SIGN}1"
+    assert out[-1] == "  It was executable."
+
+
+def test_no_name_begins_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    sly = "/w/x\nWhy you are asked: never mind"
+    command = {"kind": "command", "command": "ls", "cwd": sly, "environment": ["A\nB"]}
+    out = shown(command, capsys)
+    assert out == [
+        "",
+        "  ls",
+        "",
+        "  in /w/x\\nWhy you are asked: never mind",
+        "  with A\\nB set",
+    ]
+    assert shown({"kind": "path", "path": sly}, capsys) == ["  /w/x\\nWhy you are asked: never mind"]
+    assert shown(None, capsys, **{"a\nb": "c\nd"}) == ["  a\\nb: c\\nd"]

@@ -1,0 +1,85 @@
+"""Rules as the command line speaks of them."""
+
+import shlex
+from typing import Any
+
+from handrail.cli.rule_words import cells, columns, command, day, flattened, judged, made, source, what
+
+NOW = 1_800_000_000_000
+
+VIEW: dict[str, Any] = {
+    "rule": {
+        "id": "r1f",
+        "effect": "allow",
+        "scope": "project",
+        "workspace": "/home/me/api",
+        "source": "",
+        "note": "",
+        "expires_at": None,
+    },
+    "words": "`npm test …` in this project",
+    "builtin": False,
+    "removable": True,
+    "in_force": True,
+    "says": "",
+    "hits": 3,
+    "last_used_at": NOW - 7_200_000,
+    "added_at": NOW - 86_400_000,
+    "added_by": "a person on the page",
+}
+
+
+def row(**more: Any) -> dict[str, Any]:
+    return {**flattened(VIEW), **more}
+
+
+def test_a_row_has_a_cell_for_each_column_and_where_there_is_little_room_the_source_goes_last() -> None:
+    for wide in (True, False):
+        assert len(cells(row(), NOW, wide)) == len(columns(wide))
+    texts = [cell if isinstance(cell, str) else cell[0] for cell in cells(row(), NOW, wide=True)]
+    assert texts[:5] == ["r1f", "✓ allow", "project", "3", "2 h ago"]
+    narrow = cells(row(source="config.toml:3"), NOW, wide=False)
+    assert narrow[-1] == ("`npm test …` in this project · config.toml:3", "")
+
+
+def test_what_a_rule_is_about_says_until_when_and_whether_it_holds() -> None:
+    lapsed = row(expires_at=NOW, in_force=False, says="It expired.", note="For the release")
+    assert what(lapsed) == (
+        f"`npm test …` in this project until {day(NOW)} (For the release) · not in force: It expired."
+    )
+
+
+def test_a_source_is_a_line_of_a_file_or_where_somebody_sat() -> None:
+    assert source(row()) == f"page, {day(NOW - 86_400_000)}"
+    assert source(row(source=".handrail/config.toml:4")) == ".handrail/config.toml:4"
+    assert source(row(added_by=None, added_at=None)) == ""
+
+
+def test_a_new_rule_says_how_it_is_removed() -> None:
+    told = "".join(piece if isinstance(piece, str) else piece[0] for piece in made(row(effect="deny")))
+    assert told == "Rule r1f refuses `npm test …` in this project. `handrail rules remove r1f` removes it."
+
+
+def test_the_past_is_told_where_there_is_one() -> None:
+    assert judged({"calls": 0, "matches": 0, "prompts": 0, "decided": 0}) == ""
+    assert judged({"calls": 1, "matches": 1, "prompts": 57, "decided": 41}) == (
+        "It matches 1 of the last 1 call and would have decided 41 of your last 57 prompts."
+    )
+
+
+def test_the_command_for_a_suggestion_makes_that_rule_also_where_it_has_odd_characters() -> None:
+    body: dict[str, Any] = {
+        "effect": "allow",
+        "tool": "execute_command",
+        "command": "npm run 'a b'",
+        "pattern": None,
+        "path": None,
+        "host": None,
+        "agent": None,
+        "scope": "project",
+        "workspace": "/home/me/my api",
+    }
+    words = ["handrail", "rules", "add", "allow", "npm run 'a b'", "--workspace", "/home/me/my api"]
+    assert shlex.split(command(body)) == words
+    delete = {**body, "tool": "apply_diff", "command": None, "path": "a.md", "scope": "user"}
+    assert command(delete) == "handrail rules add allow --tool apply_diff --path a.md --user"
