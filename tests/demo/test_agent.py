@@ -2,18 +2,12 @@
 
 import anyio
 import pytest
-from tests.cli.scene import BOUND, SRC, Home
+from tests.cli.scene import BOUND, Home
 
 from handrail.demo.agent import ASKS, Agent, told
 from handrail.demo.client import Reply, door
 
-pytestmark = pytest.mark.e2e
-
-
-@pytest.fixture(autouse=True)
-def _allowed(alone: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(SRC))
-    (alone.path / "config.toml").write_text('default_policy = "allow"\n')
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("allowed")]
 
 
 @pytest.mark.anyio

@@ -7,20 +7,14 @@ from contextlib import asynccontextmanager
 
 import anyio
 import pytest
-from tests.cli.scene import BOUND, SRC, Home
+from tests.cli.scene import BOUND
 
 from handrail.demo import sharing
 from handrail.demo.agent import Agent
 from handrail.demo.client import Client, door
 from handrail.demo.scene import scene
 
-pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
-
-
-@pytest.fixture(autouse=True)
-def _allowed(alone: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(SRC))
-    (alone.path / "config.toml").write_text('default_policy = "allow"\n')
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.usefixtures("allowed")]
 
 
 @asynccontextmanager

@@ -25,6 +25,8 @@ def test_every_part_of_the_demo_ends_as_the_person_decides(alone: Home) -> None:
         alone.ok("complete", counter["call_id"], "--stop")
         edit = alone.asked(anywhere=True)[0]
         assert "return sum(trees.values())" in alone.ok("approve", edit["id"]).out
+        repeated = alone.asked(anywhere=True)[0]
+        assert "apples.py" in alone.ok("approve", repeated["id"], "--always").out
         for _ in range(6):  # opening the terminal, four lines in it, one answer
             alone.ok("approve", alone.asked(anywhere=True)[0]["id"])
         terminal = asks_for_a_secret(alone)
@@ -40,6 +42,9 @@ def test_every_part_of_the_demo_ends_as_the_person_decides(alone: Home) -> None:
         "the new file is done",
         "the edit is done",
         "the flood is done",
+        f"`handrail undo {edit['call_id']}` takes it back",
+        "counting the apples is done, exit code 0",
+        "counting them again is done, exit code 0",
         "deleting outside its work was denied: Stay in your folder.",
         "a line in it is done, exit code 0",
         "a line that cannot work is done, exit code 2",
