@@ -16,7 +16,7 @@ def test_every_part_of_the_demo_ends_as_the_person_decides(alone: Home) -> None:
         alone.comes_up()
         asked = {row["title"]: row for row in alone.asked(4, anywhere=True)}
         counter = next(row for title, row in asked.items() if "tick" in title)
-        stray = next(row for row in asked.values() if row["risk"] == "high")
+        stray = next(row for title, row in asked.items() if title.startswith("rm "))
         alone.ok("deny", stray["id"], "-m", "Stay in your folder.")
         for row in asked.values():
             if row is not stray:
