@@ -87,7 +87,7 @@ class Tab:
 
     async def open(self, call: str) -> None:
         """Open a call beside the list."""
-        await self.row(call).get_by_role("link").click()
+        await self.row(call).get_by_role("link").first.click()
         await expect(self.detail.get_by_role("article", name=f"Call {call}")).to_be_visible(timeout=MS)
 
     async def press(self, name: str) -> None:

@@ -56,7 +56,7 @@ async def window(link: str) -> AsyncGenerator[Window]:
 
 async def shown(page: Page, call: str) -> None:
     """Open a call beside the list."""
-    await page.locator(f'[data-call="{call}"]').get_by_role("link").click(timeout=MS)
+    await page.locator(f'[data-call="{call}"]').get_by_role("link").first.click(timeout=MS)
     await expect(page.get_by_role("article", name=f"Call {call}")).to_be_visible(timeout=MS)
 
 

@@ -28,6 +28,7 @@ class House:
     def __init__(self, account: Account) -> None:
         self.account = account
         account.start()
+        account.trust()
         self.person, self.agent = account.sign_in(), account.credential()
 
     def open(self, *command: str, **more: Any) -> str:
