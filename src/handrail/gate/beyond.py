@@ -15,19 +15,20 @@ _SED_PRINTS = r"([0-9$]{1,9}(,[0-9$]{1,9})?|/[\w .^$*#-]*/)?[pdq]"
 _SED_REPLACES = r"s(/[^/;{}\n]*/[^/;{}\n]*/|\|[^|;{}\n]*\|[^|;{}\n]*\|)[gpiI0-9]*"
 
 FLAGS: Checks = {
-    r"git -(?!-no-pager|-version|-help)": "changes where git works or what it starts, by an option before its sub-command",
-    r"git .*--(ext|up|rece|exe|op)": "lets git start another program",
-    r"git (grep .*-O|rebase .*-x|bisect run|submodule foreach|filter-branch)": "lets git start another program",
+    r"git -(?!-version|-help)": "changes where git works or what it starts, by an option before its sub-command",
+    r"git .*--(ext|up|rece|exe|op|config|templ)": "lets git start another program",
+    r"git (grep .*-O|rebase .*-x|bisect run|submodule foreach|filter-branch|difftool|clone (.* )?-[a-zA-Z]*[uc])": "lets git start another program",
+    r"git ((.* )?--ou|(archive|format-patch) (.* )?-[a-zA-Z]*o)": "lets git write files",
     r"git config": "changes git's configuration, which can start programs",
     r"find (.* )?-(exec|ok)": "lets find start another program",
     r"find (.* )?-(delete|fprint|fls)": "lets find delete or write files",
-    r"fd (.* )?(-x|-X|--exec)": "lets fd start another program",
+    r"fd(find)? (.* )?(-x|-X|--exec)": "lets fd start another program",
     r"rg (.* )?(--pre|--hostname-bin)": "lets rg start another program",
     r"sed (.* )?(-[a-zA-Z]*[efi]|--(?!quiet|silent|regexp-extended))": "lets sed change files, or follow more than one script",
     rf"sed (?!(-[nErsuz]+ )*({_SED_PRINTS}|{_SED_REPLACES})( |$))": "gives sed a script that could write or start programs",
     r"[gmn]?awk .*(system|getline|[|>]|@)": "lets awk start another program or write files",
     r"[gmn]?awk (.* )?(-[fileE]|--(?!version|help))": "lets awk follow a program that is not shown",
-    r"tar (.* )?(-[a-zA-Z]*[IF]|--(to-c|checkpoint-a|us|rs|rm|inf|new-v))": "lets tar start another program",
+    r"tar ([a-zA-Z]*[IF]|(.* )?(-[a-zA-Z]*[IF]|--(to-c|checkpoint-a|us|rs|rm|inf|new-v)))": "lets tar start another program",
     r"sort (.* )?(-[a-zA-Z]*o|--(o|co))": "lets sort write a file or start another program",
     r"rsync (.* )?(-[a-zA-Z]*e|--rs)": "lets rsync start another program",
     r"(scp|sftp) (.* )?-[a-zA-Z]*[SoFD]": "lets it start another program",
@@ -36,8 +37,9 @@ FLAGS: Checks = {
     r"man (.* )?(-[a-zA-Z]*[PH]|--(pa|ht))": "lets man start another program",
     r"make (.* )?(SHELL|MAKEFLAGS|\.SHELLFLAGS|-[a-zA-Z]*[fC]|--(eval|file|makefile|directory))": "tells make which lines to run, or by which program",
     r"(docker|podman|kubectl|nerdctl) (.* )?(exec|run)( |$)": "starts another program in a container",
-    r"test (.* )?-v": "reads a variable's name, which can hold a command",
-    r"printf -v": "sets a variable for the commands after it",
+    r"(\[|test) (.* )?-v": "reads a variable's name, which can hold a command",
+    r"printf (-v|.*%[-+ #0-9.*'hlLjztq]*n)": "sets a variable for the commands after it",
+    r"zip (.* )?(-[a-zA-Z]*T|--(te|un))": "lets zip start another program",
 }
 """A program and a pattern over its other words, joined by blanks."""
 
@@ -74,6 +76,7 @@ STATE: Checks = {
     "umask": "changes what the commands after it mean",
     "unalias": "changes what the commands after it mean",
     "unset": "changes what the commands after it mean",
+    "wait": "sets variables from what it reads",
 }
 """The shell's own commands that do something to the shell."""
 

@@ -15,26 +15,39 @@ def _names(text: str) -> frozenset[str]:
 
 
 SUBCOMMANDS = _names("""
-    apt apt-get brew bun bundle cargo composer conda dart deno docker dotnet flutter gh git go gradle helm hg just
-    kubectl make mix mvn nix npm npx nx pip pip3 pipx pnpm podman poetry rake rustup swift systemctl terraform turbo
-    uv yarn
+    apt apt-get asdf brew bun bundle bunx cargo composer conda dart deno docker dotnet flutter gh git go gradle hatch helm hg
+    just kubectl make mise mix mvn nix npm npx nx pdm pip pip3 pipenv pipx pnpm podman poetry pyenv rake rbenv rustup
+    swift systemctl terraform turbo uv uvx yarn
 """)
 """Programs whose first word says what they do."""
 DEEPER = {
-    "bun": _names("run"),
+    "asdf": _names("exec"),
+    "bun": _names("run x"),
     "bundle": _names("exec"),
+    "conda": _names("run"),
+    "dart": _names("run"),
+    "deno": _names("run task"),
     "docker": _names("compose container image"),
     "gh": _names("issue pr release repo run"),
     "git": _names("bisect remote stash submodule worktree"),
-    "go": _names("mod tool"),
-    "npm": _names("run"),
+    "go": _names("mod run tool"),
+    "hatch": _names("run"),
+    "mise": _names("exec run x"),
+    "nix": _names("develop run shell"),
+    "npm": _names("exec run x"),
     "nx": _names("run"),
-    "pnpm": _names("run"),
+    "pdm": _names("run"),
+    "pipenv": _names("run"),
+    "pipx": _names("run"),
+    "pnpm": _names("dlx exec run"),
     "poetry": _names("run"),
+    "pyenv": _names("exec"),
+    "rbenv": _names("exec"),
+    "rustup": _names("run"),
     "uv": _names("pip run tool"),
-    "yarn": _names("run workspace"),
+    "yarn": _names("dlx exec run workspace"),
 }
-"""Where the word after that does."""
+"""Where the word after that does; without it, nobody knows what would be allowed."""
 INTERPRETERS = _names("lua node perl php python python3 ruby Rscript")
 DELETES = _names("rm rmdir shred truncate unlink")
 WHOLE = DELETES | _names("""
@@ -69,10 +82,9 @@ def _telling(words: Sequence[str]) -> int | None:
         return 2 if first and not first.startswith("-") else None
     if program not in SUBCOMMANDS:
         return 1
-    if not first or first.startswith("-"):
-        return None
-    deeper = first in DEEPER.get(program, ()) and second and not second.startswith("-")
-    return 3 if deeper else 2
+    if first in DEEPER.get(program, ()):
+        return 3 if second and not second.startswith("-") else None
+    return 2 if first and not first.startswith("-") else None
 
 
 def _adds_harm(claim: Claim, kept: Sequence[str]) -> bool:

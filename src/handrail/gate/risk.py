@@ -52,7 +52,7 @@ def _reasons(claim: Claim) -> Iterator[tuple[Risk, str]]:
 def dangers(words: Sequence[str]) -> Iterator[str]:
     """What a command is known to do that cannot be taken back."""
     if words:
-        line = " ".join((posixpath.basename(words[0]), *words[1:]))[:_LOOKED_AT]
+        line = " ".join((posixpath.basename(words[0]).casefold(), *words[1:]))[:_LOOKED_AT]
         yield from dict.fromkeys(reason for pattern, reason in _DANGERS if pattern.match(line))
 
 
@@ -81,22 +81,43 @@ _DANGERS = tuple(
 READERS = frozenset(
     (
         *("ls", "cat", "head", "tail", "wc", "pwd", "echo", "printf", "true", "false", "cd", "test", "exit"),
-        *("whoami", "id", "groups", "uname", "arch", "nproc", "which", "type", "stat", "du", "df", "seq"),
+        *("whoami", "id", "groups", "uname", "nproc", "which", "type", "stat", "du", "df", "seq"),
         *("basename", "dirname", "realpath", "readlink", "grep", "egrep", "fgrep", "cut", "tr", "nl", "tac"),
-        *("rev", "comm", "diff", "cmp", "md5sum", "sha1sum", "sha256sum", "cksum", "od", "fold", "paste"),
+        *("rev", "comm", "cmp", "md5sum", "sha1sum", "sha256sum", "cksum", "od", "fold", "paste"),
     )
 )
 """Can neither write nor start anything, whatever their flags."""
-_WANDERS = re.compile(r"-[a-zA-Z]*[rR]|--(dereference-)?recursive|-d$|--directories|--files0-from")
-"""Reading on into what is not named, where something protected may lie."""
+_WANDERS = {
+    **dict.fromkeys(("grep", "egrep", "fgrep"), re.compile(r"-[a-zA-Z]*[rRd]")),
+    **dict.fromkeys(("md5sum", "sha1sum", "sha256sum", "cksum"), re.compile(r"-[a-zA-Z]*c")),
+    "du": re.compile(r"-[a-zA-Z]*[DHLX]"),
+    "ls": re.compile(r"-[a-zA-Z]*[HL]|--d"),
+}
+"""Options to read on into what is not named: below a folder, behind links, or as a list says."""
+_PLAIN_OPTIONS = frozenset(
+    (
+        *("after-context", "all", "before-context", "binary", "bytes", "canonicalize", "color", "colour", "context"),
+        *("count", "exclude", "exclude-dir", "extended-regexp", "files-with-matches", "files-without-match", "fixed-strings"),
+        *("follow", "help", "human-readable", "ignore-case", "include", "invert-match", "line-number", "line-regexp", "lines"),
+        *("max-count", "max-depth", "no-filename", "no-messages", "number", "only-matching", "perl-regexp", "quiet"),
+        *("regexp", "silent", "squeeze-blank", "summarize", "total", "version", "with-filename", "word-regexp", "words"),
+    )
+)  # fmt: skip
+"""Long ones that are harmless; programs take any beginning of one, so that the others cannot be listed."""
 _NAMES_ONLY = frozenset(("ls", "stat", "df", "pwd", "echo", "printf", "cd", "test", "tr", "seq", "exit"))
 
 
 def _only_reads(words: Sequence[str]) -> bool:
     """What it names was looked at where the claim was made: all of it lies inside."""
-    if not words or words[0] not in READERS:
-        return False
-    return words[0] in _NAMES_ONLY or not any(_WANDERS.match(word) for word in words[1:])
+    return bool(words) and words[0] in READERS and not any(_wanders(words[0], word) for word in words[1:])
+
+
+def _wanders(program: str, word: str) -> bool:
+    pattern = _WANDERS.get(program)
+    if pattern is not None and pattern.match(word):
+        return True
+    is_long = word.startswith("--") and len(word) > 2
+    return program not in _NAMES_ONLY and is_long and word[2:].partition("=")[0] not in _PLAIN_OPTIONS
 
 
 _INSIDE: dict[Action, tuple[Risk, str]] = {
