@@ -23,7 +23,9 @@ def static(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("path", ["/", "/calls", "/terminals", "/rules", "/c/c123", "/a/a123", "/x/x123", "/gallery"])
+@pytest.mark.parametrize(
+    "path", ["/", "/calls", "/terminals", "/rules", "/c/c123", "/a/a123", "/x/x123", "/gallery"]
+)
 async def test_every_address_of_the_page_serves_it(static: Path, path: str) -> None:
     async with client(static) as http:
         answer = await http.get(path)
