@@ -33,7 +33,7 @@ def workspace(tmp_path: Path) -> Workspace:
     root = tmp_path / "app"
     for folder in ("sub", "a/b/c/d", "x:", "vendor"):
         (root / folder).mkdir(parents=True)
-    for link in ("link", "sub/inner"):
+    for link in ("link", "sub/inner", "-out"):
         (root / link).symlink_to(tmp_path / "secret")
     (root / "deep").symlink_to(root / "a/b/c/d")
     (root / "a/b/up").symlink_to(root)
@@ -69,6 +69,8 @@ def unattended(claims: tuple[Claim, ...]) -> str:
         "cat x://../../secret",
         "grep -flink sub",
         "grep -oflink sub",
+        f"grep -{'i' * 40}flink sub",
+        "cat -- -out",
         "echo /etc/*",
         "printf %s /etc/*",
     ],
@@ -140,6 +142,7 @@ def test_what_reads_on_into_what_is_not_named_is_not_harmless(workspace: Workspa
 
 def test_a_name_that_poses_as_an_option_is_found_behind_its_pattern(workspace: Workspace) -> None:
     assert workspace.root is not None
+    Path(workspace.root, "-out").unlink()
     plain = claims_of(workspace, "tar cf a.tar *")
     Path(workspace.root, "--checkpoint-action=exec=sh x").touch()
     posing = claims_of(workspace, "tar cf a.tar *")

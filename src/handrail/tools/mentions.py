@@ -19,6 +19,8 @@ MOST_FOLDERS = 8
 _LONGEST = 4096
 _LETTERS = 16
 """Of options written as one word: behind any of them a value may begin."""
+_CLUSTER = re.compile(rf"-[a-zA-Z]{{{_LETTERS}}}")
+"""More of them than anybody looks behind."""
 _TEXT_ONLY = frozenset(("echo", "printf", "true", "false", "exit", "seq", "sleep", "type", "which"))
 """Their words are no paths, whatever they look like; unless the shell makes names of them."""
 _HARMLESS = frozenset(("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"))
@@ -92,7 +94,7 @@ class Mentions:
         if program == "cd" and (len(part.words) == 1 or part.words[1].startswith("-")):
             yield None
         for at, word in enumerate(part.words[1:], 1):
-            if len(word) > _LONGEST or "\0" in word:
+            if len(word) > _LONGEST or "\0" in word or _CLUSTER.match(word):
                 yield None
             elif at in part.live:
                 yield from matches(folder, word).paths
@@ -111,11 +113,10 @@ def _in_url(folder: str, word: str) -> Iterator[str]:
 
 def _pieces(word: str) -> Iterator[str]:
     """A word, and what may be a path within it: `--file=x`, `-I/usr`, `-fx`, `a:b`."""
-    if not word.startswith("-"):
-        yield word
-    elif not word.startswith("--"):
+    yield word  # after `--` it is a name, whatever it begins with
+    if word.startswith("-") and not word.startswith("--"):
         yield from (word[at:] for at in range(2, min(len(word), _LETTERS)))
-    elif "/" in word:
+    elif word.startswith("--") and "/" in word:
         yield word[2:]
     pieces = _PIECES.split(word)
     if len(pieces) > 1:
