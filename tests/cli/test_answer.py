@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handrail.cli.answer import offered, patterned, suggested
+from handrail.cli.answer import beyond, offered, patterned, suggested
 from handrail.cli.failure import Failure
 
 
@@ -56,3 +56,10 @@ def test_where_nothing_can_be_suggested_that_is_said_with_what_helps() -> None:
         Failure, match=r"No rule can decide this one: .* `handrail approve a1` allows it once"
     ):
         suggested(asked(), "session")
+
+
+def test_parts_for_which_no_rule_is_offered_are_named() -> None:
+    verdicts = [{"claim": place, "effect": effect} for place, effect in enumerate(("ask", "allow", "ask"))]
+    claims = [{"resource": words} for words in ("git add .", "ls", "rm -rf x")]
+    question = {**asked(suggestion([0], command="git add")), "claims": claims, "verdicts": verdicts}
+    assert beyond(question) == ["rm -rf x"]

@@ -68,6 +68,13 @@ def offered(asked: Row) -> list[Row]:
     return found
 
 
+def beyond(asked: Row) -> list[str]:
+    """Parts that ask and for which no rule is offered: such a call will be asked about again."""
+    covered = {place for each in offered(asked) for place in each["claims"]}
+    asking = (verdict["claim"] for verdict in asked["verdicts"] if verdict["effect"] != "allow")
+    return [asked["claims"][place]["resource"] for place in asking if place not in covered]
+
+
 def suggested(asked: Row, scope: Scope, expires_in: int | None = None) -> tuple[Row, ...]:
     """A rule for each part. Raises Failure where no rule can decide it."""
     found = tuple(reaching(each["rule"], asked, scope, expires_in) for each in offered(asked))

@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from handrail.cli.answer import Answer, Edit, Scope, patterned, send, still_asks, suggested, weigh
+from handrail.cli.answer import Answer, Edit, Scope, beyond, patterned, send, still_asks, suggested, weigh
 from handrail.cli.card import show_approval, show_edit
-from handrail.cli.exact import flat
+from handrail.cli.exact import exact_line, flat
 from handrail.cli.help import verb
 from handrail.cli.link import Link, reach
 from handrail.cli.named import by_prefix
@@ -22,6 +22,8 @@ from handrail.cli.words import Row, state
 
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 ApprovalId = Annotated[str, typer.Argument(metavar="ID", help="An approval's id, or its first letters.")]
+
+_NOT_HERE = "It holds in every trusted folder. This one is not trusted, so here it goes on asking."
 
 
 def add_to(app: typer.Typer) -> None:
@@ -112,12 +114,9 @@ def tell_rules(asked: Row, rules: list[Row]) -> None:
     for rule in rules:
         say(*made(rule))
         if rule["scope"] == "user" and not asked["trusted"]:
-            say(
-                (
-                    "It holds in every trusted folder. This one is not trusted, so here it goes on asking.",
-                    "yellow",
-                )
-            )
+            say((_NOT_HERE, "yellow"))
+    for part in beyond(asked) if rules else ():
+        say((f"{exact_line(part)} will go on asking: no rule was offered for it.", "yellow"))
 
 
 def _changes(edited: str | None, written: Path | None) -> Row:

@@ -82,7 +82,7 @@ def add(
     pattern: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PATTERN]", help="The words a command begins with; with --tool, what that takes."
+            metavar="PATTERN", help="The words a command begins with; with --tool, what that takes."
         ),
     ] = None,
     tool: Annotated[str | None, typer.Option(help="Only calls of this tool.")] = None,

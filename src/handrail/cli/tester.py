@@ -30,7 +30,7 @@ def add_to(group: typer.Typer) -> None:
 
 def explain(
     command: Annotated[
-        str | None, typer.Argument(metavar="[COMMAND]", help="A command line, as an agent would run it.")
+        str | None, typer.Argument(metavar="COMMAND", help="A command line, as an agent would run it.")
     ] = None,
     tool: Annotated[str | None, typer.Option(help="Another tool, with --input.")] = None,
     given: Annotated[

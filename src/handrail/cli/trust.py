@@ -36,7 +36,7 @@ def add_to(app: typer.Typer) -> None:
 
 def trust(
     folder: Annotated[
-        Path | None, typer.Argument(metavar="[DIR]", help="The folder; the current project unless given.")
+        Path | None, typer.Argument(metavar="DIR", help="The folder; the current project unless given.")
     ] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Trust it no longer.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="List the folders that are known.")] = False,

@@ -36,7 +36,7 @@ def add_to(app: typer.Typer) -> None:
         "undo",
         "handrail undo c3f --dry-run",
         "handrail undo c3f",
-        "handrail undo u9a                   (an undo can be undone)",
+        "handrail undo u9a1c04e77b",
         "handrail undo c3f --dry-run --json",
     )(undo)
 
@@ -52,7 +52,7 @@ def undo(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
     as_json_: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Put files back as they were before a call, an operation or a thread changed them."""
+    """Put files back as they were before a call, an operation or a thread changed them; or take back an undo."""
     with reach("person") as link:
         plan: Row = link.get("undo", _whole(link, what))
         if dry_run or not as_json_:
