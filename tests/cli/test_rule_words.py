@@ -39,6 +39,7 @@ def test_a_row_has_a_cell_for_each_column_and_where_there_is_little_room_the_sou
     texts = [cell if isinstance(cell, str) else cell[0] for cell in cells(row(), NOW, wide=True)]
     assert texts[:5] == ["r1f", "✓ allow", "project", "3", "2 h ago"]
     narrow = cells(row(source="config.toml:3"), NOW, wide=False)
+    assert narrow[2] == "3, 2 h ago"
     assert narrow[-1] == ("`npm test …` in this project · config.toml:3", "")
 
 

@@ -11,7 +11,7 @@ from handrail.cli.show import Piece
 from handrail.cli.words import Row, ago, count, effect
 
 WIDE = 120
-"""Columns from which a table of rules has one for their sources."""
+"""Columns from which a table of rules has one for each thing there is to know."""
 _ALLOWED = {"allow": "allows", "ask": "asks about", "deny": "refuses"}
 
 
@@ -21,21 +21,21 @@ def flattened(view: Row) -> Row:
 
 
 def columns(wide: bool) -> tuple[str, ...]:
-    return ("ID", "EFFECT", "SCOPE", "HITS", "LAST USE", *(["SOURCE"] if wide else []), "WHAT")
+    if wide:
+        return ("ID", "EFFECT", "SCOPE", "HITS", "LAST USE", "SOURCE", "WHAT")
+    return ("ID", "EFFECT", "USED", "WHAT")
 
 
 def cells(row: Row, now: int, wide: bool) -> tuple[Piece, ...]:
     """Of a rule, as `flattened` gives it; where there is little room, its source stands with what it is about."""
-    told = what(row) if wide else f"{what(row)} · {source(row)}"
-    return (
-        row["id"],
-        effect(row["effect"]),
-        "" if row["builtin"] else row["scope"],
-        str(row["hits"]) if row["hits"] else "",
-        ago(row["last_used_at"], now) if row["last_used_at"] or not row["builtin"] else "",
-        *([source(row)] if wide else []),
-        (told, "" if row["in_force"] else "dim"),
-    )
+    last = ago(row["last_used_at"], now) if row["last_used_at"] or not row["builtin"] else ""
+    hits = str(row["hits"]) if row["hits"] else ""
+    style = "" if row["in_force"] else "dim"
+    if not wide:
+        used = f"{hits}, {last}" if hits else last
+        return row["id"], effect(row["effect"]), used, (f"{what(row)} · {source(row)}", style)
+    scope = "" if row["builtin"] else row["scope"]
+    return row["id"], effect(row["effect"]), scope, hits, last, source(row), (what(row), style)
 
 
 def what(row: Row) -> str:
