@@ -140,6 +140,26 @@ def test_what_reads_on_into_what_is_not_named_is_not_harmless(workspace: Workspa
     assert level(workspace, line) != "low"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "npm --silent publish",
+        "npm --prefix x publish",
+        "kubectl -n x delete pod y",
+        "terraform -chdir=x apply",
+        "gh -R a/b release create 1",
+        "gh api -X DELETE repos/a/b",
+        "rsync -a --delete a/ b/",
+        "RM -rf a",
+        "/usr/bin/Git push",
+    ],
+)
+def test_where_everything_is_approved_what_cannot_be_taken_back_still_asks(
+    workspace: Workspace, line: str
+) -> None:
+    assert decide(policy(default="allow"), list(claims_of(workspace, line))).effect == "ask"
+
+
 def test_a_name_that_poses_as_an_option_is_found_behind_its_pattern(workspace: Workspace) -> None:
     assert workspace.root is not None
     Path(workspace.root, "-out").unlink()
