@@ -17,6 +17,7 @@ from handrail.tools.workspace import Workspace
 
 POSES = "holds a pattern that stands for a name which begins like an option"
 ELSEWHERE = "names a program by a relative path, in another folder than the workspace itself"
+UNFINISHED = "types a part of a line, or keys that change it"
 TOO_MUCH = "holds more commands than anybody could judge"
 
 
@@ -68,12 +69,18 @@ def line_typed(typing: Claim, text: str) -> tuple[Claim, ...]:
     return tuple(dict.fromkeys((*_typed(typing, line), *opaque)))
 
 
-def text_typed(typing: Claim, text: str) -> tuple[Claim, ...]:
-    """Of text for whatever reads it; were that a shell, these would be its commands."""
+def text_typed(typing: Claim, text: str, *, shell: bool = False, whole: bool = True) -> tuple[Claim, ...]:
+    """Of text for whatever reads it; where that is a shell, of what it will make of it.
+
+    `whole` says that the text is followed by Enter, and by nothing else.
+    """
     line = parse(text)
     wrapped = (replace(typing, words=item.words) for item in line.opaque if item.words)
-    cut = (replace(typing, opaque=TOO_MUCH),) if line.cut else ()
-    return tuple(dict.fromkeys((*_typed(typing, line), *wrapped, *cut)))
+    whys = [TOO_MUCH] if line.cut else []
+    if shell and text.strip():
+        whys += [item.why for item in line.opaque] + ([] if whole else [UNFINISHED])
+    opaque = (replace(typing, opaque=why) for why in whys)
+    return tuple(dict.fromkeys((*_typed(typing, line), *wrapped, *opaque)))
 
 
 def _typed(typing: Claim, line: Line) -> Iterator[Claim]:

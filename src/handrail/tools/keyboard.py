@@ -16,6 +16,7 @@ from handrail.terminal.terminal import Seen, Terminal, Typist
 from handrail.terminal.typing.keys import UnknownKey, encode
 from handrail.tools.answer import Format, Input, answer, brief
 from handrail.tools.command_claims import text_typed
+from handrail.tools.opening import SHELLS
 from handrail.tools.reach import Reach
 from handrail.tools.typists import bound, open_to, preview, reader_of, type_to, typing
 
@@ -99,8 +100,9 @@ class SendToTerminal(Tool[SendToTerminalInput, TypingPlan]):
                 f"That is {len(data):,} bytes, and {MOST_TYPED:,} can be typed at once. Nothing was typed: write a file "
                 "with write_file instead, or send less at a time."
             )
+        shell, whole = reader_of(terminal.seen) in SHELLS, data == _lines(input.text).rstrip(b"\r") + b"\r"
         return TypingPlan(
-            claims=text_typed(typing(known, data, caller), input.text),
+            claims=text_typed(typing(known, data, caller), input.text, shell=shell, whole=whole),
             preview=preview(known, data, tuple(input.keys)),
             bound=bound(known, data),
             terminal=terminal,
@@ -132,9 +134,8 @@ class SendToTerminal(Tool[SendToTerminalInput, TypingPlan]):
 
 async def _data(input: SendToTerminalInput, terminal: Terminal) -> bytes:
     newline = not input.keys if input.addNewline is None else input.addNewline
-    text = input.text.replace("\r\n", "\r").replace("\n", "\r") + ("\r" if newline else "")
     try:
-        typed = text.encode()
+        typed = _lines(input.text) + (b"\r" if newline else b"")
     except UnicodeEncodeError:
         raise Refusal(
             "The text is not valid (it cannot be encoded as UTF-8). Check its characters."
@@ -146,6 +147,11 @@ async def _data(input: SendToTerminalInput, terminal: Terminal) -> bytes:
     if not typed and not pressed:
         raise Refusal("There is nothing to type. Give text, keys, or addNewline.")
     return typed + pressed
+
+
+def _lines(text: str) -> bytes:
+    """As a keyboard sends it."""
+    return text.replace("\r\n", "\r").replace("\n", "\r").encode()
 
 
 async def _application(terminal: Terminal) -> bool:
