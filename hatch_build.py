@@ -9,6 +9,7 @@ Owns when the page is rebuilt (only when a source of it changed) and how Node is
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 STATIC = Path("src/handrail/server/static")
+FRESH = Path("build/page")
 STAMP = ".sources"  # lies beside the built files and travels with them into the sdist
 LOCK = ("package.json", "package-lock.json", ".npmrc")
 
@@ -36,8 +38,21 @@ def build_page(root: Path) -> None:
     static, sources = root / STATIC, digest(root / "ui", page_sources(root / "ui"))
     if read(static / STAMP) == sources and (static / "index.html").is_file():
         return
-    npm(root / "ui", ["run", "build"])
-    (static / STAMP).write_text(sources)
+    fresh = root / FRESH
+    npm(root / "ui", ["run", "build", "--", "--outDir", str(fresh), "--emptyOutDir"])
+    (fresh / STAMP).write_text(sources)
+    put_in_place(fresh, static)
+
+
+def put_in_place(fresh: Path, static: Path) -> None:
+    """The new page instead of the old one, whole: a daemon that serves from there meets no half-built one."""
+    past = fresh.with_name("past-page")
+    shutil.rmtree(past, ignore_errors=True)
+    static.parent.mkdir(parents=True, exist_ok=True)
+    if static.exists():
+        static.rename(past)
+    fresh.rename(static)
+    shutil.rmtree(past, ignore_errors=True)
 
 
 def npm(ui: Path, command: Sequence[str]) -> None:

@@ -8,8 +8,9 @@ from hatch_build import STATIC, build_page
 
 BUILD = """
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-mkdirSync("../src/handrail/server/static", { recursive: true });
-writeFileSync("../src/handrail/server/static/index.html", readFileSync("src/page.html"));
+const out = process.argv[process.argv.indexOf("--outDir") + 1];
+mkdirSync(out, { recursive: true });
+writeFileSync(`${out}/index.html`, readFileSync("src/page.html"));
 appendFileSync("../builds", process.version + "\\n");
 """
 
@@ -69,8 +70,22 @@ def test_the_build_uses_the_node_of_the_wheel_whatever_the_machine_has(
     assert [version.split(".")[0] for version in builds(checkout)] == ["v24"]
 
 
+def test_a_page_that_is_served_stays_whole_until_the_new_one_is(checkout: Path) -> None:
+    build_page(checkout)
+    (checkout / "ui" / "src" / "page.html").write_text("second")
+    (checkout / "ui" / "build.mjs").write_text("process.exit(3)")
+    with pytest.raises(SystemExit):
+        build_page(checkout)
+    assert (checkout / STATIC / "index.html").read_text() == "first"
+
+    (checkout / STATIC / "old.js").touch()
+    (checkout / "ui" / "build.mjs").write_text(BUILD)
+    build_page(checkout)
+    assert sorted(path.name for path in (checkout / STATIC).iterdir()) == [".sources", "index.html"]
+
+
 def test_a_build_that_fails_says_which_command_failed_and_leaves_no_stamp(checkout: Path) -> None:
     (checkout / "ui" / "build.mjs").write_text("process.exit(3)")
-    with pytest.raises(SystemExit, match="npm run build failed"):
+    with pytest.raises(SystemExit, match="npm run build .* failed"):
         build_page(checkout)
     assert not (checkout / STATIC / ".sources").exists()
