@@ -172,6 +172,25 @@ def test_a_name_that_poses_as_an_option_is_found_behind_its_pattern(workspace: W
     assert decide(allowed, list(claims_of(workspace, "tar -*"))).effect == "ask"
 
 
+def test_a_program_of_the_workspace_does_not_pass_for_a_common_one(workspace: Workspace) -> None:
+    """Some people have a folder of their project on their PATH."""
+    assert workspace.root is not None
+    line, place = read_line("ls"), workspace.place(".")
+    plain = command_claims(line, place, workspace, f"vendor:{BIN}")
+    Path(workspace.root, "vendor", "ls").touch(mode=0o755)
+    shadowed = command_claims(line, place, workspace, f"vendor:{BIN}")
+    assert [unattended(each) for each in (plain, shadowed)] == ["allow", "ask"]
+
+
+def test_a_rule_about_git_holds_with_and_without_its_pager() -> None:
+    held = policy(rule(command="git --no-pager log"), rule("deny", "r2", command="git --no-pager push"))
+    assert [decide(held, runs(line)).effect for line in ("git log", "git --no-pager log -1", "git push")] == [
+        "allow",
+        "allow",
+        "deny",
+    ]
+
+
 def test_a_relative_program_is_another_one_in_another_folder(workspace: Workspace) -> None:
     allowed = policy(rule(command="./build.sh"))
     assert decide(allowed, list(claims_of(workspace, "./build.sh"))).effect == "allow"

@@ -11,6 +11,7 @@ from handrail.gate.pattern import STAR, BadPattern, Glob, checked
 
 _OPERATORS = frozenset(";|&<>()`")
 _LIVE = frozenset("*?[")
+_UNPAGED = (Glob(("git",)), Glob(("--no-pager",)))
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,")
 
 
@@ -32,7 +33,9 @@ class CommandPattern:
             raise BadPattern(
                 f"`{text}` is no command: write a program and words it begins with; `$` only at the end."
             )
-        return cls(tuple(word for word in found if word is not None), ends)
+        named = tuple(word for word in found if word is not None)
+        # That option changes nothing of what git does, and is not among the words of a command either (wrappers.py).
+        return cls(named[:1] + named[2:] if named[:2] == _UNPAGED and len(named) > 2 else named, ends)
 
     @property
     def program(self) -> str | None:

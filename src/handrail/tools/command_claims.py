@@ -7,16 +7,19 @@ read the line (gate/shell.py) or its paths (mentions.py), and decides nothing.
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from handrail.gate.risk import READERS
 from handrail.gate.shell import MOST_PARTS, Line, Opaque, Part, parse
 from handrail.gate.tool import Refusal
 from handrail.store.value import Claim
 from handrail.tools.hosts import hosts
-from handrail.tools.mentions import Mentions
+from handrail.tools.mentions import Judged, Mentions
 from handrail.tools.place import Place
+from handrail.tools.programs import facts
 from handrail.tools.workspace import Workspace
 
 POSES = "holds a pattern that stands for a name which begins like an option"
 ELSEWHERE = "names a program by a relative path, in another folder than the workspace itself"
+SHADOWS = "starts a program of the workspace under the name of a common one"
 UNFINISHED = "types a part of a line, or keys that change it"
 TOO_MUCH = "holds more commands than anybody could judge"
 
@@ -38,7 +41,11 @@ def command_claims(
     """Of a line that begins in `place`; `path` is its PATH, `variables` are the names of those that the call adds."""
     mentions = Mentions(place.path, workspace, path)
     claims = (
-        *(claim for part in line.parts for claim in _part(part, mentions, place.path != workspace.root)),
+        *(
+            claim
+            for part in line.parts
+            for claim in _part(part, mentions.judge(part), place, workspace, path)
+        ),
         *(_opaque(item) for item in line.opaque),
         *_around(place, variables),
         *_connects(line),
@@ -92,9 +99,9 @@ def _typed(typing: Claim, line: Line) -> Iterator[Claim]:
     yield from (replace(typing, resource=part.text, words=part.words) for part in line.parts)
 
 
-def _part(part: Part, mentions: Mentions, elsewhere: bool) -> Iterator[Claim]:
+def _part(part: Part, where: Judged, place: Place, workspace: Workspace, path: str) -> Iterator[Claim]:
     """One command; and what cannot be told of it by reading alone, in the folder it is started in."""
-    where = mentions.judge(part)
+    program = part.words[0]
     yield Claim(
         action="run",
         resource=part.text,
@@ -102,12 +109,25 @@ def _part(part: Part, mentions: Mentions, elsewhere: bool) -> Iterator[Claim]:
         protected=where.protected,
         words=part.words,
     )
-    doubts = {POSES: where.poses, ELSEWHERE: elsewhere and _is_relative(part.words[0])}
+    doubts = {
+        POSES: where.poses,
+        ELSEWHERE: place.path != workspace.root and _is_relative(program),
+        SHADOWS: program in READERS and _lies_inside(program, place, workspace, path),
+    }
     yield from (
         Claim(action="run", resource=part.text, inside=True, opaque=why)
         for why, found in doubts.items()
         if found
     )
+
+
+def _lies_inside(program: str, place: Place, workspace: Workspace, path: str) -> bool:
+    """Whether a name on the PATH leads to a file of the workspace, which anybody may have put there."""
+    match facts(program, place.path, path):
+        case [str(found), *_]:
+            return workspace.place(found).inside
+        case _:
+            return False
 
 
 def _is_relative(program: str) -> bool:
