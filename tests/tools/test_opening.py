@@ -93,3 +93,19 @@ async def test_a_person_is_shown_what_would_be_opened_and_an_answer_holds_for_th
         outcome = await at.allow(call)
         assert "no longer what would run" in outcome.message
         assert not at.terminals.known
+
+
+async def test_a_program_of_the_workspace_is_no_plain_shell_and_an_answer_is_about_that_very_file(
+    home: Path, root: Path, caller: Caller
+) -> None:
+    program = root / "bash"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    async with office(home, caller, default="ask") as at:
+        call = await at.waiting("create_tracked_terminal", shellPath=str(program))
+        assert call.approval is not None
+        assert all(item.opaque for item in call.approval.asked.claims)
+        program.write_text("#!/bin/sh\ntouch it-ran\n")
+        outcome = await at.allow(call)
+        assert "no longer what would run" in outcome.message
+        assert not at.terminals.known
