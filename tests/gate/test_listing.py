@@ -58,3 +58,12 @@ async def test_without_a_folder_each_rule_is_looked_at_where_it_is_meant_to_hold
         assert [listed[each.id] for each in (here, everywhere, elsewhere)] == [True, True, True]
         there = {each.rule.id: each.says for each in at.rules.listing(str(at.root))}
         assert there[elsewhere.id] == f"It holds in {elsewhere.workspace} only."
+
+
+async def test_without_a_folder_none_is_called_trusted(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        at.trust()
+        (everywhere,) = [each for each in at.rules.listing() if each.rule.id == "untrusted folder"]
+        assert (everywhere.in_force, everywhere.says) == (True, "")
+        (here,) = [each for each in at.rules.listing(str(at.root)) if each.rule.id == "untrusted folder"]
+        assert (here.in_force, here.says) == (False, "This folder is trusted.")

@@ -26,6 +26,7 @@ export type AnswerBody = Sent<Schemas["AnswerBody"], "answer" | "digest">;
 export type EditBody = Partial<Schemas["EditBody"]>;
 export type EditView = Schemas["EditView"];
 export type ProposalView = Schemas["ProposalView"];
+export type PartRisk = Schemas["PartRisk"];
 export type Seen = Schemas["Seen"];
 export type AllowedLow = Schemas["AllowedLow"];
 export type Usual = Schemas["Usual"];

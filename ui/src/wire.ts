@@ -835,6 +835,8 @@ export interface components {
              * @enum {string}
              */
             risk: "low" | "medium" | "high";
+            /** Risks */
+            risks: components["schemas"]["PartRisk"][];
             /**
              * Status
              * @enum {string}
@@ -1555,6 +1557,8 @@ export interface components {
              * @enum {string}
              */
             risk: "low" | "medium" | "high";
+            /** Risks */
+            risks: components["schemas"]["PartRisk"][];
             /** Tells */
             tells: string;
             /** Verdicts */
@@ -1929,6 +1933,19 @@ export interface components {
             workspace: string | null;
         };
         /**
+         * PartRisk
+         * @description How much harm one part could do, by itself, and why.
+         */
+        PartRisk: {
+            /**
+             * Level
+             * @enum {string}
+             */
+            level: "low" | "medium" | "high";
+            /** Reasons */
+            reasons: string[];
+        };
+        /**
          * PartView
          * @description One claim and what was decided about it.
          */
@@ -1946,6 +1963,13 @@ export interface components {
             opaque: string;
             /** Protected */
             protected: boolean;
+            /** Reasons */
+            reasons: string[];
+            /**
+             * Risk
+             * @enum {string}
+             */
+            risk: "low" | "medium" | "high";
             /** Rule */
             rule: string;
             /** Text */

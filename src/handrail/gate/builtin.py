@@ -17,6 +17,8 @@ class Standpoint:
     default: Effect = "ask"
     human_in_the_loop: bool = True
     trusted: bool = False
+    anywhere: bool = False
+    """No folder is meant, so none can be said to be trusted or not."""
     distrust: str = "This folder is not trusted, so whatever acts in it asks."
     """Why it is not trusted, as a sentence."""
 
@@ -109,7 +111,7 @@ UNTRUSTED = Builtin(
     words="whatever acts in a folder that is not trusted",
     why="",
     applies=lambda case: not case.here.trusted and case.here.default != "deny",
-    idle=lambda here: "This folder is trusted." if here.trusted else "",
+    idle=lambda here: "This folder is trusted." if here.trusted and not here.anywhere else "",
 )
 LOW = Builtin(
     name="low risk",

@@ -15,10 +15,10 @@ from handrail.gate.call import Call, Outcome, new_id
 from handrail.gate.draft import Draft, Drafts
 from handrail.gate.drift import Drift, drift
 from handrail.gate.parse import Parsed
-from handrail.gate.risk import assess
 from handrail.gate.rule import Decision
 from handrail.gate.telling import words
 from handrail.gate.tool import Plan, Refusal
+from handrail.gate.weight import weigh
 from handrail.store.event import ApprovalOpened
 from handrail.store.journal import Journal
 from handrail.store.value import Result
@@ -134,14 +134,14 @@ class Path:
 
 
 def _question(id: str, call: Call, draft: Draft) -> ApprovalOpened:
-    risk = assess(draft.plan.claims)
+    weight = weigh(draft.plan.claims)
     return ApprovalOpened(
         approval=id,
         call=call.id,
         digest=draft.digest,
         claims=draft.plan.claims,
-        risk=risk.level,
-        reasons=risk.reasons,
+        risk=weight.level,
+        reasons=weight.reasons,
         why=draft.decision.why,
         preview=draft.plan.preview,
         verdicts=draft.decision.verdicts,

@@ -216,7 +216,10 @@ class Rules:
 
     def _everywhere(self) -> Standpoint:
         return Standpoint(
-            default=self.standing.default, human_in_the_loop=self.standing.human_in_the_loop, trusted=True
+            default=self.standing.default,
+            human_in_the_loop=self.standing.human_in_the_loop,
+            trusted=True,
+            anywhere=True,
         )
 
     def _policy(self, root: str | None, project: Project, now: int, more: Iterable[Known] = ()) -> Policy:

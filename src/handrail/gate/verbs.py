@@ -16,10 +16,10 @@ from handrail.gate.digest import canonical
 from handrail.gate.draft import Draft
 from handrail.gate.drift import drift
 from handrail.gate.gate import Gate
-from handrail.gate.risk import Assessment, assess
 from handrail.gate.rule import Decision
 from handrail.gate.telling import tells
 from handrail.gate.tool import Plan, Proposal, Refusal
+from handrail.gate.weight import Weight, weigh
 from handrail.store.value import Comment, Json, Result
 
 CANCELLED = "Cancelled by user"
@@ -31,7 +31,7 @@ class Edit:
 
     digest: str
     decision: Decision
-    risk: Assessment
+    risk: Weight
     plan: Plan
     tells: str
     """What the agent will be told of it."""
@@ -92,7 +92,7 @@ async def edit(gate: Gate, call: Call, input: Json | None = None, content: str |
     return Edit(
         digest=draft.digest,
         decision=draft.decision,
-        risk=assess(draft.plan.claims),
+        risk=weigh(draft.plan.claims),
         plan=draft.plan,
         tells=tells(call.input, draft.deed.input, draft.deed.tool.tells(draft.plan)),
     )

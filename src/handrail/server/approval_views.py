@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from handrail.gate.approval import Approval, ago
 from handrail.gate.gate import Gate
 from handrail.gate.verbs import Allowed, Edit, Proposed
+from handrail.gate.weight import Weight
 from handrail.server.approval_wire import (
     AllowedLow,
     ApprovalStatus,
     ApprovalView,
     EditView,
+    PartRisk,
     ProposalView,
     Usual,
 )
@@ -28,6 +30,7 @@ class Beside:
     """What is not part of a question, and stands beside it."""
 
     trusted: bool
+    risks: tuple[PartRisk, ...] = ()
     suggestions: tuple[Suggestion, ...] = ()
     usual: Usual | None = None
 
@@ -54,6 +57,7 @@ def approval_view(
         status=_status(record),
         risk=asked.risk,
         reasons=asked.reasons,
+        risks=beside.risks,
         why=asked.why,
         verdicts=asked.verdicts,
         digest=asked.digest,
@@ -82,10 +86,15 @@ def edit_view(edit: Edit) -> EditView:
         verdicts=edit.decision.verdicts,
         risk=edit.risk.level,
         reasons=edit.risk.reasons,
+        risks=part_risks(edit.risk),
         claims=edit.plan.claims,
         preview=edit.plan.preview,
         tells=edit.tells,
     )
+
+
+def part_risks(weight: Weight) -> tuple[PartRisk, ...]:
+    return tuple(PartRisk(level=part.level, reasons=part.reasons) for part in weight.parts)
 
 
 def proposal_view(found: Proposed) -> ProposalView:

@@ -25,6 +25,13 @@ class Usual(Wire):
     """Calls it was taken from."""
 
 
+class PartRisk(Wire):
+    """How much harm one part could do, by itself, and why."""
+
+    level: Risk
+    reasons: tuple[str, ...]
+
+
 class ApprovalView(Wire):
     """A question, with all a person needs to answer it."""
 
@@ -36,6 +43,9 @@ class ApprovalView(Wire):
     status: ApprovalStatus
     risk: Risk
     reasons: tuple[str, ...]
+    """For that risk, and for none lower."""
+    risks: tuple[PartRisk, ...]
+    """Of each claim, in their order; empty beyond the first of a list, and of one that is closed."""
     why: str
     verdicts: tuple[Verdict, ...]
     digest: str
@@ -90,6 +100,7 @@ class EditView(Wire):
     verdicts: tuple[Verdict, ...]
     risk: Risk
     reasons: tuple[str, ...]
+    risks: tuple[PartRisk, ...]
     claims: tuple[Claim, ...]
     preview: Preview | None
     tells: str

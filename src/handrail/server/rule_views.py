@@ -12,6 +12,7 @@ from handrail.gate.past import Judged
 from handrail.gate.risk import Assessment
 from handrail.gate.suggest import Suggested
 from handrail.gate.undo import UndoPlan
+from handrail.gate.weight import Weight
 from handrail.server.rule_wire import (
     FolderView,
     PartView,
@@ -70,16 +71,19 @@ def proposed_view(words: str, judged: Judged) -> ProposedView:
     )
 
 
-def test_view(explained: Explained, claims: Sequence[Claim], risk: Assessment, trusted: bool) -> TestView:
+def test_view(explained: Explained, claims: Sequence[Claim], weight: Weight, trusted: bool) -> TestView:
     decision = explained.decision
     return TestView(
         effect=decision.effect,
         rule=decision.rule,
         why=decision.why,
-        parts=[_part(claims[verdict.claim], verdict) for verdict in decision.verdicts],
+        parts=[
+            _part(claims[verdict.claim], verdict, weight.parts[verdict.claim])
+            for verdict in decision.verdicts
+        ],
         chain=[_step(step) for step in explained.chain],
-        risk=risk.level,
-        reasons=risk.reasons,
+        risk=weight.level,
+        reasons=weight.reasons,
         trusted=trusted,
     )
 
@@ -132,7 +136,7 @@ def _body(rule: Rule) -> RuleBody:
     )
 
 
-def _part(claim: Claim, verdict: Verdict) -> PartView:
+def _part(claim: Claim, verdict: Verdict, risk: Assessment) -> PartView:
     return PartView(
         text=claim.resource,
         action=claim.action,
@@ -142,6 +146,8 @@ def _part(claim: Claim, verdict: Verdict) -> PartView:
         opaque=claim.opaque,
         inside=claim.inside,
         protected=claim.protected,
+        risk=risk.level,
+        reasons=risk.reasons,
     )
 
 

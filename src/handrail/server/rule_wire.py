@@ -123,6 +123,9 @@ class PartView(Wire):
     opaque: str
     inside: bool
     protected: bool
+    risk: Risk
+    """Of this part by itself."""
+    reasons: tuple[str, ...]
 
 
 class StepView(Wire):

@@ -39,6 +39,7 @@ function edited(approval: TrackedApproval | null, input: Json): EditView {
     verdicts: [{ claim: 0, effect: "ask", rule: "default policy", why: "no rule covers it" }],
     risk: high ? "high" : "medium",
     reasons: high ? ["publishes to a remote"] : ["runs a command"],
+    risks: [{ level: high ? "high" : "medium", reasons: high ? ["publishes to a remote"] : ["runs a command"] }],
     claims: [{ action: "run", resource: command, inside: true, protected: false, words: command.split(" "), opaque: "" }],
     preview: approval?.preview ?? null,
     tells: `The person changed command to: ${command}`,

@@ -104,6 +104,11 @@ export function approval(facts: Partial<TrackedApproval> = {}): TrackedApproval 
     status: "open",
     risk: "high",
     reasons: ["deletes files", "publishes"],
+    risks: facts.reasons ? [] : [
+      { level: "high", reasons: ["deletes files"] },
+      { level: "high", reasons: ["publishes", "reaches outside the workspace"] },
+      { level: "high", reasons: ["writes a protected place", "writes outside the workspace"] },
+    ],
     why: "No rule covers this command, and your default policy is to ask.",
     digest: "0".repeat(64),
     asked_at: 0,

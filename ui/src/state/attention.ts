@@ -16,11 +16,12 @@ const BURST_MS = 400;
 /** Something that goes no further without the person. */
 export interface Need {
   readonly id: string;
-  readonly says: string;
+  /** Put into words only when it is news: hundreds may be open, and every fact asks after them. */
+  says(): string;
 }
 
 export function needs(model: Model): Need[] {
-  return [...waiting(model).map((approval) => ({ id: approval.id, says: said(approval) })), ...urgent(model).map(toBeTyped)];
+  return [...waiting(model).map((approval) => ({ id: approval.id, says: () => said(approval) })), ...urgent(model).map(toBeTyped)];
 }
 
 export class Attention {
@@ -49,7 +50,7 @@ export class Attention {
     const fresh = this.fresh.filter(({ id }) => this.known?.has(id));
     this.fresh = [];
     if (fresh.length === 0) return;
-    const text = fresh.length > 1 ? `${fresh.length} calls need you` : (fresh[0]?.says ?? "");
+    const text = fresh.length > 1 ? `${fresh.length} calls need you` : (fresh[0]?.says() ?? "");
     this.announce(text);
     if (settings.sound) chime();
     if (settings.notify && document.hidden) notify(text);
@@ -62,7 +63,7 @@ function said(first: TrackedApproval): string {
 }
 
 function toBeTyped({ id, name, asks }: TrackedTerminal): Need {
-  return { id: `${id} ${asks?.since ?? 0}`, says: `Needs you: ${spelledOut(name).slice(0, 60)} ${asks ? asking(asks) : ""}` };
+  return { id: `${id} ${asks?.since ?? 0}`, says: () => `Needs you: ${spelledOut(name).slice(0, 60)} ${asks ? asking(asks) : ""}` };
 }
 
 export function notify(text: string): void {

@@ -49,6 +49,7 @@ export function asked(event: EventOf<"ApprovalOpened">, call: TrackedCall, at: n
     input: call.input ?? {},
     claims: event.claims,
     preview: event.preview,
+    risks: [],
     // the rest is asked for when somebody looks (question.svelte.ts)
     reviewable: false,
     trusted: true,

@@ -8,7 +8,8 @@ from handrail.errors import Conflict
 from handrail.gate.approval import Approval
 from handrail.gate.call import Call
 from handrail.gate.suggest import Suggested, suggest
-from handrail.server.approval_views import Beside, approval_view, closed, held
+from handrail.gate.weight import weigh
+from handrail.server.approval_views import Beside, approval_view, closed, held, part_risks
 from handrail.server.approval_wire import ApprovalView
 from handrail.server.rooms import Rooms
 from handrail.server.rule_views import suggestion_view
@@ -66,7 +67,8 @@ async def _beside(rooms: Rooms, record: ApprovalRecord, trusted: bool) -> Beside
         return Beside(trusted=trusted)
     usual = await rooms.records.usual(record.tool, record.title)
     suggestions = tuple(suggestion_view(each) for each in _suggested(rooms, approval, record))
-    return Beside(trusted=trusted, suggestions=suggestions, usual=usual_view(usual))
+    risks = part_risks(weigh(approval.asked.claims))
+    return Beside(trusted=trusted, risks=risks, suggestions=suggestions, usual=usual_view(usual))
 
 
 def _suggested(rooms: Rooms, approval: Approval, record: ApprovalRecord) -> list[Suggested]:

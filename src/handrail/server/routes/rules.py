@@ -7,7 +7,7 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 
 from handrail.gate.explain import explain
 from handrail.gate.making import BadRule
-from handrail.gate.risk import assess
+from handrail.gate.weight import weigh
 from handrail.gate.wording import in_words
 from handrail.server.rooms import Rooms
 from handrail.server.routes.asked import asked
@@ -66,7 +66,7 @@ def routes(rooms: Rooms) -> APIRouter:
         draft = await rooms.gate.drafts.fresh(tool, given, caller)
         policy = rooms.gate.rules.policy(caller, extra)
         claims = draft.plan.claims
-        return test_view(explain(policy, tool, claims, caller), claims, assess(claims), policy.here.trusted)
+        return test_view(explain(policy, tool, claims, caller), claims, weigh(claims), policy.here.trusted)
 
     @router.post("/rules/propose")
     async def propose(body: ProposedBody) -> ProposedView:
