@@ -1,5 +1,6 @@
 """Rules, risk and approvals against somebody who knows how they are made: nothing acts without what should cover it."""
 
+import hashlib
 from pathlib import Path
 
 import anyio
@@ -17,10 +18,13 @@ from handrail.gate.rule import Policy
 from handrail.gate.standing import Standing, standpoint
 from handrail.server.hello import Hello, workspace_of
 from handrail.server.local import _key as key_of  # pyright: ignore[reportPrivateUsage]
-from handrail.store.value import Claim
+from handrail.store.blobs import Blobs
+from handrail.store.records import ChangeRecord
+from handrail.store.value import Claim, FileChange
 from handrail.tools.command_claims import command_claims, read_line, text_typed
 from handrail.tools.hosts import hosts
 from handrail.tools.protected import is_protected
+from handrail.tools.undo_step import step_of
 from handrail.tools.workspace import Workspace
 
 BIN = "/usr/local/bin:/usr/bin:/bin"
@@ -371,3 +375,19 @@ def test_no_suggestion_lets_a_starter_of_programs_start_any(line: str, suggested
     """Whoever takes it means the program that is started, not whatever could be."""
     (found,) = runs(line)
     assert pattern_of(found) == suggested
+
+
+def test_an_altered_record_makes_an_undo_remove_no_folder_that_is_not_above_its_file(tmp_path: Path) -> None:
+    """The record lies on disk, where an approved command may reach it."""
+    file, other = tmp_path / "made" / "file", tmp_path / "other"
+    file.parent.mkdir()
+    file.write_text("new")
+    change = FileChange(
+        path=str(file),
+        before=None,
+        after=hashlib.sha256(b"new").hexdigest(),
+        made=(str(file.parent), str(other), "/etc/empty"),
+    )
+    record = ChangeRecord(seq=1, call="c1", at=0, change=change, title="write", ending="done")
+    step = step_of([record], {"c1"}, Blobs(tmp_path / "blobs"), ())
+    assert (step.file.does, step.made) == ("remove", (str(file.parent),))

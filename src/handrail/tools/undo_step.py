@@ -62,7 +62,8 @@ def step_of(
     except Refusal as refusal:
         return Step(file=UndoFile(path=path, does="refuse", says=refusal.sentence))
     now = sha_of(target.before)
-    made = tuple(folder for record in history if record.call in selected for folder in record.change.made)
+    told = (folder for record in history if record.call in selected for folder in record.change.made)
+    made = tuple(folder for folder in told if path.startswith(f"{folder}/"))  # whatever the record says
     match judge(history, selected, now):
         case InTheWay() as refused:
             step = _refused(target, refused, blobs)
