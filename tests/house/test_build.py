@@ -86,6 +86,6 @@ def test_a_page_that_is_served_stays_whole_until_the_new_one_is(checkout: Path) 
 
 def test_a_build_that_fails_says_which_command_failed_and_leaves_no_stamp(checkout: Path) -> None:
     (checkout / "ui" / "build.mjs").write_text("process.exit(3)")
-    with pytest.raises(SystemExit, match="npm run build .* failed"):
+    with pytest.raises(SystemExit, match=r"npm run build .* failed"):
         build_page(checkout)
     assert not (checkout / STATIC / ".sources").exists()
