@@ -52,6 +52,8 @@ class Office(Desk):
 
     terminals: Terminals
     reach: Reach
+    person: anyio.CancelScope
+    """Of whoever agrees to everything; cancelled, nobody is there."""
 
     async def reply(self, tool: str, patience: float = BOUND, **input: Any) -> Reply:
         with anyio.fail_after(BOUND + patience):
@@ -118,11 +120,17 @@ async def office(
         tools: list[Tool[Any, Any]] = [kind(reach) for kind in kinds]
         tools.append(WaitForCall(reach, gate.open, journal))
         toolbox |= {tool.name: tool for tool in tools}
+        person = anyio.CancelScope()
         if default == "allow" and agrees:
-            group.start_soon(allow_all, gate)
+            group.start_soon(_agree, gate, person)
         try:
-            yield Office(gate, Path(caller.workspace or "/"), caller, terminals, reach)
+            yield Office(gate, Path(caller.workspace or "/"), caller, terminals, reach, person)
         finally:
             with anyio.CancelScope(shield=True), anyio.move_on_after(BOUND), suppress(KeeperError):
                 await keeper.shutdown(0.0)
             group.cancel_scope.cancel()
+
+
+async def _agree(gate: Gate, person: anyio.CancelScope) -> None:
+    with person:
+        await allow_all(gate)

@@ -195,6 +195,7 @@ async def test_reading_what_belongs_to_another_workspace_asks(home: Path, root: 
     async with office(home, caller) as at:
         other = replace(at, caller=replace(caller, key="other", workspace=str(elsewhere)))
         theirs = await other.open(shellPath="/bin/cat")
+        at.person.cancel()
         call = await at.waiting("get_terminal_buffer", terminalId=theirs.id)
         assert call.approval is not None
         assert call.approval.asked.reasons == ("reads outside the workspace",)
@@ -214,6 +215,7 @@ async def test_a_persons_shell_that_has_left_the_workspace_is_theirs_again_at_on
         shell = await at.terminals.open(["/bin/sh", "-c", script], str(root), {"PATH": "/bin"}, note=note)
         await at.data("get_terminal_buffer", terminalId=shell.id)
         await shell.write(b"\r")
+        at.person.cancel()
         with anyio.fail_after(BOUND):
             while b"private" not in shell.tail.read(0)[0]:  # noqa: ASYNC110 - nothing rings for this
                 await anyio.sleep(0.01)

@@ -143,6 +143,7 @@ async def test_a_file_counts_when_it_is_new_since_the_last_input_or_changes(
 async def test_a_file_elsewhere_asks(home: Path, caller: Caller) -> None:
     async with office(home, caller) as at:
         terminal = await at.open()
+        at.person.cancel()
         call = await at.waiting(
             "wait_for_terminal", terminalId=terminal.id, until="file", value="/etc/passwd"
         )

@@ -17,17 +17,16 @@ _ORDER: tuple[Risk, ...] = ("low", "medium", "high")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
-    """A level and the reasons for it, worst first."""
+    """A level, and the reasons for just that level."""
 
     level: Risk
     reasons: tuple[str, ...]
 
 
 def assess(claims: Sequence[Claim]) -> Assessment:
-    told = dict.fromkeys(item for claim in claims for item in _reasons(claim))
-    found = sorted(told, key=lambda item: -_ORDER.index(item[0]))
-    level = found[0][0] if found else "low"
-    return Assessment(level=level, reasons=tuple(reason for _, reason in found))
+    found = [item for claim in claims for item in _reasons(claim)]
+    level = max((level for level, _ in found), key=_ORDER.index, default="low")
+    return Assessment(level=level, reasons=tuple(dict.fromkeys(why for each, why in found if each == level)))
 
 
 def _reasons(claim: Claim) -> Iterator[tuple[Risk, str]]:

@@ -60,6 +60,8 @@ TROUBLES: Checks = {
 }
 """Each ends plain reading; what it found asks a person."""
 
+_VAGUE = ("unparsed", "group", "expansion")
+"""How the reading names what it does not look into; where the grammar knows better, that is told instead."""
 TOO_MUCH = Structure((), (Found("long", ""),))
 
 
@@ -170,8 +172,9 @@ def _is_short(reading: Reading, line: str) -> bool:
 def _tell(line: str, reading: Reading, tree: Structure, found: _Findings) -> set[str]:
     """Tell each trouble once, as the grammar shows it or else where reading met it; which were told."""
     shown = {item.name: item.text or line for item in tree.troubles}
+    known = _VAGUE if shown and "unparsed" not in shown else ()
     for trouble in reading.troubles:
-        if trouble.name not in shown:
+        if trouble.name not in shown and trouble.name not in known:
             shown[trouble.name] = _around(line, trouble.at)
     for name, text in shown.items():
         found.tell(name, text)
@@ -186,7 +189,8 @@ def _around(line: str, at: int) -> str:
 
 
 def _commands(line: str, reading: Reading, tree: Structure, told: set[str]) -> Iterable[tuple[Part, Words]]:
-    if not told or tree is TOO_MUCH or "unparsed" in told:
+    knows = tree.troubles and all(item.name not in ("unparsed", "long") for item in tree.troubles)
+    if not told or not knows:  # the grammar has not seen what reading met, so that it may have missed commands too
         yield from (_read_part(line, item) for item in reading.commands)
     if told:
         for item in tree.commands:
