@@ -91,6 +91,7 @@ def test_the_home_directory_can_be_named(root: Path) -> None:
     [
         ".git/hooks/pre-commit", ".GIT/Hooks/pre-push", ".git/config", ".git", ".git/modules/x/hooks/y",
         ".bashrc", "sub/.ZSHRC", ".profile", ".vscode/tasks.json", ".VSCode/x", ".mcp.json", ".Claude/settings.json",
+        ".env", "deploy/.ENV.production",
         ".handrail/config.toml", ".ssh/id_ed25519", ".aws/credentials", ".gnupg/x", ".config/gcloud/x", ".kube/config",
         ".config/Fish/config.fish", "/etc/profile.d/x.sh", ".netrc",
     ],
@@ -103,7 +104,17 @@ def test_a_protected_place_is_protected_in_any_letter_case_whether_or_not_it_exi
 
 @pytest.mark.parametrize(
     "path",
-    [".gitignore", ".git/HEAD", "src/config", "hooks/a", "ssh/id", ".github/workflows/x.yml", "a.claude/b"],
+    [
+        ".gitignore",
+        ".git/HEAD",
+        "src/config",
+        "hooks/a",
+        "ssh/id",
+        ".github/workflows/x.yml",
+        "a.claude/b",
+        ".env.example",
+        "env",
+    ],
 )
 def test_an_ordinary_place_is_not_protected(root: Path, path: str) -> None:
     assert not Workspace(str(root)).place(path).protected

@@ -34,7 +34,7 @@ def _reasons(claim: Claim) -> Iterator[tuple[Risk, str]]:
     high = [*dangers(claim.words)]
     if claim.protected:
         high.append(_PROTECTED[claim.action])
-    if not claim.inside:
+    if not claim.inside and not (claim.protected and claim.action in ("stop", "type")):
         high.append(_OUTSIDE[claim.action])
     if claim.opaque:
         high.append(claim.opaque)

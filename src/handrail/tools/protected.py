@@ -112,6 +112,8 @@ _SYSTEM = (
     ("etc", "ld.so.preload"),
 )
 
+_EXAMPLES = (".example", ".sample", ".template", ".dist", ".defaults")
+
 _GIT = frozenset({"hooks", "config", "config.worktree", "commondir"})
 """What git runs, or reads to learn what to run; in sub-modules and work trees too."""
 
@@ -126,10 +128,16 @@ def is_protected(path: str, own: tuple[Path, ...]) -> bool:
     return (
         not _FOLDERS.isdisjoint(parts)
         or not _NAMES.isdisjoint(parts[-1:])
+        or _is_secret(parts[-1])
         or any(_contains(parts, branch) for branch in _BRANCHES)
         or any(_begins(parts, branch) for branch in _SYSTEM)
         or _is_git(parts)
     )
+
+
+def _is_secret(name: str) -> bool:
+    """`.env` and its kin, where people keep keys; not the examples that are meant to be read."""
+    return name == ".env" or (name.startswith(".env.") and not name.endswith(_EXAMPLES))
 
 
 @lru_cache(16)
