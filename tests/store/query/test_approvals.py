@@ -95,3 +95,14 @@ async def test_an_erased_question_claims_nothing(kept: Kept) -> None:
     async with open_records(kept.path) as records:
         (prompt,) = await records.prompts()
         assert (prompt.claims, prompt.verdicts) == ((), ())
+
+
+async def test_open_questions_are_told_without_what_they_show(kept: Kept) -> None:
+    async with after(kept, opened(), asked()) as records:
+        (whole,) = await records.approvals(open_only=True)
+        (bare,) = await records.open_approvals()
+        shown = {"claims": (), "reasons": (), "why": "", "preview": None, "verdicts": ()}
+        assert bare == replace(whole, **shown)
+        assert whole.reasons
+    async with after(kept, allowed()) as records:
+        assert await records.open_approvals() == []

@@ -10,9 +10,17 @@ export function reasonsOf(claim: Pick<Claim, "action" | "opaque">, risk: PartRis
   return risk.reasons.filter((reason) => reason !== claim.opaque);
 }
 
-/** Where it lies, unless a reason says so. */
-export function placeOf({ action, inside }: Pick<Claim, "action" | "inside">, reasons: readonly string[]): "in workspace" | "outside workspace" | "" {
-  if (!PLACED.has(action) || reasons.some((reason) => reason.includes("workspace"))) return "";
+/** Reasons in one line: of several parts that cannot be read only how many, for each says it with its own words. */
+export function brief(reasons: readonly string[], claims: readonly Pick<Claim, "opaque">[]): string {
+  const opaque = claims.map((claim) => claim.opaque).filter(Boolean);
+  const unread = reasons.filter((reason) => opaque.includes(reason));
+  if (unread.length < 2) return reasons.join(" · ");
+  return [...reasons.filter((reason) => !unread.includes(reason)), `${opaque.length} parts cannot be read with certainty`].join(" · ");
+}
+
+/** Where it lies, unless a reason says so; what cannot be read may lie anywhere. */
+export function placeOf({ action, inside, opaque }: Pick<Claim, "action" | "inside" | "opaque">, reasons: readonly string[]): "in workspace" | "outside workspace" | "" {
+  if (!PLACED.has(action) || (opaque && inside) || reasons.some((reason) => reason.includes("workspace"))) return "";
   return inside ? "in workspace" : "outside workspace";
 }
 
