@@ -11,15 +11,15 @@ import anyio
 from bench.client import Client
 from bench.figures import ROUNDS, Line, Target, median, percentile
 from bench.stage import Stage
-from handrail.gate.builtin import Standpoint
-from handrail.gate.folders import Trusted
-from handrail.gate.rule import Policy
-from handrail.gate.rules import Rules
-from handrail.gate.standing import Standing
+from handrail.gate.rules.builtin import Standpoint
+from handrail.gate.rules.folders import Trusted
+from handrail.gate.rules.rule import Policy
+from handrail.gate.rules.rules import Rules
+from handrail.gate.rules.standing import Standing
 from handrail.store.journal import open_journal
 from handrail.store.value import Caller, Claim, Effect, Rule
-from handrail.tools.command_claims import command_claims, read_line
-from handrail.tools.programs import programs
+from handrail.tools.commands.command_claims import command_claims, read_line
+from handrail.tools.commands.programs import programs
 from handrail.tools.workspace import Workspace
 
 LINE = "git add src && git commit -m 'Say why' && npm run test:unit -- --watch=false | grep -v ok; make docs"

@@ -20,11 +20,11 @@ from anyio.abc import SocketListener, TaskGroup
 from handrail import __version__
 from handrail.config import BadConfig, Config
 from handrail.errors import NewerSchema, Unwritable
-from handrail.gate.folders import Trusted
 from handrail.gate.gate import Gate
 from handrail.gate.restore import restore
-from handrail.gate.rules import Rules
-from handrail.gate.standing import Standing
+from handrail.gate.rules.folders import Trusted
+from handrail.gate.rules.rules import Rules
+from handrail.gate.rules.standing import Standing
 from handrail.gate.tool import Tool, Toolbox
 from handrail.keeper.protocol import Remember
 from handrail.keeper.system import hide_memory
@@ -56,23 +56,23 @@ from handrail.terminal.retention import Retention
 from handrail.terminal.shells.marked import Marked
 from handrail.terminal.terminals import Terminals
 from handrail.terminal.waiting.knowing import Knowing
-from handrail.tools.buffer_search import SearchTerminalBuffer
-from handrail.tools.buffers import GetTerminalBuffer
 from handrail.tools.calls import GetCall, ListCalls, WaitForCall
-from handrail.tools.closing import CloseTerminal
-from handrail.tools.commands import ExecuteCommand
-from handrail.tools.edits import ApplyDiff, EditFile, WriteFile
+from handrail.tools.commands.commands import ExecuteCommand
+from handrail.tools.commands.output import as_result, read_output
 from handrail.tools.environment import child_environment
-from handrail.tools.files import ReadFile
-from handrail.tools.keyboard import SendToTerminal
-from handrail.tools.listing import ListFiles, SearchFiles
-from handrail.tools.opening import CreateTrackedTerminal
-from handrail.tools.output import as_result, read_output
+from handrail.tools.files.edits import ApplyDiff, EditFile, WriteFile
+from handrail.tools.files.files import ReadFile
 from handrail.tools.reach import Reach
-from handrail.tools.search import SearchContent
-from handrail.tools.terminals import ListTrackedTerminals
-from handrail.tools.undo import Undo
-from handrail.tools.waits import WaitForTerminal
+from handrail.tools.search.listing import ListFiles, SearchFiles
+from handrail.tools.search.search import SearchContent
+from handrail.tools.terminals.buffer_search import SearchTerminalBuffer
+from handrail.tools.terminals.buffers import GetTerminalBuffer
+from handrail.tools.terminals.closing import CloseTerminal
+from handrail.tools.terminals.keyboard import SendToTerminal
+from handrail.tools.terminals.opening import CreateTrackedTerminal
+from handrail.tools.terminals.terminals import ListTrackedTerminals
+from handrail.tools.terminals.waits import WaitForTerminal
+from handrail.tools.undo.undo import Undo
 from handrail.watch import Watch
 
 log = logging.getLogger(__name__)

@@ -4,9 +4,9 @@ import subprocess
 import sys
 
 from handrail.demo.scene import APPLES, EDIT, GATE, PEARS, scene
-from handrail.tools.diff import unified
-from handrail.tools.hunks import apply
-from handrail.tools.patch import parse
+from handrail.tools.files.diff import unified
+from handrail.tools.files.hunks import apply
+from handrail.tools.files.patch import parse
 
 
 def test_the_project_is_there_while_it_is_needed() -> None:

@@ -8,7 +8,7 @@ import json
 import sys
 from typing import Any
 
-from handrail.cli.approvals import answer
+from handrail.cli.answer import Answer, send
 from handrail.cli.failure import Failure
 from handrail.cli.link import Link, reach
 
@@ -25,7 +25,7 @@ def answered(link: Link, asked: dict[str, Any], name: str) -> str:
     say("ready")
     sys.stdin.readline()
     try:
-        answer(link, asked, asked["answer"], name)
+        send(link, asked, Answer(kind=asked["answer"], reason=name))
     except Failure as problem:
         return str(problem)
     return ""

@@ -79,6 +79,41 @@ async def test_a_allows_and_never_a_high_risk_for_which_shift_is_held(
     assert not (workspace / "build").exists()
 
 
+async def test_each_part_tells_its_own_risk_and_a_command_of_one_part_is_not_repeated(
+    shared_home: Home, shared_person: Person, workspace: Path, tab: Tab
+) -> None:
+    parts = tab.detail.get_by_role("region", name="Parts").get_by_role("listitem")
+    async with agent(shared_home, workspace) as client:
+        client.ask("execute_command", command="rm -rf build && make all")
+        first = await shared_person.question("rm -rf build")
+        await tab.open(first["call_id"])
+        await expect(parts).to_have_count(2, timeout=MS)
+        await tab.sees(parts.nth(0), "HIGH")
+        await tab.sees(parts.nth(0), "deletes files")
+        await tab.sees(parts.nth(0), "in workspace")
+        await expect(parts.nth(1)).not_to_contain_text("HIGH", timeout=MS)
+        await tab.sees(parts.nth(1), "runs a command with your rights")
+        await expect(tab.row(first["call_id"])).not_to_contain_text("with your rights", timeout=MS)
+
+        client.ask("execute_command", command="make one")
+        await tab.open((await shared_person.question("make one"))["call_id"])
+        await tab.sees(tab.detail, "Why medium: runs a command with your rights")
+        await expect(parts).to_have_count(0, timeout=MS)
+
+
+async def test_of_very_many_cards_the_first_are_drawn_and_the_rest_when_asked_for(
+    home: Home, person: Person, workspace: Path, browser: Browser
+) -> None:
+    async with agent(home, workspace) as client, signed_in(browser, person) as tab:
+        for number in range(103):
+            client.ask("write_file", path=f"{number}.txt", content="")
+        await tab.sees(tab.needs_you, "(103)")
+        rows = tab.needs_you.locator("[data-call]")
+        await expect(rows).to_have_count(100, timeout=MS)
+        await tab.needs_you.get_by_role("button", name="Show 3 more").click()
+        await expect(rows).to_have_count(103, timeout=MS)
+
+
 async def test_a_denial_with_a_reason_is_written_by_keyboard_and_reaches_the_agent(
     shared_home: Home, shared_person: Person, workspace: Path, tab: Tab
 ) -> None:

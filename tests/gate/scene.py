@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 from handrail.gate.approval import Answer, Approval
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate, Reply, Request
-from handrail.gate.rules import Rules
+from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Tool
 from handrail.store.event import (
     ApprovalAnswered,

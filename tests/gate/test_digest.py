@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.gate.test_rule import claim
+from tests.gate.rules.test_rule import claim
 
 from handrail.gate.digest import canonical, digest
 from handrail.gate.tool import Plan

@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "server": {*ALMOST, "agents", "gate", "store", "terminal"},
     "cli": {*ALMOST, "door", "demo", "daemon", "doctor"},  # daemon and doctor: to be them, when asked to
     "demo": {*EVERYONE, "door"},
-    "doctor": {*ALMOST, "door", "gate.standing", "keeper.protocol", "store"},
+    "doctor": {*ALMOST, "door", "gate.rules.standing", "keeper.protocol", "store"},
     "lock": EVERYONE,  # the daemon's own, as are the next three
     "logs": ALMOST,
     "notify": {*ALMOST, "gate", "store"},

@@ -13,11 +13,11 @@ PART_OF: dict[str, str] = {
     **dict.fromkeys(("handrail.__main__", "handrail.daemon"), "e2e/test_daemon.py"),
     "handrail.errors": "store/test_unwritable.py",
     **dict.fromkeys(("handrail.door.flights", "handrail.door.link"), "door/test_pump.py"),
-    "handrail.gate.example": "gate/test_rules.py",
-    "handrail.gate.general": "gate/test_suggest.py",
+    "handrail.gate.rules.example": "gate/rules/test_rules.py",
+    "handrail.gate.rules.general": "gate/rules/test_suggest.py",
     "handrail.gate.path": "gate/test_gate.py",
     **{
-        f"handrail.gate.{name}": "gate/test_shell.py"
+        f"handrail.gate.shell.{name}": "gate/shell/test_shell.py"
         for name in ("beyond", "characters", "plain", "syntax", "wrappers")
     },
     **{
@@ -85,19 +85,29 @@ PART_OF: dict[str, str] = {
         f"handrail.terminal.output.{name}": "terminal/output/test_search.py"
         for name in ("held", "scan", "seams", "strip", "window")
     },
-    **{f"handrail.tools.{name}": "tools/test_edits.py" for name in ("applied", "change", "dress", "work")},
-    **{f"handrail.tools.{name}": "tools/test_search.py" for name in ("findings", "query", "scan", "tree")},
+    **{
+        f"handrail.tools.files.{name}": "tools/files/test_edits.py"
+        for name in ("applied", "change", "dress", "work")
+    },
+    **{
+        f"handrail.tools.search.{name}": "tools/search/test_search.py"
+        for name in ("findings", "query", "scan", "tree")
+    },
     **{f"handrail.tools.{name}": "tools/test_workspace.py" for name in ("place", "protected")},
     "handrail.tools.answer": "tools/test_schemas.py",
     **{
-        f"handrail.tools.{name}": "tools/test_command_claims.py"
+        f"handrail.tools.commands.{name}": "tools/commands/test_command_claims.py"
         for name in ("hosts", "mentions", "names", "programs")
     },
-    "handrail.gate.undo": "tools/test_undo.py",
-    **{f"handrail.tools.{name}": "tools/test_undo.py" for name in ("undo_hands", "undo_step", "undone")},
-    "handrail.tools.buffer_shape": "tools/test_buffers.py",
-    "handrail.tools.wait_shape": "tools/test_waits.py",
-    **{f"handrail.tools.{name}": "tools/test_typed.py" for name in ("shell_line", "typists")},
+    "handrail.gate.undo": "tools/undo/test_undo.py",
+    **{
+        f"handrail.tools.undo.{name}": "tools/undo/test_undo.py"
+        for name in ("undo_hands", "undo_step", "undone")
+    },
+    "handrail.tools.terminals.buffer_shape": "tools/terminals/test_buffers.py",
+    "handrail.tools.terminals.wait_shape": "tools/terminals/test_waits.py",
+    "handrail.tools.commands.shell_line": "tools/commands/test_typed.py",
+    "handrail.tools.terminals.typists": "tools/commands/test_typed.py",
 }
 
 

@@ -25,8 +25,9 @@ from handrail.keeper.protocol import Start
 from handrail.store.value import Caller
 from handrail.terminal.keeper import Keeper
 from handrail.terminal.terminals import Terminals
-from handrail.tools import programs, workspace
-from handrail.tools.commands import ExecuteCommand
+from handrail.tools import workspace
+from handrail.tools.commands import programs
+from handrail.tools.commands.commands import ExecuteCommand
 from handrail.tools.place import Place
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]

@@ -11,8 +11,8 @@ from tests.safety.worlds import File, Folder, Leads, World
 
 from handrail.gate.tool import Refusal
 from handrail.tools import beneath
+from handrail.tools.files.target import look
 from handrail.tools.place import Place
-from handrail.tools.target import look
 from handrail.tools.workspace import Workspace
 
 WORLDS, PATHS = 200, 100

@@ -17,14 +17,15 @@ from tests.safety.racing import RACES, Race, rounds
 
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
-from handrail.gate.rules import Rules
+from handrail.gate.rules.rules import Rules
 from handrail.store.blobs import Blobs
 from handrail.store.journal import open_journal
 from handrail.store.value import Caller
-from handrail.tools import exchange, replace, since, target, workspace
-from handrail.tools.change import ChangeTool
-from handrail.tools.edits import ApplyDiff, WriteFile, WriteFileInput
-from handrail.tools.files import ReadFile
+from handrail.tools import workspace
+from handrail.tools.files import exchange, replace, since, target
+from handrail.tools.files.change import ChangeTool
+from handrail.tools.files.edits import ApplyDiff, WriteFile, WriteFileInput
+from handrail.tools.files.files import ReadFile
 from handrail.tools.place import Place
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]

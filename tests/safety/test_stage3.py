@@ -5,26 +5,26 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.gate.lawbook import RUN, caller, claim, decide, policy, rule, runs
+from tests.gate.rules.lawbook import RUN, caller, claim, decide, policy, rule, runs
 from tests.gate.scene import rule as standing
 from tests.gate.scene import scene
 from tests.gate.toys import Write
 
-from handrail.gate.force import Here
-from handrail.gate.general import pattern_of
-from handrail.gate.project import read
 from handrail.gate.risk import assess
-from handrail.gate.rule import Policy
-from handrail.gate.standing import Standing, standpoint
+from handrail.gate.rules.force import Here
+from handrail.gate.rules.general import pattern_of
+from handrail.gate.rules.project import read
+from handrail.gate.rules.rule import Policy
+from handrail.gate.rules.standing import Standing, standpoint
 from handrail.server.hello import Hello, workspace_of
 from handrail.server.local import _key as key_of  # pyright: ignore[reportPrivateUsage]
 from handrail.store.blobs import Blobs
 from handrail.store.records import ChangeRecord
 from handrail.store.value import Claim, FileChange
-from handrail.tools.command_claims import command_claims, read_line, text_typed
-from handrail.tools.hosts import hosts
+from handrail.tools.commands.command_claims import command_claims, read_line, text_typed
+from handrail.tools.commands.hosts import hosts
 from handrail.tools.protected import is_protected
-from handrail.tools.undo_step import step_of
+from handrail.tools.undo.undo_step import step_of
 from handrail.tools.workspace import Workspace
 
 BIN = "/usr/local/bin:/usr/bin:/bin"

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from handrail.gate import verbs
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
-from handrail.gate.rules import Rules
+from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Plan, Tool
 from handrail.server import mcp as mcp_module
 from handrail.server.mcp import Context, Line, Mcp, client_name

@@ -9,15 +9,15 @@ import pytest
 from tests.tools.desk import Desk
 
 from handrail.gate.gate import Gate
-from handrail.gate.rules import Rules
+from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Tool
 from handrail.store.blobs import Blobs
 from handrail.store.journal import open_journal
 from handrail.store.value import Caller
-from handrail.tools.edits import ApplyDiff, EditFile, WriteFile
-from handrail.tools.files import ReadFile
-from handrail.tools.listing import ListFiles, SearchFiles
-from handrail.tools.search import SearchContent
+from handrail.tools.files.edits import ApplyDiff, EditFile, WriteFile
+from handrail.tools.files.files import ReadFile
+from handrail.tools.search.listing import ListFiles, SearchFiles
+from handrail.tools.search.search import SearchContent
 
 
 @pytest.fixture

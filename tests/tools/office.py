@@ -12,7 +12,7 @@ from tests.tools.person import allow_all
 
 from handrail.gate.call import Outcome
 from handrail.gate.gate import Gate, Reply, Request
-from handrail.gate.rules import Rules
+from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Tool
 from handrail.places import Places
 from handrail.store.journal import open_journal
@@ -23,16 +23,16 @@ from handrail.terminal.opening import Means
 from handrail.terminal.terminal import Terminal
 from handrail.terminal.terminals import Terminals
 from handrail.terminal.waiting.knowing import Knowing
-from handrail.tools.buffer_search import SearchTerminalBuffer
-from handrail.tools.buffers import GetTerminalBuffer
 from handrail.tools.calls import WaitForCall
-from handrail.tools.closing import CloseTerminal
-from handrail.tools.commands import ExecuteCommand
-from handrail.tools.keyboard import SendToTerminal
-from handrail.tools.opening import CreateTrackedTerminal
+from handrail.tools.commands.commands import ExecuteCommand
 from handrail.tools.reach import Reach
-from handrail.tools.terminals import ListTrackedTerminals
-from handrail.tools.waits import WaitForTerminal
+from handrail.tools.terminals.buffer_search import SearchTerminalBuffer
+from handrail.tools.terminals.buffers import GetTerminalBuffer
+from handrail.tools.terminals.closing import CloseTerminal
+from handrail.tools.terminals.keyboard import SendToTerminal
+from handrail.tools.terminals.opening import CreateTrackedTerminal
+from handrail.tools.terminals.terminals import ListTrackedTerminals
+from handrail.tools.terminals.waits import WaitForTerminal
 from handrail.watch import Watch
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}

@@ -12,12 +12,12 @@ import anyio.to_thread
 
 from handrail.gate.digest import sealed, substance
 from handrail.gate.parse import Parsed, parse, too_much
-from handrail.gate.rule import Decision
+from handrail.gate.rules.rule import Decision
 from handrail.gate.tool import Plan, Proposal, Refusal, Tool, Toolbox
 from handrail.store.value import Caller, Comment, Json
 
 if TYPE_CHECKING:
-    from handrail.gate.rules import Rules
+    from handrail.gate.rules.rules import Rules
 
 
 @dataclass(frozen=True, kw_only=True)

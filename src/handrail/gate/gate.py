@@ -22,7 +22,7 @@ from handrail.gate.draft import Drafts
 from handrail.gate.operation import Operation
 from handrail.gate.parse import Parsed, cut, parse, too_much
 from handrail.gate.path import Path
-from handrail.gate.rules import Rules
+from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Salvage, Toolbox
 from handrail.store.event import ApprovalOpened, CallClientGone, Event, OperationEnded, OperationOpened
 from handrail.store.journal import Journal

@@ -15,7 +15,7 @@ from handrail.gate.call import Call, Outcome, new_id
 from handrail.gate.draft import Draft, Drafts
 from handrail.gate.drift import Drift, drift
 from handrail.gate.parse import Parsed
-from handrail.gate.rule import Decision
+from handrail.gate.rules.rule import Decision
 from handrail.gate.telling import words
 from handrail.gate.tool import Plan, Refusal
 from handrail.gate.weight import weigh

@@ -16,7 +16,7 @@ from handrail.gate.digest import canonical
 from handrail.gate.draft import Draft
 from handrail.gate.drift import drift
 from handrail.gate.gate import Gate
-from handrail.gate.rule import Decision
+from handrail.gate.rules.rule import Decision
 from handrail.gate.telling import tells
 from handrail.gate.tool import Plan, Proposal, Refusal
 from handrail.gate.weight import Weight, weigh

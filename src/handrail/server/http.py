@@ -14,8 +14,8 @@ from pydantic.json_schema import models_json_schema
 
 from handrail import __version__
 from handrail.errors import Conflict, Unwritable
-from handrail.gate.making import BadRule
-from handrail.gate.rules import NoRule
+from handrail.gate.rules.making import BadRule
+from handrail.gate.rules.rules import NoRule
 from handrail.gate.tool import Refusal
 from handrail.gate.undo import UnknownUndo
 from handrail.server.rooms import Rooms

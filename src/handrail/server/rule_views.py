@@ -5,12 +5,12 @@ Translations only: what holds, and why, is the gate's to say.
 
 from collections.abc import Sequence
 
-from handrail.gate.explain import Explained, Step
-from handrail.gate.folders import Folder
-from handrail.gate.listing import Listed
-from handrail.gate.past import Judged
 from handrail.gate.risk import Assessment
-from handrail.gate.suggest import Suggested
+from handrail.gate.rules.explain import Explained, Step
+from handrail.gate.rules.folders import Folder
+from handrail.gate.rules.listing import Listed
+from handrail.gate.rules.past import Judged
+from handrail.gate.rules.suggest import Suggested
 from handrail.gate.undo import UndoPlan
 from handrail.gate.weight import Weight
 from handrail.server.rule_wire import (

@@ -18,8 +18,8 @@ from handrail.store.records import CallDetail, CallRecord
 from handrail.store.value import Caller, Claim, Json, Receipt, Result
 from handrail.terminal.terminal import Terminal
 from handrail.tools.answer import Format, Input, answer
-from handrail.tools.asking import question_of
 from handrail.tools.reach import Reach
+from handrail.tools.terminals.asking import question_of
 
 if TYPE_CHECKING:
     from handrail.gate.call import Call

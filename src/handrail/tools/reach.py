@@ -12,8 +12,8 @@ from handrail.terminal.opening import Means
 from handrail.terminal.shells.marked import Marked
 from handrail.terminal.shells.marks import Marks
 from handrail.terminal.terminals import Terminals
-from handrail.tools.asking import Askings
-from handrail.tools.known import Known, find, is_own, look
+from handrail.tools.terminals.asking import Askings
+from handrail.tools.terminals.known import Known, find, is_own, look
 from handrail.tools.workspace import Workspace
 
 

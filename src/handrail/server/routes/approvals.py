@@ -18,7 +18,7 @@ from handrail.server.approval_wire import (
 )
 from handrail.server.large import as_json
 from handrail.server.rooms import Rooms
-from handrail.server.routes.asked import still_open, view, views
+from handrail.server.routes.asked import open_views, still_open, view, views
 from handrail.server.routes.made import made
 from handrail.server.routes.person import by
 from handrail.store.value import Rule
@@ -29,7 +29,9 @@ def routes(rooms: Rooms) -> APIRouter:
 
     @router.get("/approvals", response_model=list[ApprovalView])
     async def approvals(open: bool = False) -> Response:
-        found = await views(rooms, await rooms.records.approvals(open_only=open))
+        if open:
+            return as_json(await open_views(rooms), list[ApprovalView])
+        found = await views(rooms, await rooms.records.approvals(open_only=False))
         return as_json(found, list[ApprovalView])
 
     @router.get("/approvals/{id}")

@@ -7,7 +7,7 @@ from fastapi import HTTPException
 from handrail.errors import Conflict
 from handrail.gate.approval import Approval
 from handrail.gate.call import Call
-from handrail.gate.suggest import Suggested, suggest
+from handrail.gate.rules.suggest import Suggested, suggest
 from handrail.gate.weight import weigh
 from handrail.server.approval_views import Beside, approval_view, closed, held, part_risks
 from handrail.server.approval_wire import ApprovalView
@@ -17,9 +17,9 @@ from handrail.server.views import usual_view
 from handrail.store.records import ApprovalRecord
 from handrail.store.value import Caller
 
-MOST_BESIDE = 50
-"""Questions of a list that are given suggestions and usual times: more than a person looks at at once. Whoever looks
-at another one gets them with it."""
+MOST_BESIDE = 10
+"""Questions of a list that are given suggestions, usual times and the risk of each part: those that a person looks at
+first. Whoever looks at another one gets them with it."""
 
 
 async def asked(rooms: Rooms, id: str) -> ApprovalRecord:
@@ -58,6 +58,12 @@ async def views(rooms: Rooms, records: Sequence[ApprovalRecord]) -> list[Approva
         beside = await _beside(rooms, record, trusts) if place < MOST_BESIDE else Beside(trusted=trusts)
         found.append(approval_view(record, rooms.gate, beside))
     return found
+
+
+async def open_views(rooms: Rooms) -> list[ApprovalView]:
+    """Those that wait for a person. What the gate holds no more is closed, whatever the record says yet."""
+    found = await rooms.records.open_approvals()
+    return await views(rooms, [record for record in found if held(rooms.gate, record)])
 
 
 async def _beside(rooms: Rooms, record: ApprovalRecord, trusted: bool) -> Beside:

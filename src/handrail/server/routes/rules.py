@@ -5,10 +5,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 
-from handrail.gate.explain import explain
-from handrail.gate.making import BadRule
+from handrail.gate.rules.explain import explain
+from handrail.gate.rules.making import BadRule
+from handrail.gate.rules.wording import in_words
 from handrail.gate.weight import weigh
-from handrail.gate.wording import in_words
 from handrail.server.rooms import Rooms
 from handrail.server.routes.asked import asked
 from handrail.server.routes.folders import views as folder_views

@@ -6,7 +6,7 @@ from handrail import __version__
 from handrail.server import views
 from handrail.server.large import as_json
 from handrail.server.rooms import Rooms
-from handrail.server.routes.asked import views as approval_views
+from handrail.server.routes.asked import open_views
 from handrail.server.routes.named import views_of
 from handrail.server.routes.person import person_of
 from handrail.server.shape import Position
@@ -31,7 +31,6 @@ def routes(rooms: Rooms) -> APIRouter:
         seq, standing = rooms.journal.durable, rooms.gate.rules.standing
         open_calls = await _open_calls(rooms)
         newest = await rooms.records.calls(limit=RECENT + len(open_calls))
-        asked = await rooms.records.approvals(open_only=True)
         running = await rooms.records.terminals(running_only=True, limit=MOST_TERMINALS)
         found = State(
             seq=seq,
@@ -44,7 +43,7 @@ def routes(rooms: Rooms) -> APIRouter:
             calls=open_calls,
             recent=[views.call_view(call, None) for call in newest if call.id not in rooms.gate.open],
             terminals=await views_of(rooms, running, person_of(request)),
-            approvals=await approval_views(rooms, asked),
+            approvals=await open_views(rooms),
         )
         return as_json(found, State)
 

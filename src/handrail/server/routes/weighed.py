@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import anyio.to_thread
 
-from handrail.gate.past import Judged, judge, repeated
-from handrail.gate.rule import Policy
-from handrail.gate.suggest import Suggested
+from handrail.gate.rules.past import Judged, judge, repeated
+from handrail.gate.rules.rule import Policy
+from handrail.gate.rules.suggest import Suggested
 from handrail.server.rooms import Rooms
 from handrail.store.records import CallDetail
 from handrail.store.value import Caller, Claim, Rule

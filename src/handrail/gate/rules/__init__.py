@@ -1,0 +1,1 @@
+"""Rules: standing answers, where they come from, and the decision that follows from them."""

@@ -1,0 +1,115 @@
+"""A project's own file: `.handrail/config.toml` in a workspace.
+
+Owns reading it, with bounds and without following links, and noticing that it changed. It does not know whether the
+folder is trusted (rules.py): what the file says is told, not applied.
+"""
+
+import errno
+import hashlib
+import os
+import stat
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from handrail.config import BadConfig, ProjectConfig, at_fault, load_project
+from handrail.gate.rules.example import Ground
+from handrail.gate.rules.making import BadRule, from_file
+from handrail.store.value import Rule
+
+FOLDER, NAME = ".handrail", "config.toml"
+LARGEST = 256 * 1024
+"""Bytes: a hostile repository must not fill the memory, nor hold up every call."""
+_FRESH_NS = 200_000_000
+"""A file changed this recently may change again without its times showing it; it is read again the next time."""
+
+_NOTHING = ProjectConfig()
+Seen = tuple[int, int, int, int, int] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """What a folder's file says."""
+
+    sha: str | None = None
+    """SHA-256 of its bytes; None where there is no file, or none that can be read."""
+    rules: tuple[Rule, ...] = ()
+    config: ProjectConfig = _NOTHING
+    problem: str = ""
+    """What is wrong with it, as a sentence; nothing of such a file holds."""
+    seen: Seen = None
+    fresh: bool = False
+
+    def holds(self, folder: str) -> bool:
+        """Whether the file is the same that was read."""
+        return not self.fresh and self.seen == look(folder)
+
+
+def look(folder: str) -> Seen:
+    """What tells one state of the file from the next, without reading it."""
+    try:
+        found = os.lstat(f"{folder}/{FOLDER}/{NAME}")
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def read(folder: str, home: str) -> Project:
+    """What the file of this folder, a real path, says; a project without problem or rules where there is none."""
+    seen = look(folder)
+    path = Path(folder, FOLDER, NAME)
+    try:
+        raw = _bytes(folder)
+    except OSError as error:
+        return Project(problem="" if error.errno == errno.ENOENT else _unreadable(path, error), seen=seen)
+    fresh = seen is None or time.time_ns() - max(seen[3:]) < _FRESH_NS
+    sha = hashlib.sha256(raw).hexdigest()
+    try:
+        config = load_project(path, _text(path, raw))
+        rules = tuple(_rules(config, path, Ground(root=folder, home=home)))
+    except BadConfig as problem:
+        return Project(sha=sha, problem=str(problem), seen=seen, fresh=fresh)
+    return Project(sha=sha, rules=rules, config=config, seen=seen, fresh=fresh)
+
+
+def _rules(config: ProjectConfig, path: Path, ground: Ground) -> list[Rule]:
+    found: list[Rule] = []
+    for section in config.rules:
+        try:
+            found.append(from_file(section, f"{FOLDER}/{NAME}:{section.line}", ground, "project"))
+        except BadRule as problem:
+            raise at_fault(path, section.line, str(problem)) from None
+    return found
+
+
+def _bytes(folder: str) -> bytes:
+    """All of the file, by no link: not of its folder, and not of its own."""
+    above = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        within = os.open(FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+    finally:
+        os.close(above)
+    try:
+        file = os.open(NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=within)
+    finally:
+        os.close(within)
+    with os.fdopen(file, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError(errno.EINVAL, "it is not a file")
+        raw = opened.read(LARGEST + 1)
+    if len(raw) > LARGEST:
+        raise OSError(errno.EFBIG, f"it is larger than {LARGEST:,} bytes")
+    return raw
+
+
+def _text(path: Path, raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise BadConfig(f"{path} is not text: {error}. Make it a text file, or remove it.") from None
+
+
+def _unreadable(path: Path, error: OSError) -> str:
+    linked = error.errno in (errno.ELOOP, errno.ENOTDIR)
+    why = "it, or its folder, is a link or no folder" if linked else error.strerror
+    return f"{path} cannot be read: {why}. Make it a plain file, or remove it."

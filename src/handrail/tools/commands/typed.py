@@ -1,0 +1,194 @@
+"""execute_command with terminal_id: a line typed into a shell that is there already.
+
+Owns when such a line may be typed and what is told of it. It starts no process, and leaves to shell_line.py when the
+line is done. What the shell makes of it is its own matter: aliases and state may change its meaning.
+"""
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+
+from handrail.gate.tool import Plan, Refusal, Salvage
+from handrail.store.value import Caller, Json, Result
+from handrail.terminal.keeper import KeeperError
+from handrail.terminal.terminal import Seen, Terminal, Typist
+from handrail.terminal.waiting.stir import stirring
+from handrail.tools.answer import answer
+from handrail.tools.commands.command_claims import line_typed
+from handrail.tools.commands.commanding import COMPLETED, NO_OUTPUT, ExecuteCommandInput, matching_lines
+from handrail.tools.commands.output import Output, read_output
+from handrail.tools.commands.shell_line import ShellLine, keys_of
+from handrail.tools.reach import Reach
+from handrail.tools.terminals.asking import question_of
+from handrail.tools.terminals.known import Known, of_terminal
+from handrail.tools.terminals.pieces import blot
+from handrail.tools.terminals.typists import bound, open_to, preview, type_to, typing
+
+if TYPE_CHECKING:
+    from handrail.gate.call import Call
+
+FIRST_PROMPT_SECONDS = 5.0
+"""How long a shell that has just been opened may take to its first prompt."""
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedPlan(Plan):
+    """Frozen bytes, and the very shell they are for."""
+
+    known: Known
+    terminal: Terminal
+    data: bytes
+    typist: Typist
+    seen: Seen | None
+    """As it looked when this was planned."""
+    input: ExecuteCommandInput
+
+
+class TypedCommands:
+    """Runs lines in shells that stay."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        self._lines: dict[str, ShellLine] = {}
+        """Under way, by call."""
+
+    async def plan(self, input: ExecuteCommandInput, caller: Caller) -> TypedPlan:
+        if input.cwd is not None or input.env:
+            raise Refusal(
+                "`cwd` and `env` are for a command in a terminal of its own. In this one, type cd or export first."
+            )
+        if _CONTROLS.search(input.command):
+            raise Refusal("The command holds a control character, which a shell takes for a key. Remove it.")
+        known = await self._reach.find(input.terminal_id or "")
+        terminal = open_to(known, caller)
+        await self._check_idle(known, terminal)
+        data = await keys_of(input.command, terminal)
+        return TypedPlan(
+            claims=line_typed(typing(known, data, caller), input.command),
+            preview=preview(known, data),
+            bound=bound(known, data),
+            known=known,
+            terminal=terminal,
+            data=data,
+            typist=Typist(person=False, name=caller.client),
+            seen=terminal.seen,
+            input=input,
+        )
+
+    async def run(self, plan: TypedPlan, call: "Call") -> Result:
+        self._check_alone(plan.terminal)
+        line = self._lines[call.id] = ShellLine(
+            known=plan.known,
+            terminal=plan.terminal,
+            call=call,
+            reach=self._reach,
+            begin=plan.terminal.tail.end,
+        )
+        try:
+            await self._check_idle(plan.known, plan.terminal)
+            return await self._type(plan, line, call)
+        finally:
+            del self._lines[call.id]
+
+    def salvage(self, plan: TypedPlan, call: "Call") -> Salvage | None:
+        line = self._lines.get(call.id)
+        if line is None:
+            return None
+        data = _data(line, _output(plan.input, line))
+        if (asks := plan.terminal.asks) is not None:
+            then = f'call wait_for_call with call_id "{call.id}"'
+            data["waiting_for_input"] = question_of(asks, plan.terminal.id, then)
+        return Salvage(
+            result=blot(answer(str(data["output"]), data, plan.input.response_format), plan.known.nonce),
+            message=COMPLETED,
+            runs_on=True,
+        )
+
+    def _check_alone(self, terminal: Terminal) -> None:
+        """Raises Refusal while another call's line is under way there; one that was completed is not waited for."""
+        for other in self._lines.values():
+            if other.terminal is terminal and other.call.outcome is None:
+                raise Refusal(
+                    f"Terminal {terminal.id} is busy: call {other.call.id} ({other.call.title}) runs in it, so nothing was "
+                    "typed. Wait for it with wait_for_call, or run this without terminal_id."
+                )
+
+    async def _check_idle(self, known: Known, terminal: Terminal) -> None:
+        """Raises Refusal while something runs there."""
+        with anyio.move_on_after(FIRST_PROMPT_SECONDS):
+            async with stirring(terminal) as stir:
+                while terminal.exit is None:
+                    marks = await self._reach.marks(known)
+                    if marks is None or marks.at_prompt is not None:
+                        break
+                    await stir.next(1.0)
+        marks = await self._reach.marks(known)
+        seen = terminal.seen
+        runs = marks.running if marks is not None else None
+        if runs is None and not (seen is not None and seen.busy):
+            return
+        name = seen.foreground.name if seen is not None and seen.foreground is not None else "a program"
+        what = f"{name} ({runs.line})" if runs is not None and runs.line else name
+        raise Refusal(
+            f"Terminal {known.id} is busy: {what} runs in it, so nothing was typed. Wait with wait_for_terminal (until "
+            "prompt), interrupt it with send_to_terminal (keys: ctrl-c), answer it with send_to_terminal, or run this "
+            "without terminal_id."
+        )
+
+    async def _type(self, plan: TypedPlan, line: ShellLine, call: "Call") -> Result:
+        call.terminal, line.begin = plan.terminal.id, plan.terminal.tail.end
+        await type_to(plan.terminal, plan.seen, plan.data, plan.typist)
+        if plan.input.background:
+            call.hand_back()
+        try:
+            with anyio.fail_after(plan.input.timeout_seconds):
+                await line.finish()
+        except TimeoutError:
+            raise await _out_of_time(plan.input, line) from None
+        except anyio.get_cancelled_exc_class():
+            await line.interrupt()
+            raise
+        return await _result(plan.input, line)
+
+
+async def _out_of_time(asked: ExecuteCommandInput, line: ShellLine) -> Refusal:
+    took, stopped = line.took, await line.interrupt()
+    line.took = took
+    done = "It was interrupted with Ctrl-C" if stopped else "Ctrl-C was sent, but it still runs"
+    if not line.interrupted:
+        done = "A person has taken the terminal over, so it was not interrupted"
+    sentence = f"The command ran out of time after {asked.timeout_seconds:g} s. {done}; the terminal stays."
+    return Refusal(f"{sentence} Its output so far is kept.", await _result(asked, line))
+
+
+async def _result(asked: ExecuteCommandInput, line: ShellLine) -> Result:
+    with suppress(KeeperError):  # it has ended, and is where it was
+        await line.terminal.look()
+    output = await anyio.to_thread.run_sync(_output, asked, line)
+    output = await matching_lines(asked, line.terminal.tail, output, line.begin, line.end)
+    data = _data(line, output) | {"exit_code": line.exit_code, "duration_ms": round(line.took * 1000)}
+    code = "its exit code is not known" if line.exit_code is None else f"exit code {line.exit_code}"
+    told = answer(f"{data['output']}\n[{code}, {line.took:.1f} s]", data, asked.response_format)
+    return blot(told, line.known.nonce)
+
+
+def _output(asked: ExecuteCommandInput, line: ShellLine) -> Output:
+    tail = line.terminal.tail
+    return read_output(tail, asked.output_head, asked.output_tail, begin=line.begin, end=line.end)
+
+
+def _data(line: ShellLine, output: Output) -> Json:
+    return {
+        "exit_code": None,
+        "output": output.text if output.captured else NO_OUTPUT,
+        "output_captured": output.captured,
+        "output_bytes": output.bytes,
+        "output_left_out": output.left_out,
+        "cwd": of_terminal(line.terminal).cwd,
+        "terminal_id": line.terminal.id,
+    }

@@ -1,0 +1,89 @@
+"""A unified diff of two byte strings: what will be written, as a person sees it.
+
+Owns rendering only. It does not compare (anchors.py), and reads no diffs (patch.py).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from handrail.tools.files.anchors import Anchored
+from handrail.tools.files.text import shown, split_raw
+
+CONTEXT = 3
+
+_Opcode = tuple[str, int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diff:
+    """A diff and its size in lines."""
+
+    text: str
+    added: int
+    removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Lines of the one that stand where those of the other stood: from, and up to but without, counted from 0."""
+
+    old: tuple[int, int]
+    new: tuple[int, int]
+
+
+def unified(path: str, before: bytes | None, after: bytes | None) -> Diff:
+    """The change of a file; None is no file."""
+    old, new = split_raw(before or b""), split_raw(after or b"")
+    rows = [row for group in _groups(old, new) for row in _rows(group, old, new)]
+    left = "/dev/null" if before is None else f"a/{path}"
+    right = "/dev/null" if after is None else f"b/{path}"
+    return Diff(
+        text="".join([f"--- {left}\n+++ {right}\n", *rows]) if rows else "",
+        added=sum(row.startswith("+") for row in rows),
+        removed=sum(row.startswith("-") for row in rows),
+    )
+
+
+def changed(before: Sequence[bytes], after: Sequence[bytes]) -> list[Span]:
+    """The hunks of the diff of two lists of lines, without the lines around them."""
+    found: list[Span] = []
+    for group in _groups(before, after):
+        parts = [opcode for opcode in group if opcode[0] != "equal"]
+        found.append(Span((parts[0][1], parts[-1][2]), (parts[0][3], parts[-1][4])))
+    return found
+
+
+def _groups(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[list[_Opcode]]:
+    start = max(0, _common(zip(old, new, strict=False)) - CONTEXT)
+    room = min(len(old), len(new)) - start
+    same = _common(zip(reversed(old), reversed(new), strict=False))
+    end = max(0, min(same, room) - CONTEXT)
+    left, right = old[start : len(old) - end], new[start : len(new) - end]
+    for group in Anchored(left, right).get_grouped_opcodes(CONTEXT):
+        yield [(tag, start + a, start + b, start + c, start + d) for tag, a, b, c, d in group]
+
+
+def _common(pairs: Iterable[tuple[bytes, bytes]]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _rows(group: Sequence[_Opcode], old: Sequence[bytes], new: Sequence[bytes]) -> list[str]:
+    first, last = group[0], group[-1]
+    rows = [f"@@ -{_range(first[1], last[2] - first[1])} +{_range(first[3], last[4] - first[3])} @@\n"]
+    for tag, old_from, old_to, new_from, new_to in group:
+        if tag == "equal":
+            rows += [_row(" ", line) for line in old[old_from:old_to]]
+        else:
+            rows += [_row("-", line) for line in old[old_from:old_to]]
+            rows += [_row("+", line) for line in new[new_from:new_to]]
+    return rows
+
+
+def _range(start: int, count: int) -> str:
+    return f"{start + (count > 0)},{count}" if count != 1 else f"{start + 1}"
+
+
+def _row(sign: str, line: bytes) -> str:
+    text = sign + shown(line)
+    return text if text.endswith("\n") else f"{text}\n\\ No newline at end of file\n"

@@ -1,0 +1,201 @@
+"""Reading a patch (unified diff or SEARCH/REPLACE blocks) into hunks.
+
+Owns both notations, and forgives what models get wrong in them: counts, fences, a missing space on an empty
+line. It does not know the text they are for (hunks.py), nor what a git-style head says (patch_head.py).
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from handrail.gate.tool import Refusal
+from handrail.tools.files.patch_head import Head, read_head
+
+_HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_SEARCH = re.compile(r"<{5,9} ?SEARCH\s*")
+_DIVIDER = re.compile(r"={5,9}\s*")
+_REPLACE = re.compile(r">{5,9} ?REPLACE\s*")
+
+Sign = Literal[" ", "-", "+"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a hunk."""
+
+    sign: Sign
+    text: str
+    ends: bool = True
+    """A newline ends it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Lines to find, and the lines to put in their place."""
+
+    name: str
+    start: int | None
+    """Where the old lines begin, counted from 1, as the patch says; None when it does not."""
+    rows: tuple[Row, ...]
+
+    @property
+    def old(self) -> list[Row]:
+        return [row for row in self.rows if row.sign != "+"]
+
+    @property
+    def new(self) -> list[Row]:
+        return [row for row in self.rows if row.sign != "-"]
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """What a patch does to its one file."""
+
+    hunks: list[Hunk]
+    head: Head
+
+
+def parse(patch: str) -> Patch:
+    """A patch for one file. Raises Refusal."""
+    lines = _unfenced(patch.split("\n"))
+    if any(_SEARCH.fullmatch(line) for line in lines):
+        parsed = Patch(_blocks(lines), Head())
+    else:
+        parsed = _Unified(lines).patch()
+    if not parsed.hunks and not parsed.head.acts:
+        raise Refusal(
+            "The diff has no hunk. Give a unified diff with lines like `@@ -10,3 +10,4 @@`, or blocks of "
+            "`<<<<<<< SEARCH`, `=======`, `>>>>>>> REPLACE`."
+        )
+    return parsed
+
+
+def _unfenced(lines: list[str]) -> list[str]:
+    while lines and lines[-1] == "":
+        lines = lines[:-1]
+    if len(lines) > 1 and lines[0].startswith("```") and lines[-1].strip() == "```":
+        return lines[1:-1]
+    return lines
+
+
+def _blocks(lines: list[str]) -> list[Hunk]:
+    hunks: list[Hunk] = []
+    rows: list[Row] = []
+    sign: Sign | None = None
+    for line in lines:
+        if sign is None and _SEARCH.fullmatch(line):
+            sign, rows = "-", []
+        elif sign == "-" and _DIVIDER.fullmatch(line):
+            sign = "+"
+        elif sign == "+" and _REPLACE.fullmatch(line):
+            sign = None
+            hunks.append(Hunk(f"Block {len(hunks) + 1}", None, tuple(rows)))
+        elif sign is not None:
+            rows.append(Row(sign, line))
+    if sign is not None:
+        lacks = "its `=======`" if sign == "-" else "its `>>>>>>> REPLACE`"
+        raise Refusal(f"Block {len(hunks) + 1} of the diff lacks {lacks}. Nothing was changed.")
+    return hunks
+
+
+class _Unified:
+    """Reads a unified diff from top to bottom."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        self._at = 0
+
+    def patch(self) -> Patch:
+        while self._at < len(self._lines) and not self._lines[self._at].startswith("@@"):
+            self._at += 1
+        head = read_head(self._lines[: self._at])
+        return Patch(self._hunks(), head)
+
+    def _hunks(self) -> list[Hunk]:
+        found: list[Hunk] = []
+        while self._at < len(self._lines):
+            if not self._lines[self._at].startswith("@@"):
+                raise Refusal(
+                    f"Line {self._at + 1} of the diff begins another file or belongs to no hunk. apply_diff "
+                    "changes one file: send one call for each."
+                )
+            found.append(self._hunk(f"Hunk {len(found) + 1}"))
+        return found
+
+    def _hunk(self, name: str) -> Hunk:
+        header = _HEADER.match(self._lines[self._at])
+        self._at += 1
+        rows = None
+        if header is not None:
+            rows = self._counted(int(header[2] or 1), int(header[4] or 1))
+        if rows is None:
+            rows = self._uncounted()
+        start = int(header[1]) if header is not None else None
+        return Hunk(name, start, tuple(rows))
+
+    def _counted(self, old: int, new: int) -> list[Row] | None:
+        """The rows that the header announced; None when it is wrong about them."""
+        at, rows = self._at, list[Row]()
+        while at < len(self._lines) and (old > 0 or new > 0 or self._lines[at].startswith("\\")):
+            row = _row(self._lines[at])
+            if row is None and not self._lines[at].startswith("\\"):
+                return None
+            old -= row is not None and row.sign != "+"
+            new -= row is not None and row.sign != "-"
+            _add(rows, row)
+            at += 1
+        at = self._past_blank(at)
+        if old or new or not self._is_end(at):
+            return None
+        self._at = at
+        return rows
+
+    def _uncounted(self) -> list[Row]:
+        """The rows up to the next hunk or the end."""
+        end = self._at
+        while not self._is_end(end):
+            end += 1
+        last = end
+        while last > self._at and not self._lines[last - 1]:
+            last -= 1  # an empty line before the next hunk is layout
+        rows: list[Row] = []
+        for number in range(self._at, last):
+            row = _row(self._lines[number])
+            if row is None and not self._lines[number].startswith("\\"):
+                raise Refusal(
+                    f"Line {number + 1} of the diff begins with {self._lines[number][:1]!r}; in a hunk every line "
+                    "begins with a space, + or -. Nothing was changed."
+                )
+            _add(rows, row)
+        self._at = end
+        return rows
+
+    def _past_blank(self, at: int) -> int:
+        while at < len(self._lines) and not self._lines[at]:
+            at += 1
+        return at
+
+    def _is_end(self, at: int) -> bool:
+        if at >= len(self._lines) or self._lines[at].startswith(("@@", "diff --git ")):
+            return True
+        return self._lines[at].startswith("--- ") and "".join(self._lines[at + 1 : at + 2]).startswith("+++ ")
+
+
+def _row(line: str) -> Row | None:
+    match line[:1]:
+        case "" | " ":
+            return Row(" ", line[1:])
+        case "-":
+            return Row("-", line[1:])
+        case "+":
+            return Row("+", line[1:])
+        case _:
+            return None
+
+
+def _add(rows: list[Row], row: Row | None) -> None:
+    """Add a row; None is the note that no newline ends the row before."""
+    if row is not None:
+        rows.append(row)
+    elif rows:
+        rows[-1] = Row(rows[-1].sign, rows[-1].text, ends=False)

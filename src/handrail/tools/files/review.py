@@ -1,0 +1,214 @@
+"""What a person made of a proposed change: hunks kept, rejected and edited, and what they said.
+
+Owns the comparison of what was proposed with what the person left, as data and in words. It does not know how either
+is written (change.py), nor how the person works (the page).
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from handrail.store.value import Comment, Json
+from handrail.tools.answer import some
+from handrail.tools.files.anchors import Anchored
+from handrail.tools.files.diff import Span, changed, unified
+from handrail.tools.files.text import shown, split_raw
+
+Fate = Literal["kept", "rejected", "edited"]
+_Lines = Sequence[bytes]
+_BEGINNING = 50
+"""Lines by which the place is found where a file goes on after an edited hunk; to compare all at each would take long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """A comment, with the line it is about."""
+
+    line: int
+    on: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """What became of a proposal."""
+
+    fates: tuple[Fate, ...]
+    """Of each of its hunks."""
+    patch: str
+    """What is written, against what was proposed; empty when it is the same."""
+    writes: bool
+    """Something is written at all."""
+    remarks: tuple[Remark, ...] = ()
+
+    @property
+    def data(self) -> Json:
+        return {
+            "hunks": len(self.fates),
+            "kept": self.fates.count("kept"),
+            "rejected": self.fates.count("rejected"),
+            "edited": self.fates.count("edited"),
+            "patch": self.patch,
+            "comments": [
+                {"line": remark.line, "on": remark.on, "text": remark.text} for remark in self.remarks
+            ],
+        }
+
+    @property
+    def words(self) -> str:
+        """For the model that proposed it."""
+        return "\n".join([self._verdict, *self._difference, *self._said])
+
+    @property
+    def _verdict(self) -> str:
+        if not self.writes:
+            return "The person reviewed this change and rejected all of it: nothing was written."
+        if not self.patch:
+            return "The person reviewed this change and kept all of it."
+        if len(self.fates) == 1:
+            return f"The person reviewed this change and {_alone(self.fates[0])}."
+        return f"The person {_counted(self.fates)}."
+
+    @property
+    def _difference(self) -> list[str]:
+        if not self.patch or not self.writes:
+            return []
+        return ["What was written differs from your proposal like this:", self.patch.rstrip("\n")]
+
+    @property
+    def _said(self) -> list[str]:
+        if not self.remarks:
+            return []
+        return ["They say, about lines of your proposal:", *(_told(remark) for remark in self.remarks)]
+
+
+def review(
+    path: str,
+    before: bytes | None,
+    proposed: bytes | None,
+    final: bytes | None,
+    comments: Sequence[Comment] = (),
+) -> Review:
+    """Compare what was proposed with what the person left; None is no file."""
+    old, new, left = (split_raw(raw or b"") for raw in (before, proposed, final))
+    return Review(
+        fates=tuple(fates(old, new, left)),
+        patch=unified(path, proposed, final).text,
+        writes=final != before,
+        remarks=tuple(_remark(comment, new or old) for comment in comments),
+    )
+
+
+def fates(old: _Lines, new: _Lines, left: _Lines) -> list[Fate]:
+    """What became of each hunk between `old` and `new` in what was left."""
+    spans = changed(old, new)
+    return _in_order(spans, old, new, left) or _mapped(spans, old, new, left)
+
+
+def _in_order(spans: Sequence[Span], old: _Lines, new: _Lines, left: _Lines) -> list[Fate] | None:
+    """Walk from hunk to hunk along the lines between them; None where those were changed too."""
+    found: list[Fate] = []
+    at = spans[0].new[0] if spans else 0
+    if left[:at] != new[:at]:
+        return None
+    for number, span in enumerate(spans):
+        is_last = number + 1 == len(spans)
+        between = new[span.new[1] : None if is_last else spans[number + 1].new[0]]
+        fate, end = _next(old[slice(*span.old)], new[slice(*span.new)], between, left, at, is_last)
+        if end is None:
+            return None
+        found.append(fate)
+        at = end + len(between)
+    return found
+
+
+def _next(
+    before: _Lines, proposed: _Lines, between: _Lines, left: _Lines, at: int, is_last: bool
+) -> tuple[Fate, int | None]:
+    """What stands at this place instead of a hunk, and where it ends."""
+    choices: tuple[tuple[Fate, _Lines], ...] = (("kept", proposed), ("rejected", before))
+    for fate, part in choices:
+        end = at + len(part)
+        if left[at:end] == part and _follows(between, left, end, is_last):
+            return fate, end
+    return "edited", _find(between, left, at, is_last)
+
+
+def _follows(between: _Lines, left: _Lines, at: int, is_last: bool) -> bool:
+    return left[at : at + len(between)] == between and (not is_last or at + len(between) == len(left))
+
+
+def _find(between: _Lines, left: _Lines, start: int, is_last: bool) -> int | None:
+    """Where the lines after an edited hunk go on."""
+    last = len(left) - len(between)
+    begin = between[:_BEGINNING]
+    places = range(max(start, last) if is_last else start, last + 1)
+    at = next(
+        (at for at in places if left[at : at + 1] == begin[:1] and left[at : at + len(begin)] == begin), None
+    )
+    return at if at is not None and _follows(between, left, at, is_last) else None
+
+
+def _mapped(spans: Sequence[Span], old: _Lines, new: _Lines, left: _Lines) -> list[Fate]:
+    """By comparison: where the lines of each hunk went, and what stands there."""
+    places = _Places(Anchored(new, left).get_opcodes())
+    found: list[Fate] = []
+    for span in spans:
+        begin = places.first(span.new[0])
+        part = left[begin : max(begin, places.last(span.new[1]))]
+        kept, was = part == new[slice(*span.new)], part == old[slice(*span.old)]
+        found.append("kept" if kept else "rejected" if was else "edited")
+    return found
+
+
+class _Places:
+    """Where lines of the one stand in the other."""
+
+    def __init__(self, opcodes: Sequence[tuple[str, int, int, int, int]]) -> None:
+        self._opcodes = opcodes
+        self._ends = [opcode[2] for opcode in opcodes]
+
+    def first(self, at: int) -> int:
+        return min(
+            (left + at - begin if same else left for same, begin, left, _ in self._touching(at)), default=0
+        )
+
+    def last(self, at: int) -> int:
+        return max(
+            (left + at - begin if same else end for same, begin, left, end in self._touching(at)), default=0
+        )
+
+    def _touching(self, at: int) -> Iterator[tuple[bool, int, int, int]]:
+        """The stretches that begin or end there, or go over it."""
+        for index in range(bisect_left(self._ends, at), len(self._ends)):
+            tag, begin, _, left, end = self._opcodes[index]
+            if begin > at:
+                return
+            yield tag == "equal", begin, left, end
+
+
+def _remark(comment: Comment, lines: _Lines) -> Remark:
+    on = shown(lines[comment.line - 1]).rstrip("\r\n") if 0 < comment.line <= len(lines) else ""
+    return Remark(line=comment.line, on=on, text=comment.text)
+
+
+def _told(remark: Remark) -> str:
+    on = f" ({remark.on.strip()})" if remark.on.strip() else ""
+    return f"- line {remark.line}{on}: {remark.text}"
+
+
+def _alone(fate: Fate) -> str:
+    return "kept it, with changes elsewhere" if fate == "kept" else f"{fate} it"
+
+
+def _counted(fates: Sequence[Fate]) -> str:
+    parts = [f"kept {fates.count('kept')} of {some(len(fates), 'hunk')}"]
+    parts += [f"{fate} {_number(count)}" for fate in ("edited", "rejected") if (count := fates.count(fate))]
+    if len(parts) == 1:
+        parts.append("changed lines elsewhere")
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _number(count: int) -> str:
+    return "one" if count == 1 else f"{count:,}"

@@ -1,0 +1,1 @@
+"""Listing and searching files, and what is found in them."""

@@ -1,0 +1,1 @@
+"""Taking back what calls did to files."""

@@ -1,0 +1,49 @@
+"""Where and when a rule holds: by expiry, folder, trust, and where it came from."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.gate.rules.lawbook import rule
+
+from handrail.gate.rules.force import CHANGED, UNTRUSTED, Here, Origin, lapse
+from handrail.store.value import Effect
+
+TRUSTED = Here(root="/w", trusted=True, file_trusted=True, now=100)
+CHANGED_FILE = replace(TRUSTED, file_trusted=False)
+STRANGE = replace(TRUSTED, trusted=False, file_trusted=False)
+
+
+@pytest.mark.parametrize("effect", ["allow", "ask", "deny"])
+def test_no_rule_outlives_its_hour_or_leaves_its_folder(effect: Effect) -> None:
+    assert lapse(rule(effect, expires_at=101), "answer", TRUSTED) == ""
+    assert lapse(rule(effect, expires_at=100), "answer", TRUSTED) == "It expired."
+    assert lapse(rule(effect, workspace="/w"), "answer", TRUSTED) == ""
+    assert lapse(rule(effect, workspace="/w2"), "answer", TRUSTED) == "It holds in /w2 only."
+
+
+@pytest.mark.parametrize("effect", ["ask", "deny"])
+@pytest.mark.parametrize("origin", ["answer", "config", "project"])
+def test_what_forbids_needs_no_trust(effect: Effect, origin: Origin) -> None:
+    assert lapse(rule(effect), origin, STRANGE) == ""
+
+
+@pytest.mark.parametrize(
+    ("origin", "fields", "here", "says"),
+    [
+        ("answer", {}, TRUSTED, ""),
+        ("answer", {}, STRANGE, UNTRUSTED),
+        ("config", {}, STRANGE, UNTRUSTED),
+        ("answer", {"workspace": "/w", "scope": "project"}, STRANGE, ""),
+        ("answer", {"workspace": "/w", "scope": "session"}, STRANGE, ""),
+        ("answer", {"scope": "session"}, STRANGE, UNTRUSTED),
+        ("project", {"workspace": "/w", "scope": "project"}, STRANGE, UNTRUSTED),
+        ("project", {"workspace": "/w", "scope": "project"}, CHANGED_FILE, CHANGED),
+        ("project", {"workspace": "/w", "scope": "project"}, TRUSTED, ""),
+        ("config", {}, CHANGED_FILE, ""),
+    ],
+)
+def test_what_allows_needs_trust_unless_a_person_made_it_for_that_very_folder(
+    origin: Origin, fields: dict[str, Any], here: Here, says: str
+) -> None:
+    assert lapse(rule("allow", **fields), origin, here) == says

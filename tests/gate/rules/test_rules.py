@@ -1,0 +1,426 @@
+"""All rules together: who may make them, where and how long they hold, and what trust changes."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.gate.rules.lawbook import RUN, brief, claim, runs
+
+from handrail.errors import Conflict
+from handrail.gate.rules.folders import Trusted
+from handrail.gate.rules.making import BadRule
+from handrail.gate.rules.rules import NoRule, Rules
+from handrail.gate.rules.standing import Standing
+from handrail.store.event import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
+from handrail.store.journal import Journal, open_journal
+from handrail.store.value import Caller, Claim, Effect, Rule
+
+DENIES_PUSH = '[[rules]]\neffect = "deny"\ncommand = "git push"\n'
+ALLOWS_MAKE = '[[rules]]\neffect = "allow"\ncommand = "make"\n'
+
+
+class Clock:
+    """The time, as a test sets it."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+class Desk:
+    """Rules in a workspace, and a caller who sits in it."""
+
+    def __init__(self, journal: Journal, root: Path, rules: Rules, clock: Clock) -> None:
+        self.journal = journal
+        self.root = root
+        self.rules = rules
+        self.clock = clock
+        self.caller = Caller(door="stdio", client="one", key="one@desk", workspace=str(root))
+
+    def decides(self, what: str | Claim, caller: Caller | None = None) -> tuple[Effect, str]:
+        who = caller or self.caller
+        claims = runs(what) if isinstance(what, str) else [what]
+        return brief(self.rules.policy(who).decide(RUN, claims, who))
+
+    def effect(self, what: str | Claim, caller: Caller | None = None) -> Effect:
+        return self.decides(what, caller)[0]
+
+    def writes(self, text: str) -> str | None:
+        """Write the project's file; its SHA-256 as the rules see it."""
+        (self.root / ".handrail").mkdir(exist_ok=True)
+        (self.root / ".handrail" / "config.toml").write_text(text)
+        return self.rules.folder(str(self.root)).config
+
+    def trust(self) -> None:
+        self.rules.trust(str(self.root), self.rules.folder(str(self.root)).config, "ann")
+
+    def add(self, **fields: Any) -> Rule:
+        wanted: dict[str, Any] = {"workspace": str(self.root), **fields}
+        rule = self.rules.make(**wanted)
+        self.rules.add(rule, "ann")
+        return rule
+
+
+@asynccontextmanager
+async def desk(path: Path, standing: Standing | None = None, **given: Any) -> AsyncGenerator[Desk]:
+    root = path / "work"
+    root.mkdir(exist_ok=True)
+    clock = Clock()
+    async with open_journal(path / "handrail.db", path / "handrail.head") as journal:
+        rules = Rules(journal, standing or Standing(), now=clock, home=str(path / "home"), **given)
+        yield Desk(journal, root.resolve(), rules, clock)
+
+
+async def facts(journal: Journal) -> list[Any]:
+    await journal.committed(journal.head)
+    return [entry.event for entry in await journal.since(0)]
+
+
+async def test_a_rule_holds_from_its_making_until_its_removal_and_both_are_facts(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        assert at.effect("make") == "ask"
+        rule = at.add(command="make")
+        assert at.decides("make") == ("allow", rule.id)
+        at.rules.remove(rule.id, "bob")
+        assert at.effect("make") == "ask"
+        assert await facts(at.journal) == [
+            RuleAdded(rule=rule, by="ann"),
+            RuleRemoved(rule=rule.id, by="bob"),
+        ]
+
+
+async def test_whoever_watches_is_told_of_every_change(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        told: list[str] = []
+        at.rules.on_change.append(lambda: told.append(at.effect("make")))
+        rule = at.add(command="make")
+        at.rules.remove(rule.id, "ann")
+        at.trust()
+        at.rules.distrust(str(at.root), "ann")
+        assert told == ["allow", "ask", "ask", "ask"]
+
+
+async def test_a_rule_of_a_session_is_forgotten_with_the_daemon_and_others_are_kept(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        mine = at.add(command="make", scope="session", session=at.caller.key)
+        kept = at.add(command="npm test")
+        assert at.decides("make") == ("allow", mine.id)
+        other = Caller(door="stdio", client="two", key="two@desk", workspace=str(at.root))
+        assert at.effect("make", other) == "ask"
+    (tmp_path / "again").mkdir()
+    async with desk(tmp_path / "again", kept=[mine, kept]) as later:
+        assert [each.rule for each in later.rules.known()] == [kept]
+
+
+async def test_a_rule_of_a_project_holds_in_that_folder_alone(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        at.add(command="make")
+        elsewhere = tmp_path / "else"
+        elsewhere.mkdir()
+        other = Caller(door="stdio", client="one", key="k", workspace=str(elsewhere))
+        inner = at.root / "inner"
+        inner.mkdir()
+        below = Caller(door="stdio", client="one", key="k", workspace=str(inner))
+        assert (at.effect("make"), at.effect("make", other), at.effect("make", below)) == (
+            "allow",
+            "ask",
+            "ask",
+        )
+
+
+async def test_a_folder_is_the_same_by_whatever_link_it_is_reached(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        (tmp_path / "link").symlink_to(at.root)
+        linked = Caller(door="stdio", client="one", key="k", workspace=str(tmp_path / "link"))
+        at.add(command="make", workspace=str(tmp_path / "link"))
+        assert at.effect("make", linked) == "allow"
+        assert at.effect("make") == "allow"
+
+
+async def test_a_rule_of_the_user_allows_in_trusted_folders_and_forbids_everywhere(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        at.add(command="make", scope="user")
+        at.add(command="git push", scope="user", effect="deny")
+        assert at.decides("make") == ("ask", "untrusted folder")
+        assert at.effect("git push") == "deny"
+        at.trust()
+        assert at.effect("make") == "allow"
+        at.rules.distrust(str(at.root), "ann")
+        assert at.effect("make") == "ask"
+        assert [type(fact) for fact in await facts(at.journal)][-2:] == [FolderTrusted, FolderDistrusted]
+
+
+async def test_a_rule_ends_at_its_hour(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        at.add(command="make", expires_in=60)
+        at.clock.now += 59_999
+        assert at.effect("make") == "allow"
+        at.clock.now += 1
+        assert at.effect("make") == "ask"
+        assert [each.says for each in at.rules.listing() if each.rule.command] == ["It expired."]
+
+
+async def test_auto_approve_and_low_risk_need_a_trusted_folder(tmp_path: Path) -> None:
+    async with desk(tmp_path, Standing(default="allow", human_in_the_loop=False)) as at:
+        assert at.decides("make") == ("ask", "untrusted folder")
+        assert at.effect(claim("read", str(at.root / "a"))) == "allow"
+        at.trust()
+        assert at.decides("make") == ("allow", "default policy")
+        assert at.decides(claim("write", "/etc/a", inside=False)) == ("ask", "high risk")
+
+
+async def test_a_projects_file_only_tightens_until_its_folder_is_trusted(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        sha = at.writes(f"{DENIES_PUSH}{ALLOWS_MAKE}")
+        assert sha is not None
+        assert at.effect("git push") == "deny"
+        assert at.decides("make") == ("ask", "untrusted folder")
+        at.rules.trust(str(at.root), sha, "ann")
+        assert at.effect("git push") == "deny"
+        assert at.effect("make") == "allow"
+
+
+async def test_a_projects_file_that_changed_since_allows_nothing_and_the_folder_stays_trusted(
+    tmp_path: Path,
+) -> None:
+    async with desk(tmp_path) as at:
+        at.writes(ALLOWS_MAKE)
+        at.trust()
+        assert at.effect("make") == "allow"
+        at.writes(f'{ALLOWS_MAKE}{DENIES_PUSH}[[rules]]\neffect = "allow"\ncommand = "rm"\n')
+        assert at.decides("make") == ("ask", "default policy")
+        assert at.effect("rm x") == "ask"
+        assert at.effect("git push") == "deny"
+        folder = at.rules.folder(str(at.root))
+        assert (folder.trusted, "not the one that was trusted" in folder.problem) == (True, True)
+        at.trust()
+        assert at.effect("make") == "allow"
+
+
+async def test_a_file_that_appears_after_the_folder_was_trusted_allows_nothing(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        at.trust()
+        at.writes(ALLOWS_MAKE)
+        assert at.effect("make") == "ask"
+
+
+async def test_the_same_content_again_is_trusted_again(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        at.writes(ALLOWS_MAKE)
+        at.trust()
+        at.writes("# nothing\n")
+        assert at.effect("make") == "ask"
+        at.writes(ALLOWS_MAKE)
+        assert at.effect("make") == "allow"
+
+
+@pytest.mark.parametrize(
+    ("own", "theirs", "untrusted", "trusted"),
+    [
+        (Standing(default="ask"), 'default_policy = "allow"', "ask", "allow"),
+        (Standing(default="allow"), 'default_policy = "ask"', "ask", "ask"),
+        (Standing(default="ask"), 'default_policy = "deny"', "deny", "deny"),
+        (Standing(default="deny"), 'default_policy = "ask"', "deny", "ask"),
+        (Standing(human_in_the_loop=False), "human_in_the_loop = true", "ask", "ask"),
+    ],
+)
+async def test_a_projects_settings_only_tighten_until_they_are_trusted(
+    tmp_path: Path, own: Standing, theirs: str, untrusted: Effect, trusted: Effect
+) -> None:
+    async with desk(tmp_path, own) as at:
+        at.writes(theirs)
+        assert at.effect("make") == untrusted
+        at.trust()
+        assert at.effect("make") == trusted
+
+
+async def test_a_file_that_was_not_trusted_takes_no_human_out_of_the_loop(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        at.trust()
+        at.writes("human_in_the_loop = false")
+        assert at.decides("ls") == ("ask", "default policy")
+        at.trust()
+        assert at.decides("ls") == ("allow", "low risk")
+
+
+async def test_a_rule_is_checked_again_when_it_is_added(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        with pytest.raises(BadRule, match="many programs"):
+            at.rules.add(Rule(id="r1", effect="allow", command="*"), "ann")
+
+
+async def test_it_is_known_where_everything_is_approved_by_itself(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        at.writes('default_policy = "allow"')
+        assert not at.rules.auto_approves()
+        at.trust()
+        assert at.rules.auto_approves()
+    (tmp_path / "other").mkdir()
+    async with desk(tmp_path / "other", Standing(default="allow")) as at:
+        assert at.rules.auto_approves()
+
+
+async def test_a_folder_whose_file_is_wrong_counts_as_untrusted_and_says_why(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        at.add(command="make", scope="user")
+        at.trust()
+        assert at.effect("make") == "allow"
+        at.writes('[[rules]]\neffect = "maybe"\n')
+        decision = at.rules.policy(at.caller).decide(RUN, runs("make"), at.caller)
+        assert (decision.effect, decision.rule) == ("ask", "untrusted folder")
+        assert "line 2" in decision.why
+        assert not at.rules.folder(str(at.root)).trusted
+        with pytest.raises(Conflict, match="while its file is wrong"):
+            at.trust()
+
+
+async def test_a_rule_made_for_an_untrusted_folder_by_a_person_holds_in_it(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        at.writes('[[rules]]\neffect = "maybe"\n')
+        at.add(command="make")
+        assert at.effect("make") == "allow"
+
+
+async def test_what_a_person_did_not_see_is_not_trusted(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        sha = at.writes(ALLOWS_MAKE)
+        at.writes(f"{ALLOWS_MAKE}# more\n")
+        with pytest.raises(Conflict, match="not as you saw it"):
+            at.rules.trust(str(at.root), sha, "ann")
+        assert not at.rules.folder(str(at.root)).trusted
+
+
+@pytest.mark.parametrize("where", ["/", "home", "nowhere"])
+async def test_the_root_the_home_and_what_is_no_folder_cannot_be_trusted(tmp_path: Path, where: str) -> None:
+    async with desk(tmp_path) as at:
+        (tmp_path / "home").mkdir()
+        with pytest.raises(Conflict, match="cannot be trusted"):
+            at.rules.trust("/" if where == "/" else str(tmp_path / where), None, "ann")
+
+
+async def test_trust_of_the_past_is_kept(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    trusted = [Trusted(folder=str(root.resolve()), config=None)]
+    async with desk(tmp_path, Standing(default="allow"), trusted=trusted) as at:
+        assert at.effect("make") == "allow"
+        assert [(each.folder, each.trusted) for each in at.rules.folders()] == [(str(at.root), True)]
+
+
+async def test_a_rule_that_stands_in_a_file_is_removed_there(tmp_path: Path) -> None:
+    own = Rule(id="r1", effect="allow", command="make", source="config.toml:3")
+    async with desk(tmp_path, Standing(rules=(own,))) as at:
+        with pytest.raises(BadRule, match=r"config\.toml:3"):
+            at.rules.remove("r1", "ann")
+        with pytest.raises(NoRule):
+            at.rules.remove("r2", "ann")
+
+
+async def test_a_policy_is_made_once_and_anew_when_something_changed(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        first = at.rules.policy(at.caller)
+        assert at.rules.policy(at.caller) is first
+        at.add(command="make")
+        assert at.rules.policy(at.caller) is not first
+
+
+async def test_a_rule_that_is_only_thought_about_changes_nothing(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        rule = at.rules.make(command="make", workspace=str(at.root))
+        thought = at.rules.policy(at.caller, rule)
+        assert thought.decide(RUN, runs("make"), at.caller).effect == "allow"
+        assert at.effect("make") == "ask"
+
+
+async def test_a_rule_whose_fact_was_lost_is_dropped(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        rule = at.add(command="make")
+        at.rules.drop(rule.id)
+        assert at.effect("make") == "ask"
+
+
+async def test_plain_rules_are_a_default_and_trusted_folders(tmp_path: Path) -> None:
+    async with open_journal(tmp_path / "a.db", tmp_path / "a.head") as journal:
+        rules = Rules.plain(journal, "allow", ["/w"])
+        here = Caller(door="stdio", client="one", key="k", workspace="/w")
+        assert rules.policy(here).decide(RUN, runs("make"), here).effect == "allow"
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({}, "does not say what it is about"),
+    ({"agent": "claude"}, "allow everything"),
+    ({"command": "*"}, "many programs"),
+    ({"command": "git && npm"}, "one command at a time"),
+    ({"command": "git", "path": "src"}, "not command and path"),
+    ({"command": "sudo make"}, "start other commands"),
+    ({"command": "timeout 5 make"}, "start other commands"),
+    ({"command": "bash"}, "start other commands"),
+    ({"path": "/**"}, "whole machine"),
+    ({"path": "../x"}, "without"),
+    ({"host": "*"}, "no host"),
+    ({"pattern": "git"}, "needs a tool"),
+    ({"pattern": "git", "command": "git", "tool": RUN}, "not two of them"),
+    ({"command": "git", "scope": "session"}, "needs a client"),
+    ({"command": "git", "workspace": None}, "needs a folder"),
+    ({"command": "git status", "match": ("git push",)}, "does not match it: `git push` does not fit"),
+    ({"command": "git status", "match": ("git status > x",)}, "redirects"),
+    ({"command": "git", "not_match": ("git push",)}, "the rule matches it: `git push` fits"),
+    ({"path": "src/**", "match": ("doc/a",)}, "does not match it"),
+    ({"tool": "t", "match": ("x",)}, "takes no examples"),
+]
+
+
+@pytest.mark.parametrize(("fields", "sentence"), BAD)
+async def test_a_rule_that_cannot_be_meant_is_refused_with_a_sentence(
+    tmp_path: Path, fields: dict[str, Any], sentence: str
+) -> None:
+    async with desk(tmp_path) as at:
+        with pytest.raises(BadRule) as caught:
+            at.add(**fields)
+        assert sentence in str(caught.value)
+        assert await facts(at.journal) == []
+
+
+GOOD: list[dict[str, Any]] = [
+    {
+        "command": "git status",
+        "match": ("git status -s", "git status && git status"),
+        "not_match": ("git statusx",),
+    },
+    {
+        "command": "rm",
+        "effect": "deny",
+        "match": ("ls; rm x", "timeout 3 rm x", "/bin/rm x"),
+        "not_match": ("ls",),
+    },
+    {"path": "src/**", "scope": "user", "match": ("src/a/b",), "not_match": ("doc/a", "/etc/src/a")},
+    {"path": "~/notes/*", "match": ("~/notes/a",), "not_match": ("~/a",)},
+    {"host": "*.example.org", "match": ("a.example.org",), "not_match": ("example.org",)},
+    {"tool": RUN, "pattern": "git status"},
+    {"tool": "write_file", "pattern": "src/**"},
+    {"agent": "codex", "effect": "deny"},
+    {"command": "sudo", "effect": "deny", "match": ("sudo make",)},
+    {"command": "npm run test:* $"},
+    {"command": "git commit -m 'a; b' *"},
+    {"command": "sed -n"},
+]
+
+
+@pytest.mark.parametrize("fields", GOOD)
+async def test_a_rule_that_makes_sense_and_whose_examples_hold_is_made(
+    tmp_path: Path, fields: dict[str, Any]
+) -> None:
+    async with desk(tmp_path) as at:
+        rule = at.add(**fields)
+        assert rule.id.startswith("r")
+        assert (rule.command, rule.path) != (None, None) or rule.host or rule.agent
+
+
+async def test_a_pattern_is_a_command_or_a_path_as_the_tool_takes_it(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        make: Callable[..., Rule] = at.rules.make
+        assert make(tool=RUN, pattern="git", workspace="/w").command == "git"
+        assert make(tool="edit_file", pattern="git", workspace="/w").path == "git"

