@@ -119,5 +119,8 @@ def _joined(lines: list[tuple[str, str]], endings: list[str], ending: str) -> li
     joined: list[str] = []
     for (text, ends), own in zip(lines, endings, strict=True):
         ending = own or ending
-        joined.append(text + (ending if ends else ""))
+        line = text + (ending if ends else "")
+        if line.startswith("\n") and joined and joined[-1].endswith("\r"):
+            joined[-1] += "\n"  # else the two would pass for one ending, and a line be lost
+        joined.append(line)
     return joined
