@@ -25,7 +25,7 @@ class Assessment:
 
 def assess(claims: Sequence[Claim]) -> Assessment:
     found = [item for claim in claims for item in _reasons(claim)]
-    level: Risk = max((level for level, _ in found), key=_ORDER.index, default="low")
+    level = _ORDER[max((_ORDER.index(level) for level, _ in found), default=0)]
     return Assessment(level=level, reasons=tuple(dict.fromkeys(why for each, why in found if each == level)))
 
 
