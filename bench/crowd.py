@@ -30,7 +30,9 @@ def run(stage: Stage) -> list[Line]:
 def _storm(stage: Stage, client: Client) -> float:
     for number in range(TERMINALS):
         command = COMMAND.format(seconds=SECONDS, number=number)
-        client.call("execute_command", {"command": command, "background": True})
+        request = client.begin("execute_command", {"command": command, "background": True})
+        stage.allow(stage.asked())
+        client.answer(request)
     assert len(stage.get("/api/terminals?running=true")) == TERMINALS
     (stage.workspace / "go").touch()
     time.sleep(SECONDS - 4)

@@ -17,7 +17,7 @@ NEWS = 4096
 
 def run(stage: Stage) -> list[Line]:
     with stage.client() as client:
-        found = kept(client)
+        found = kept(stage, client)
         return [
             _line(client, found["terminal_id"], int(found["output_bytes"]), mode) for mode in ("raw", "text")
         ]

@@ -19,7 +19,7 @@ TEXT_PATTERN = r"0000\d1234[05] compiled src"
 
 def run(stage: Stage) -> list[Line]:
     with stage.client() as client:
-        terminal = str(kept(client)["terminal_id"])
+        terminal = str(kept(stage, client)["terminal_id"])
     same = _joined(stage, terminal)
     ours, peer = alternate(lambda: _search(stage, terminal, PATTERN, raw=True), lambda: _rg(same))
     text = median([_search(stage, terminal, TEXT_PATTERN, raw=False) for _ in range(ROUNDS)])

@@ -3,6 +3,7 @@
 from typing import Any
 
 from bench.client import Client
+from bench.stage import Stage
 
 SIZE = 64_000_000
 _LINE = (
@@ -13,8 +14,10 @@ COMMAND = f"seq -f $'{_LINE}' 1 1000000 | head -c {SIZE - 700_000}"
 """A little less than is kept: the terminal turns each newline into two bytes."""
 
 
-def kept(client: Client) -> dict[str, Any]:
+def kept(stage: Stage, client: Client) -> dict[str, Any]:
     """The facts of the terminal's command."""
-    found = client.call("execute_command", {"command": COMMAND, "wait_seconds": 600})["structuredContent"]
+    request = client.begin("execute_command", {"command": COMMAND, "wait_seconds": 600})
+    stage.allow(stage.asked())
+    found = client.answer(request)["structuredContent"]
     assert 0.98 * SIZE < found["output_bytes"] <= 1.05 * SIZE, found["output_bytes"]
     return found

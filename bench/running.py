@@ -34,6 +34,8 @@ def begin(stage: Stage, client: Client, command: str, env: dict[str, str] | None
     request = client.begin("execute_command", {"command": command, "env": env or {}})
     deadline = time.monotonic() + UP_SECONDS
     while time.monotonic() < deadline:
+        for asked in _list(stage, "/api/approvals?open=true"):
+            stage.allow(asked)
         # The terminal of a call that was cancelled before may still be ending.
         open_calls = {call["id"] for call in _list(stage, "/api/calls?status=running")}
         started = [

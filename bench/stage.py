@@ -55,6 +55,19 @@ class Stage:
             client.initialize()
             yield client
 
+    def asked(self) -> dict[str, Any]:
+        """The question that is open, once there is one: what is not plain asks, whatever is allowed."""
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if found := self.get("/api/approvals?open=true"):
+                return found[0]
+            time.sleep(0.002)
+        raise TimeoutError("Nothing was asked.")
+
+    def allow(self, asked: dict[str, Any]) -> None:
+        body = {"answer": "allow", "digest": asked["digest"]}
+        self.post(f"/api/approvals/{asked['id']}/answer", body)
+
     def get(self, path: str) -> Any:
         return self.finish(self.send("GET", path))
 

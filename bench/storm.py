@@ -44,8 +44,11 @@ def run(stage: Stage) -> list[Line]:
 def _through(stage: Stage, client: Client) -> tuple[float, float, float]:
     before = _resident(stage)
     with _watched(stage) as seen:
+        request = client.begin("execute_command", {"command": COMMAND, "wait_seconds": 600})
+        asked = stage.asked()
         began = time.perf_counter()
-        result = client.call("execute_command", {"command": COMMAND, "wait_seconds": 600})
+        stage.allow(asked)
+        result = client.answer(request)
         took = time.perf_counter() - began
     assert result["structuredContent"]["output_bytes"] == SIZE, result
     lag = stage.get("/api/health")["daemon"]["loop_lag_ms"]
