@@ -1,7 +1,4 @@
-"""The weight of a whole call: its risk part by part, and of all reasons those that a person must read.
-
-Owns which reasons stand at the top: those of the parts that make it what it is. How a part is judged is risk.py's.
-"""
+"""The weight of a call: its risk as a whole and part by part, as people are shown it. How either is judged is risk.py's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +17,6 @@ class Weight:
 
 
 def weigh(claims: Sequence[Claim]) -> Weight:
-    level, parts = assess(claims).level, tuple(assess((claim,)) for claim in claims)
-    reasons = dict.fromkeys(reason for part in parts if part.level == level for reason in part.reasons)
-    return Weight(level=level, reasons=tuple(reasons), parts=parts)
+    whole = assess(claims)
+    parts = tuple(assess((claim,)) for claim in claims)
+    return Weight(level=whole.level, reasons=whole.reasons, parts=parts)
