@@ -87,6 +87,9 @@ async def test_two_of_three_hunks_are_kept_and_one_of_them_edited(
         await press(tab, "Control+Enter")
         told = await asked.told()
         await tab.reads(call, "done")
+        change = tab.detail.get_by_role("region", name="Diff")
+        await expect(change).to_contain_text("line twenty-eight, by hand", timeout=MS)
+        await expect(change).not_to_contain_text("and a half")
 
     written = BEFORE.replace("line 2\n", "line two\n").replace("line 28\n", "line twenty-eight, by hand\n")
     assert untouched == BEFORE
