@@ -20,6 +20,8 @@ from tests.door.peer import BOUND, SRC
 OWN_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
 """Makes stdin the terminal that the program, and all it starts, belong to."""
 HANDRAIL = (sys.executable, "-m", "handrail")
+LAST = b"\x00last\x00"
+"""What no program shows: the mark that comes after all that was printed."""
 
 
 class Sitting:
@@ -76,8 +78,7 @@ class Sitting:
         while self.process.poll() is None:
             assert time.monotonic() < until, f"it did not end; there was {self.seen[-2000:]!r}"
             self._read(time.monotonic() + 0.05)
-        while self._read(time.monotonic()):
-            pass
+        self._read_all(until)
         shown, self.seen = self.seen, b""
         return shown
 
@@ -112,8 +113,28 @@ class Sitting:
     def kill(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
+    def _read_all(self, until: float) -> None:
+        """What was printed may still be on its way when the program is gone; what we print now comes after it."""
+        ours = os.open(os.ttyname(self._theirs), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
+        try:
+            mark = LAST
+            while mark := mark[_taken(ours, mark) :]:
+                assert self._read(until), "the terminal does not take its last mark"
+        finally:
+            os.close(ours)
+        while LAST not in self.seen:
+            assert self._read(until), f"the last mark was not shown; there was {self.seen[-2000:]!r}"
+        self.seen = self.seen.replace(LAST, b"")
+
     def _read(self, until: float) -> bool:
         if not select.select([self.fd], [], [], max(0.0, until - time.monotonic()))[0]:
             return False
         self.seen += os.read(self.fd, 1 << 16)
         return True
+
+
+def _taken(fd: int, data: bytes) -> int:
+    try:
+        return os.write(fd, data)
+    except BlockingIOError:
+        return 0
