@@ -75,7 +75,8 @@ def test_a_shell_is_typed_into_and_ends_with_its_status(handrail: Home) -> None:
 
 
 def test_what_is_typed_before_the_shell_is_there_is_typed_into_it_and_shown_once(handrail: Home) -> None:
-    with sit(handrail) as person:
+    # One that leaves it to the terminal to show what is typed; bash shows again what came before its first prompt.
+    with sit(handrail, SHELL="/bin/dash") as person:
         person.becomes_quiet()
         person.type(b"echo $((40 + 2)) ahead; exit 0\r")
         shown = person.sees(b"42 ahead\r\n")
