@@ -64,6 +64,22 @@ class NotifySection(Section):
     """Tell on the desktop that a question waits, when no page is open."""
 
 
+class AgentSection(Section):
+    """One of `[[agents]]`."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
+    title: Annotated[str, Field(max_length=100)] = ""
+    command: Annotated[tuple[Annotated[str, Field(max_length=4096)], ...], Field(min_length=1, max_length=100)]
+    env: dict[Name, Annotated[str, Field(max_length=32_768)]] = {}
+    """Set for it."""
+    env_pass: tuple[Name, ...] = ()
+    """Variables of the daemon's environment that it also gets: its key, for instance."""
+    one_per_thread: bool = False
+    """Run a program of its own for each thread, where one cannot serve several."""
+    missing_file_is_empty: bool = False
+    """Answer a read of a file that is not there with no text, for an agent that cannot create one otherwise."""
+
+
 Pattern = Annotated[str, Field(min_length=1, max_length=4000)]
 Named = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -119,6 +135,7 @@ class Config(Section):
     approvals: ApprovalsSection = ApprovalsSection()
     undo: UndoSection = UndoSection()
     notify: NotifySection = NotifySection()
+    agents: Annotated[tuple[AgentSection, ...], Field(max_length=100)] = ()
     rules: Rules = ()
 
 

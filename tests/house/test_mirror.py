@@ -12,6 +12,12 @@ BESIDE = {"house", "e2e", "bench", "safety", "ui"}  # folders of tests that mirr
 PART_OF: dict[str, str] = {
     **dict.fromkeys(("handrail.__main__", "handrail.daemon"), "e2e/test_daemon.py"),
     "handrail.errors": "store/test_unwritable.py",
+    **{
+        f"handrail.store.event.{name}": "store/test_codec.py"
+        for name in (
+            *("access", "approval", "call", "daemon", "operation", "rule", "terminal", "thread", "undo"),
+        )
+    },
     **dict.fromkeys(("handrail.door.flights", "handrail.door.link"), "door/test_pump.py"),
     "handrail.gate.rules.example": "gate/rules/test_rules.py",
     "handrail.gate.rules.general": "gate/rules/test_suggest.py",

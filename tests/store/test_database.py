@@ -29,7 +29,7 @@ def test_a_fresh_database_gets_the_newest_schema_and_is_private(kept: Kept) -> N
         assert schema_of(connection) == shipped()[-1].number
         assert [step.number for step in shipped()] == list(range(1, len(shipped()) + 1))
         strict = connection.execute(
-            "SELECT min(strict) FROM pragma_table_list WHERE schema = 'main' AND name NOT LIKE 'sqlite_%'"
+            "SELECT min(strict) FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'"
         )
         assert strict.fetchone()[0] == 1
         assert kept.path.stat().st_mode & 0o777 == 0o600

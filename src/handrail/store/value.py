@@ -21,13 +21,21 @@ AnswerKind = Literal["allow", "deny"]
 TerminalKind = Literal["command", "tracked", "shell"]
 """Of one call; opened to stay, by an agent or on the page; or a person's own, by `handrail shell`."""
 Sure = Literal["certain", "likely"]
+Role = Literal["user", "assistant", "system"]
+PartKind = Literal["text", "thought", "call", "plan", "image", "file", "note", "error", "raw"]
+"""What a message is made of. A note is ours, to both; raw is what an agent sent that we do not understand."""
+Stop = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "failed", "interrupted"]
+"""Why an agent stopped; failed is its error, interrupted the daemon's end."""
+Handover = Literal["new", "known", "resumed", "loaded", "transcript"]
+"""How an agent knows what was said before: there was nothing, it has the session open, it took its own record up again,
+it read that record out to us, or it was sent a summary of ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
     """Who made a call, and from where."""
 
-    door: Literal["stdio", "http", "page", "cli"]
+    door: Literal["stdio", "http", "acp", "page", "cli"]
     client: str
     """The name the client gave itself; never trusted, only shown."""
     key: str

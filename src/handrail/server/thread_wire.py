@@ -1,0 +1,223 @@
+"""The wire of conversations and agents: what the page, the command line and scripts read and send about them.
+
+Owns the JSON shapes of `/api/threads`, `/api/agents` and `/api/search`. It does not know routes or what agents speak.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from handrail.server.shape import Position, Wire
+from handrail.store.value import Json, PartKind, Role, Stop
+
+Title = Annotated[str, Field(max_length=200)]
+AgentName = Annotated[str, Field(min_length=1, max_length=100)]
+LONGEST_PROMPT = 1_000_000
+
+
+class PartView(Wire):
+    """A piece of a message."""
+
+    n: int
+    """Its place in the message."""
+    kind: PartKind
+    text: str
+    data: Json
+    """By kind: store/part.py says which fields."""
+
+
+class MessageView(Wire):
+    """Something that was said."""
+
+    id: str
+    n: int
+    role: Role
+    agent: str
+    operation: str | None
+    queued: bool
+    opened_at: int
+    ended_at: int | None
+    stop: Stop | None
+    parts: list[PartView]
+
+
+class ThreadView(Wire):
+    """A conversation in a list."""
+
+    id: str
+    title: str
+    workspace: str | None
+    agent: str
+    created_at: int
+    updated_at: int
+    messages: int
+    operation: str | None
+    """The work that runs for it now."""
+    queued: int
+    """Prompts that wait for their turn."""
+    forked_from: str | None
+    stop: Stop | None
+    """How its last message ended; None while it is being said, and of an empty one."""
+
+
+class ThreadDetail(ThreadView):
+    """A conversation, opened: its newest messages, oldest of them first."""
+
+    rev: int
+    """Follow from here: the live socket sends what is newer."""
+    said: list[MessageView]
+    more: bool
+    """There are older ones: ask with `before`, the first one's `n`."""
+    state: dict[str, Json]
+    """What the agent said of it as a whole: modes, options, commands, usage."""
+
+
+class ThreadPage(Wire):
+    """Older messages of a conversation."""
+
+    said: list[MessageView]
+    more: bool
+
+
+class ThreadBody(Wire):
+    """A conversation to begin."""
+
+    workspace: Annotated[str | None, Field(max_length=4096)] = None
+    title: Title = ""
+    agent: AgentName | None = None
+    """The one used last, unless it is named."""
+
+
+class RenameBody(Wire):
+    """Another title."""
+
+    title: Annotated[Title, Field(min_length=1)]
+
+
+class ImageBody(Wire):
+    """A picture that goes with a prompt."""
+
+    mime: Annotated[str, Field(pattern=r"^image/(png|jpeg|gif|webp)$")]
+    data: Annotated[str, Field(max_length=8_000_000)]
+    """Base64."""
+
+
+class PromptBody(Wire):
+    """What a person says."""
+
+    text: Annotated[str, Field(max_length=LONGEST_PROMPT)]
+    agent: AgentName | None = None
+    """The thread's own, unless it is named."""
+    files: Annotated[tuple[str, ...], Field(max_length=50)] = ()
+    """Paths the agent is pointed to, relative to the workspace."""
+    images: Annotated[tuple[ImageBody, ...], Field(max_length=10)] = ()
+    queue: bool = False
+    """Wait for the work that runs, instead of replacing it."""
+
+
+class Prompted(Wire):
+    """What became of a prompt."""
+
+    thread: str
+    message: str
+    operation: str | None
+    """None while it is queued."""
+    replaced: str | None = None
+    """The operation that was cancelled for it."""
+
+
+class ForkBody(Wire):
+    """Where a conversation shall branch off."""
+
+    message: str
+    before: bool = False
+    """Leave that message itself out, to say it another way."""
+    title: Title = ""
+
+
+class SettingBody(Wire):
+    """A mode, or an option, to choose for a conversation."""
+
+    setting: Literal["mode", "option"]
+    id: Annotated[str, Field(max_length=200)] = ""
+    """Of the option."""
+    value: Annotated[str | bool, Field()]
+
+
+class Growth(Wire):
+    """A part that is new, has grown, or has changed."""
+
+    message: str
+    n: int
+    kind: PartKind
+    at: Position
+    """Where `text` goes on from: the length of what was sent before, 0 for all of it."""
+    text: str
+    data: Json | None
+    """None where it has not changed."""
+
+
+class ThreadFlow(Wire):
+    """What a thread's live socket sends: what is new since what was sent last, put together."""
+
+    rev: int
+    parts: list[Growth]
+    state: dict[str, Json]
+
+
+class LoginView(Wire):
+    """A way to log in to an agent."""
+
+    id: str
+    name: str
+    description: str
+    command: str | None = None
+    """To be run in a terminal, where the agent cannot do it by itself."""
+
+
+class AgentView(Wire):
+    """An agent: installed, or how to install it."""
+
+    name: str
+    title: str
+    found: bool
+    version: str | None
+    command: tuple[str, ...]
+    source: Literal["config", "known", "built in"]
+    why: str
+    """What is missing; empty when nothing is."""
+    install: str | None
+    """The command that installs it."""
+    running: bool
+    logins: list[LoginView]
+
+
+class LoginBody(Wire):
+    """Log in to an agent."""
+
+    method: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class SearchHit(Wire):
+    """A place where the words stand."""
+
+    kind: Literal["message", "input", "output", "title"]
+    thread: str | None
+    title: str
+    """Of the thread, or of the call."""
+    message: str | None
+    n: int | None
+    """The message's place in its thread."""
+    call: str | None
+    role: Role | None
+    at: int
+    snippet: str
+    marks: list[tuple[int, int]]
+    """Where the words are in the snippet: begin and end."""
+
+
+class SearchView(Wire):
+    """What was found, best first."""
+
+    hits: list[SearchHit]
+    more: bool
