@@ -4,6 +4,40 @@
  */
 
 export interface paths {
+    "/api/agents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Agents */
+        get: operations["agents_api_agents_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/agents/{name}/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Login */
+        post: operations["login_api_agents__name__login_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/approvals": {
         parameters: {
             query?: never;
@@ -328,6 +362,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/images/{sha}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Image */
+        get: operations["image_api_images__sha__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/operations": {
         parameters: {
             query?: never;
@@ -429,6 +480,23 @@ export interface paths {
         post?: never;
         /** Remove */
         delete: operations["remove_api_rules__id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Search */
+        get: operations["search_api_search_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -622,6 +690,179 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/threads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Threads */
+        get: operations["threads_api_threads_get"];
+        put?: never;
+        /** Begin */
+        post: operations["begin_api_threads_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/threads/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Import Thread */
+        post: operations["import_thread_api_threads_import_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/threads/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Thread */
+        get: operations["thread_api_threads__id__get"];
+        put?: never;
+        post?: never;
+        /** Delete */
+        delete: operations["delete_api_threads__id__delete"];
+        options?: never;
+        head?: never;
+        /** Rename */
+        patch: operations["rename_api_threads__id__patch"];
+        trace?: never;
+    };
+    "/api/threads/{id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Export */
+        get: operations["export_api_threads__id__export_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/threads/{id}/fork": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Fork */
+        post: operations["fork_api_threads__id__fork_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/threads/{id}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Messages */
+        get: operations["messages_api_threads__id__messages_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/threads/{id}/prompt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Prompt */
+        post: operations["prompt_api_threads__id__prompt_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/threads/{id}/queue/{message}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Drop */
+        delete: operations["drop_api_threads__id__queue__message__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/threads/{id}/queue/{message}/send": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send Now */
+        post: operations["send_now_api_threads__id__queue__message__send_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/threads/{id}/setting": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Setting */
+        post: operations["setting_api_threads__id__setting_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/undo/{id}": {
         parameters: {
             query?: never;
@@ -644,6 +885,79 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * AgentEnded
+         * @description An agent's program runs no longer; the next prompt starts it again.
+         */
+        AgentEnded: {
+            /** Agent */
+            agent: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "AgentEnded";
+            /**
+             * Said
+             * @default []
+             */
+            said: string[];
+            /** Terminal */
+            terminal: string;
+            /** Why */
+            why: string;
+        };
+        /**
+         * AgentStarted
+         * @description An agent's program runs.
+         */
+        AgentStarted: {
+            /** Agent */
+            agent: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "AgentStarted";
+            /** Pid */
+            pid: number;
+            /** Terminal */
+            terminal: string;
+            /**
+             * Version
+             * @default
+             */
+            version: string;
+        };
+        /**
+         * AgentView
+         * @description An agent: installed, or how to install it.
+         */
+        AgentView: {
+            /** Command */
+            command: string[];
+            /** Found */
+            found: boolean;
+            /** Install */
+            install: string | null;
+            /** Logins */
+            logins: components["schemas"]["LoginView"][];
+            /** Name */
+            name: string;
+            /** Running */
+            running: boolean;
+            /**
+             * Source
+             * @enum {string}
+             */
+            source: "config" | "known" | "built in";
+            /** Title */
+            title: string;
+            /** Version */
+            version: string | null;
+            /** Why */
+            why: string;
+        };
         /**
          * AllowLowBody
          * @description Several questions of low risk, allowed in one step.
@@ -949,6 +1263,38 @@ export interface components {
             kind: "CallClientGone";
         };
         /**
+         * CallData
+         * @description A part of kind call: what an agent says it does, and our own call where there is one.
+         */
+        CallData: {
+            /** Call */
+            call: string | null;
+            /** Content */
+            content: (components["schemas"]["TextContent"] | components["schemas"]["DiffContent"] | components["schemas"]["TerminalContent"] | components["schemas"]["ImageContent"])[];
+            /** Id */
+            id: string;
+            /** Input */
+            input: unknown;
+            /** Locations */
+            locations: components["schemas"]["Location"][];
+            /** Output */
+            output: unknown;
+            /**
+             * Sort
+             * @enum {string}
+             */
+            sort: "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "switch_mode" | "other";
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "pending" | "in_progress" | "completed" | "failed" | "cancelled";
+            /** Title */
+            title: string;
+            /** Tool */
+            tool: string;
+        };
+        /**
          * CallDetail
          * @description Everything about one call.
          */
@@ -1174,7 +1520,7 @@ export interface components {
              * Door
              * @enum {string}
              */
-            door: "stdio" | "http" | "page" | "cli";
+            door: "stdio" | "http" | "acp" | "page" | "cli";
             /** Key */
             key: string;
             /** Operation */
@@ -1489,6 +1835,23 @@ export interface components {
             why: string;
         };
         /**
+         * DiffContent
+         * @description A change the agent says it makes; shown as its word, never as what is on disk.
+         */
+        DiffContent: {
+            /**
+             * Kind
+             * @constant
+             */
+            kind: "diff";
+            /** New */
+            new: string;
+            /** Old */
+            old: string | null;
+            /** Path */
+            path: string;
+        };
+        /**
          * DiffPreview
          * @description A file change as it will be written.
          */
@@ -1574,9 +1937,21 @@ export interface components {
             /** At */
             at: number;
             /** Event */
-            event: components["schemas"]["DaemonStarted"] | components["schemas"]["DaemonStopped"] | components["schemas"]["CallOpened"] | components["schemas"]["ApprovalOpened"] | components["schemas"]["ApprovalAnswered"] | components["schemas"]["ApprovalWithdrawn"] | components["schemas"]["ApprovalExpired"] | components["schemas"]["CallStarted"] | components["schemas"]["CallHandedBack"] | components["schemas"]["CallClientGone"] | components["schemas"]["CallSettled"] | components["schemas"]["CallStopped"] | components["schemas"]["TerminalOpened"] | components["schemas"]["TerminalEnded"] | components["schemas"]["TerminalClosed"] | components["schemas"]["TerminalTyped"] | components["schemas"]["TerminalTaken"] | components["schemas"]["TerminalReleased"] | components["schemas"]["TerminalAsked"] | components["schemas"]["TerminalWentOn"] | components["schemas"]["TerminalForgotten"] | components["schemas"]["OperationOpened"] | components["schemas"]["OperationEnded"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["FolderTrusted"] | components["schemas"]["FolderDistrusted"] | components["schemas"]["FilesRestored"] | components["schemas"]["PersonSignedIn"] | components["schemas"]["SignInRevoked"] | components["schemas"]["CredentialIssued"] | components["schemas"]["CredentialRevoked"];
+            event: components["schemas"]["DaemonStarted"] | components["schemas"]["DaemonStopped"] | components["schemas"]["CallOpened"] | components["schemas"]["CallStarted"] | components["schemas"]["CallHandedBack"] | components["schemas"]["CallClientGone"] | components["schemas"]["CallSettled"] | components["schemas"]["CallStopped"] | components["schemas"]["ApprovalOpened"] | components["schemas"]["ApprovalAnswered"] | components["schemas"]["ApprovalExpired"] | components["schemas"]["ApprovalWithdrawn"] | components["schemas"]["TerminalOpened"] | components["schemas"]["TerminalTyped"] | components["schemas"]["TerminalTaken"] | components["schemas"]["TerminalReleased"] | components["schemas"]["TerminalAsked"] | components["schemas"]["TerminalWentOn"] | components["schemas"]["TerminalForgotten"] | components["schemas"]["TerminalEnded"] | components["schemas"]["TerminalClosed"] | components["schemas"]["OperationOpened"] | components["schemas"]["OperationEnded"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["FolderTrusted"] | components["schemas"]["FolderDistrusted"] | components["schemas"]["FilesRestored"] | components["schemas"]["ThreadOpened"] | components["schemas"]["ThreadRenamed"] | components["schemas"]["ThreadDeleted"] | components["schemas"]["MessageOpened"] | components["schemas"]["MessageEnded"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptDropped"] | components["schemas"]["SessionBound"] | components["schemas"]["AgentStarted"] | components["schemas"]["AgentEnded"] | components["schemas"]["PersonSignedIn"] | components["schemas"]["SignInRevoked"] | components["schemas"]["CredentialIssued"] | components["schemas"]["CredentialRevoked"];
             /** Seq */
             seq: number;
+        };
+        /**
+         * ErrorData
+         * @description A part of kind error; its text is the sentence.
+         */
+        ErrorData: {
+            /** Logins */
+            logins: {
+                [key: string]: string;
+            }[];
+            /** Said */
+            said: string[];
         };
         /**
          * FileChange
@@ -1596,6 +1971,16 @@ export interface components {
             mode?: number | null;
             /** Path */
             path: string;
+        };
+        /**
+         * FileData
+         * @description A part of kind file: something a message points to.
+         */
+        FileData: {
+            /** Name */
+            name: string;
+            /** Uri */
+            uri: string;
         };
         /**
          * FilesRestored
@@ -1688,6 +2073,24 @@ export interface components {
             won: boolean;
         };
         /**
+         * ForkBody
+         * @description Where a conversation shall branch off.
+         */
+        ForkBody: {
+            /**
+             * Before
+             * @default false
+             */
+            before: boolean;
+            /** Message */
+            message: string;
+            /**
+             * Title
+             * @default
+             */
+            title: string;
+        };
+        /**
          * FoundView
          * @description What a search found.
          */
@@ -1696,6 +2099,29 @@ export interface components {
             matches: components["schemas"]["MatchView"][];
             /** More */
             more: boolean;
+        };
+        /**
+         * Growth
+         * @description A part that is new, has grown, or has changed.
+         */
+        Growth: {
+            /** At */
+            at: number;
+            /** Data */
+            data: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "text" | "thought" | "call" | "plan" | "image" | "file" | "note" | "error" | "raw";
+            /** Message */
+            message: string;
+            /** N */
+            n: number;
+            /** Text */
+            text: string;
         };
         /**
          * Health
@@ -1708,6 +2134,41 @@ export interface components {
             ok: boolean;
             /** Version */
             version: string;
+        };
+        /**
+         * ImageBody
+         * @description A picture that goes with a prompt.
+         */
+        ImageBody: {
+            /** Data */
+            data: string;
+            /** Mime */
+            mime: string;
+        };
+        /**
+         * ImageContent
+         * @description A picture, kept by its hash.
+         */
+        ImageContent: {
+            /** Image */
+            image: string;
+            /**
+             * Kind
+             * @constant
+             */
+            kind: "image";
+            /** Mime */
+            mime: string;
+        };
+        /**
+         * ImageData
+         * @description A part of kind image: never the bytes.
+         */
+        ImageData: {
+            /** Image */
+            image: string;
+            /** Mime */
+            mime: string;
         };
         /**
          * InputBody
@@ -1766,6 +2227,35 @@ export interface components {
             /** Now */
             now: number;
         };
+        /** Location */
+        Location: {
+            /** Line */
+            line?: number;
+            /** Path */
+            path: string;
+        };
+        /**
+         * LoginBody
+         * @description Log in to an agent.
+         */
+        LoginBody: {
+            /** Method */
+            method: string;
+        };
+        /**
+         * LoginView
+         * @description A way to log in to an agent.
+         */
+        LoginView: {
+            /** Command */
+            command?: string | null;
+            /** Description */
+            description: string;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+        };
         /**
          * MatchView
          * @description A line that matches.
@@ -1781,6 +2271,106 @@ export interface components {
             offset: number;
             /** Text */
             text: string;
+        };
+        /**
+         * MessageEnded
+         * @description Nothing more is added to a message.
+         */
+        MessageEnded: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "MessageEnded";
+            /** Message */
+            message: string;
+            /**
+             * Stop
+             * @enum {string}
+             */
+            stop: "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted";
+            /** Thread */
+            thread: string;
+        };
+        /**
+         * MessageOpened
+         * @description Somebody begins to speak: a person whole, an agent bit by bit.
+         */
+        MessageOpened: {
+            /**
+             * Agent
+             * @default
+             */
+            agent: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "MessageOpened";
+            /** Message */
+            message: string;
+            /** Operation */
+            operation?: string | null;
+            /**
+             * Queued
+             * @default false
+             */
+            queued: boolean;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "user" | "assistant" | "system";
+            /** Thread */
+            thread: string;
+        };
+        /**
+         * MessagePart
+         * @description A piece of a message.
+         */
+        MessagePart: {
+            /** Data */
+            data: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "text" | "thought" | "call" | "plan" | "image" | "file" | "note" | "error" | "raw";
+            /** N */
+            n: number;
+            /** Text */
+            text: string;
+        };
+        /**
+         * MessageView
+         * @description Something that was said.
+         */
+        MessageView: {
+            /** Agent */
+            agent: string;
+            /** Ended At */
+            ended_at: number | null;
+            /** Id */
+            id: string;
+            /** N */
+            n: number;
+            /** Opened At */
+            opened_at: number;
+            /** Operation */
+            operation: string | null;
+            /** Parts */
+            parts: components["schemas"]["MessagePart"][];
+            /** Queued */
+            queued: boolean;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "user" | "assistant" | "system";
+            /** Stop */
+            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted") | null;
         };
         /**
          * OpenBody
@@ -1845,12 +2435,19 @@ export interface components {
              */
             cancelled_calls: string[];
             /**
+             * Error
+             * @default
+             */
+            error: string;
+            /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "OperationEnded";
             /** Operation */
             operation: string;
+            /** Stop */
+            stop?: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted") | null;
         };
         /**
          * OperationOpened
@@ -2006,6 +2603,23 @@ export interface components {
             sign_in: string;
         };
         /**
+         * PlanData
+         * @description A part of kind plan.
+         */
+        PlanData: {
+            /** Entries */
+            entries: components["schemas"]["PlanEntry"][];
+        };
+        /** PlanEntry */
+        PlanEntry: {
+            /** Content */
+            content: string;
+            /** Priority */
+            priority: string;
+            /** Status */
+            status: string;
+        };
+        /**
          * Problem
          * @description Why a request was refused: what happened, why, and what to do.
          */
@@ -2036,6 +2650,79 @@ export interface components {
             name: string;
             /** Pid */
             pid: number;
+        };
+        /**
+         * PromptBody
+         * @description What a person says.
+         */
+        PromptBody: {
+            /** Agent */
+            agent?: string | null;
+            /**
+             * Files
+             * @default []
+             */
+            files: string[];
+            /**
+             * Images
+             * @default []
+             */
+            images: components["schemas"]["ImageBody"][];
+            /**
+             * Queue
+             * @default false
+             */
+            queue: boolean;
+            /** Text */
+            text: string;
+        };
+        /**
+         * PromptDropped
+         * @description A queued prompt was taken back before its turn came.
+         */
+        PromptDropped: {
+            /** By */
+            by: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "PromptDropped";
+            /** Message */
+            message: string;
+            /** Thread */
+            thread: string;
+        };
+        /**
+         * PromptSent
+         * @description A queued prompt's turn has come.
+         */
+        PromptSent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "PromptSent";
+            /** Message */
+            message: string;
+            /** Operation */
+            operation: string;
+            /** Thread */
+            thread: string;
+        };
+        /**
+         * Prompted
+         * @description What became of a prompt.
+         */
+        Prompted: {
+            /** Message */
+            message: string;
+            /** Operation */
+            operation: string | null;
+            /** Replaced */
+            replaced?: string | null;
+            /** Thread */
+            thread: string;
         };
         /**
          * ProposalView
@@ -2083,6 +2770,14 @@ export interface components {
             words: string;
         };
         /**
+         * RawData
+         * @description A part of kind raw: an update of a kind that we do not know, as it came.
+         */
+        RawData: {
+            /** Update */
+            update: unknown;
+        };
+        /**
          * Receipt
          * @description What ending a call really did; facts only.
          */
@@ -2116,6 +2811,14 @@ export interface components {
             signals: components["schemas"]["SignalSent"][];
             /** Stopped */
             stopped: boolean;
+        };
+        /**
+         * RenameBody
+         * @description Another title.
+         */
+        RenameBody: {
+            /** Title */
+            title: string;
         };
         /**
          * Restart
@@ -2335,6 +3038,48 @@ export interface components {
             suggestions: components["schemas"]["Suggestion"][];
         };
         /**
+         * SearchHit
+         * @description A place where the words stand.
+         */
+        SearchHit: {
+            /** At */
+            at: number;
+            /** Call */
+            call: string | null;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "message" | "input" | "output" | "title";
+            /** Marks */
+            marks: [
+                number,
+                number
+            ][];
+            /** Message */
+            message: string | null;
+            /** N */
+            n: number | null;
+            /** Role */
+            role: ("user" | "assistant" | "system") | null;
+            /** Snippet */
+            snippet: string;
+            /** Thread */
+            thread: string | null;
+            /** Title */
+            title: string;
+        };
+        /**
+         * SearchView
+         * @description What was found, best first.
+         */
+        SearchView: {
+            /** Hits */
+            hits: components["schemas"]["SearchHit"][];
+            /** More */
+            more: boolean;
+        };
+        /**
          * Seen
          * @description An approval as a person saw it.
          */
@@ -2343,6 +3088,46 @@ export interface components {
             digest: string;
             /** Id */
             id: string;
+        };
+        /**
+         * SessionBound
+         * @description An agent keeps this conversation under an id of its own, by which it can be resumed.
+         */
+        SessionBound: {
+            /** Agent */
+            agent: string;
+            /**
+             * How
+             * @enum {string}
+             */
+            how: "new" | "known" | "resumed" | "loaded" | "transcript";
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "SessionBound";
+            /** Session */
+            session: string;
+            /** Thread */
+            thread: string;
+        };
+        /**
+         * SettingBody
+         * @description A mode, or an option, to choose for a conversation.
+         */
+        SettingBody: {
+            /**
+             * Id
+             * @default
+             */
+            id: string;
+            /**
+             * Setting
+             * @enum {string}
+             */
+            setting: "mode" | "option";
+            /** Value */
+            value: string | boolean;
         };
         /**
          * SignInBody
@@ -2501,6 +3286,19 @@ export interface components {
              * @enum {string}
              */
             kind: "TerminalClosed";
+            /** Terminal */
+            terminal: string;
+        };
+        /**
+         * TerminalContent
+         * @description A terminal to watch.
+         */
+        TerminalContent: {
+            /**
+             * Kind
+             * @constant
+             */
+            kind: "terminal";
             /** Terminal */
             terminal: string;
         };
@@ -2841,6 +3639,190 @@ export interface components {
             why: string;
         };
         /**
+         * TextContent
+         * @description Words an agent's work gave back.
+         */
+        TextContent: {
+            /**
+             * Kind
+             * @constant
+             */
+            kind: "text";
+            /** Text */
+            text: string;
+        };
+        /**
+         * ThreadBody
+         * @description A conversation to begin.
+         */
+        ThreadBody: {
+            /** Agent */
+            agent?: string | null;
+            /**
+             * Title
+             * @default
+             */
+            title: string;
+            /** Workspace */
+            workspace?: string | null;
+        };
+        /**
+         * ThreadDeleted
+         * @description What was said is gone; the calls made for it stay in the record.
+         */
+        ThreadDeleted: {
+            /** By */
+            by: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ThreadDeleted";
+            /** Thread */
+            thread: string;
+        };
+        /**
+         * ThreadDetail
+         * @description A conversation, opened: its newest messages, oldest of them first.
+         */
+        ThreadDetail: {
+            /** Agent */
+            agent: string;
+            /** Created At */
+            created_at: number;
+            /** Forked From */
+            forked_from: string | null;
+            /** Id */
+            id: string;
+            /** Messages */
+            messages: number;
+            /** More */
+            more: boolean;
+            /** Operation */
+            operation: string | null;
+            /** Queued */
+            queued: number;
+            /** Rev */
+            rev: number;
+            /** Said */
+            said: components["schemas"]["MessageView"][];
+            /** State */
+            state: {
+                [key: string]: {
+                    [key: string]: components["schemas"]["JsonValue"];
+                };
+            };
+            /** Stop */
+            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted") | null;
+            /** Title */
+            title: string;
+            /** Updated At */
+            updated_at: number;
+            /** Workspace */
+            workspace: string | null;
+        };
+        /**
+         * ThreadFlow
+         * @description What a thread's live socket sends: what is new since what was sent last, put together.
+         */
+        ThreadFlow: {
+            /** Parts */
+            parts: components["schemas"]["Growth"][];
+            /** Rev */
+            rev: number;
+            /** State */
+            state: {
+                [key: string]: {
+                    [key: string]: components["schemas"]["JsonValue"];
+                };
+            };
+        };
+        /**
+         * ThreadOpened
+         * @description A conversation began, by itself or out of another.
+         */
+        ThreadOpened: {
+            /** Agent */
+            agent: string;
+            /** By */
+            by: string;
+            /** Forked At */
+            forked_at?: string | null;
+            /** Forked From */
+            forked_from?: string | null;
+            /**
+             * Imported
+             * @default false
+             */
+            imported: boolean;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ThreadOpened";
+            /** Thread */
+            thread: string;
+            /** Title */
+            title: string;
+            /** Workspace */
+            workspace: string | null;
+        };
+        /**
+         * ThreadPage
+         * @description Older messages of a conversation.
+         */
+        ThreadPage: {
+            /** More */
+            more: boolean;
+            /** Said */
+            said: components["schemas"]["MessageView"][];
+        };
+        /**
+         * ThreadRenamed
+         * @description A conversation has another title: a person's, or the one its agent gave it.
+         */
+        ThreadRenamed: {
+            /** By */
+            by: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ThreadRenamed";
+            /** Thread */
+            thread: string;
+            /** Title */
+            title: string;
+        };
+        /**
+         * ThreadView
+         * @description A conversation in a list.
+         */
+        ThreadView: {
+            /** Agent */
+            agent: string;
+            /** Created At */
+            created_at: number;
+            /** Forked From */
+            forked_from: string | null;
+            /** Id */
+            id: string;
+            /** Messages */
+            messages: number;
+            /** Operation */
+            operation: string | null;
+            /** Queued */
+            queued: number;
+            /** Stop */
+            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted") | null;
+            /** Title */
+            title: string;
+            /** Updated At */
+            updated_at: number;
+            /** Workspace */
+            workspace: string | null;
+        };
+        /**
          * TypedView
          * @description Something that somebody typed.
          */
@@ -2946,6 +3928,176 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    agents_api_agents_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentView"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    login_api_agents__name__login_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LoginBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     approvals_api_approvals_get: {
         parameters: {
             query?: {
@@ -4665,6 +5817,91 @@ export interface operations {
             };
         };
     };
+    image_api_images__sha__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sha: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     operations_api_operations_get: {
         parameters: {
             query?: never;
@@ -5198,6 +6435,93 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    search_api_search_get: {
+        parameters: {
+            query: {
+                q: string;
+                workspace?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchView"];
+                };
             };
             /** @description Bad Request */
             400: {
@@ -6242,6 +7566,1138 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["TerminalView"];
                 };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    threads_api_threads_get: {
+        parameters: {
+            query?: {
+                workspace?: string | null;
+                before?: number | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreadView"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    begin_api_threads_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ThreadBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreadView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    import_thread_api_threads_import_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    [key: string]: components["schemas"]["JsonValue"];
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreadView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    thread_api_threads__id__get: {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreadDetail"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_api_threads__id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    rename_api_threads__id__patch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RenameBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreadView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_api_threads__id__export_get: {
+        parameters: {
+            query?: {
+                format?: "md" | "json";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    fork_api_threads__id__fork_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ForkBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreadView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    messages_api_threads__id__messages_get: {
+        parameters: {
+            query: {
+                before: number;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreadPage"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    prompt_api_threads__id__prompt_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PromptBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Prompted"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    drop_api_threads__id__queue__message__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                message: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    send_now_api_threads__id__queue__message__send_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                message: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Prompted"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    setting_api_threads__id__setting_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SettingBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Bad Request */
             400: {

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from handrail.server.shape import Position, Wire
+from handrail.store.part import CallData, ErrorData, FileData, ImageData, PlanData, RawData
 from handrail.store.value import Json, PartKind, Role, Stop
 
 Title = Annotated[str, Field(max_length=200)]
@@ -15,7 +16,7 @@ AgentName = Annotated[str, Field(min_length=1, max_length=100)]
 LONGEST_PROMPT = 1_000_000
 
 
-class PartView(Wire):
+class MessagePart(Wire):
     """A piece of a message."""
 
     n: int
@@ -38,7 +39,7 @@ class MessageView(Wire):
     opened_at: int
     ended_at: int | None
     stop: Stop | None
-    parts: list[PartView]
+    parts: list[MessagePart]
 
 
 class ThreadView(Wire):
@@ -221,3 +222,10 @@ class SearchView(Wire):
 
     hits: list[SearchHit]
     more: bool
+
+
+FLOW_SHAPES = (
+    *(ThreadFlow,),
+    *(CallData, PlanData, ImageData, FileData, ErrorData, RawData),
+)
+"""What no route returns or takes, for the description: what the live socket says, and what the data of parts holds."""

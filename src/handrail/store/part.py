@@ -3,7 +3,9 @@
 Owns the fields; a part of kind text or thought has none. It does not know how agents say these things.
 """
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
 
 CallStatus = Literal["pending", "in_progress", "completed", "failed", "cancelled"]
 CallSort = Literal[
