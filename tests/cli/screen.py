@@ -13,6 +13,8 @@ from tests.cli.scene import BOUND, Home
 
 OWN_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 """Makes stdin the terminal whose Ctrl-C the program hears."""
+AGAIN = 2.0
+"""Seconds after which a person presses a key again that did nothing: more than any guard lasts."""
 
 
 class Screen:
@@ -53,6 +55,15 @@ class Screen:
                 raise AssertionError(f"{words!r} did not appear; the terminal shows:\n{self.text}")
         seen, _, self.text = self.text.partition(words)
         return seen + words
+
+    def press(self, key: str, words: str) -> str:
+        """Type a key until these words tell that it was taken, as a person does: one under the guard is thrown away."""
+        until = time.monotonic() + BOUND
+        while time.monotonic() < until:
+            self.type(key)
+            if not self.stays_without(words, AGAIN):
+                return self.shows(words)
+        raise AssertionError(f"{key!r} was not taken; the terminal shows:\n{self.text}")
 
     def stays_without(self, words: str, seconds: float) -> bool:
         """Whether these words do not appear for so long."""

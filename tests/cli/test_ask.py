@@ -22,14 +22,12 @@ def test_a_denial_with_a_reason_reaches_the_agent_and_the_next_question_is_asked
         second = agent.call("write_file", path="two.txt", content="2\n")
         handrail.asked(2)
         assert screen.stays_without("denied", GUARD_SECONDS + 0.2)
-        screen.type("D")
-        screen.shows("Reason")
+        screen.press("D", "Reason")
         screen.type("Use the\x7f\x7f a mirror.\n")
         screen.shows("⊘ denied")
         assert "two.txt" in screen.shows(KEYS)
         assert screen.stays_without("denied", GUARD_SECONDS + 0.2)
-        screen.type("d")
-        screen.shows("⊘ denied")
+        screen.press("d", "⊘ denied")
     assert agent.answer(first)["structuredContent"]["reason"] == "Use t a mirror."
     assert agent.answer(second)["structuredContent"]["status"] == "denied"
 

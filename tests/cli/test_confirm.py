@@ -4,8 +4,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from itertools import chain, repeat
 
 import pytest
 
@@ -32,16 +33,21 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Generator[int]:
 
 @contextmanager
 def typing(person: int, *keys: str) -> Generator[None]:
-    """Keys, one after the other, from the moment on in which they count."""
-    typists = [
-        threading.Timer(GUARD_SECONDS + 0.3 * place, os.write, (person, key.encode()))
-        for place, key in enumerate(keys, 1)
-    ]
-    for typist in typists:
-        typist.start()
+    """Keys, one after the other, from the moment on in which they count; the last one until it was heard."""
+    heard = threading.Event()
+    typist = threading.Thread(target=_type, args=(person, keys, heard))
+    typist.start()
     yield
-    for typist in typists:
-        typist.join(BOUND)
+    heard.set()
+    typist.join(BOUND)
+
+
+def _type(person: int, keys: Sequence[str], heard: threading.Event) -> None:
+    heard.wait(GUARD_SECONDS)
+    for key in chain(keys, repeat(keys[-1])):
+        if heard.wait(0.3):
+            return
+        os.write(person, key.encode())
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,7 @@ def test_a_question_takes_no_key_that_was_typed_before_or_just_as_it_appeared(
         assert "changes a file in the workspace" in seen
         assert screen.stays_without("allowed", GUARD_SECONDS)
         assert handrail.asked()[0]["status"] == "open"
-        screen.type("a")
-        screen.shows("✓ allowed")
+        screen.press("a", "✓ allowed")
     assert agent.answer(request)["structuredContent"]["status"] == "done"
 
 

@@ -11,9 +11,9 @@ pytestmark = pytest.mark.e2e
 GOES_BACK = "any other key goes back."
 
 
-def ready(screen: Screen, words: str = KEYS) -> str:
-    """What is shown up to these words, once keys count."""
-    seen = screen.shows(words)
+def ready(screen: Screen, words: str = KEYS, *, after: str = "") -> str:
+    """What is shown, perhaps after a key, up to these words, once keys count."""
+    seen = screen.press(after, words) if after else screen.shows(words)
     assert screen.stays_without("✓ allowed", ARMED)
     return seen
 
@@ -36,10 +36,8 @@ def test_high_risk_takes_a_capital_letter(handrail: Home, agent: Agent) -> None:
     request = agent.call("execute_command", command="echo hi", cwd=str(outside))
     with Screen(handrail, "approvals", "-f") as screen:
         assert "HIGH" in ready(screen)
-        screen.type("a")
-        screen.shows("High risk: press Shift+A to allow it.")
-        screen.type("A")
-        screen.shows("✓ allowed")
+        screen.press("a", "High risk: press Shift+A to allow it.")
+        screen.press("A", "✓ allowed")
     assert agent.answer(request)["structuredContent"]["output"] == "hi\n"
 
 
@@ -61,8 +59,7 @@ def test_s_allows_the_like_of_it_for_the_session(handrail: Home, agent: Agent) -
     first = run(agent, "touch a")
     with Screen(handrail, "approvals", "-f") as screen:
         ready(screen)
-        screen.type("s")
-        screen.shows("✓ allowed")
+        screen.press("s", "✓ allowed")
         screen.shows("allows `touch …` in this session")
         assert status(agent, first) == "done"
         assert status(agent, run(agent, "touch b")) == "done"
@@ -75,21 +72,19 @@ def test_s_and_r_alone_never_allow_high_risk(handrail: Home, agent: Agent) -> No
     with Screen(handrail, "approvals", "-f") as screen:
         assert "HIGH" in ready(screen)
         for key in ("s", "r"):
-            screen.type(key)
             if key == "r":
-                screen.shows("Pattern of the rule")
+                screen.press(key, "Pattern of the rule")
                 screen.type("\n")
-            assert screen.shows(GOES_BACK).rstrip().endswith(GOES_BACK)
+                screen.shows(GOES_BACK)
+            else:
+                screen.press(key, GOES_BACK)
             screen.type("A")  # within the guard
             assert screen.stays_without("✓ allowed", ARMED)
-            screen.type("a")
-            ready(screen)
+            ready(screen, after="a")
         assert (handrail.workspace / "build").exists()
         assert made(handrail) == []
-        screen.type("s")
-        ready(screen, GOES_BACK)
-        screen.type("A")
-        screen.shows("✓ allowed")
+        ready(screen, GOES_BACK, after="s")
+        screen.press("A", "✓ allowed")
     assert status(agent, request) == "done"
     assert [scope for _, scope in made(handrail)] == ["session"]
 
@@ -99,19 +94,16 @@ def test_e_edits_the_command_and_what_it_comes_to_is_asked_anew(handrail: Home, 
     request = run(agent, "touch worse")
     with Screen(handrail, "approvals", "-f") as screen:
         ready(screen)
-        screen.type("e")
-        seen = screen.shows("[n]ext")
+        seen = screen.press("e", KEYS)
         screen.type("a")  # within the guard
         assert "As you edited it · medium" in seen
         assert "  touch better\n" in seen
         assert "The agent will be told: A person changed this call" in seen
         assert "as edited   [e]dit again   [o]riginal" in seen
         assert screen.stays_without("✓ allowed", ARMED)
-        screen.type("s")
-        screen.shows("Rules are about what was asked.")
+        screen.press("s", "Rules are about what was asked.")
         ready(screen)
-        screen.type("a")
-        screen.shows("✓ allowed")
+        screen.press("a", "✓ allowed")
     assert agent.answer(request)["structuredContent"]["edited"]["input"] == {
         "command": "touch better",
         "wait_seconds": 600,
@@ -125,12 +117,9 @@ def test_an_edit_can_be_put_back(handrail: Home, agent: Agent) -> None:
     request = run(agent, "touch worse")
     with Screen(handrail, "approvals", "-f") as screen:
         ready(screen)
-        screen.type("e")
-        ready(screen)
-        screen.type("o")
-        assert "  touch worse\n" in ready(screen)
-        screen.type("a")
-        screen.shows("✓ allowed")
+        ready(screen, after="e")
+        assert "  touch worse\n" in ready(screen, after="o")
+        screen.press("a", "✓ allowed")
     assert status(agent, request) == "done"
     assert (handrail.workspace / "worse").exists()
 
@@ -140,12 +129,9 @@ def test_an_edit_that_makes_it_high_risk_takes_a_capital_letter(handrail: Home, 
     request = run(agent, "touch a")
     with Screen(handrail, "approvals", "-f") as screen:
         ready(screen)
-        screen.type("e")
-        assert "As you edited it · HIGH" in ready(screen)
-        screen.type("a")
-        screen.shows("High risk: press Shift+A to allow it.")
-        screen.type("d")
-        screen.shows("⊘ denied")
+        assert "As you edited it · HIGH" in ready(screen, after="e")
+        screen.press("a", "High risk: press Shift+A to allow it.")
+        screen.press("d", "⊘ denied")
     assert status(agent, request) == "denied"
 
 
@@ -154,10 +140,8 @@ def test_e_edits_the_proposed_file_itself(handrail: Home, agent: Agent) -> None:
     request = agent.call("write_file", path="notes.md", content="theirs\n")
     with Screen(handrail, "approvals", "-f") as screen:
         ready(screen)
-        screen.type("e")
-        assert "  +mine\n" in ready(screen)
-        screen.type("a")
-        screen.shows("✓ allowed")
+        assert "  +mine\n" in ready(screen, after="e")
+        screen.press("a", "✓ allowed")
     assert agent.answer(request)["structuredContent"]["review"]["edited"] == 1
     assert (handrail.workspace / "notes.md").read_text() == "mine\n"
 
@@ -167,11 +151,9 @@ def test_an_editor_that_fails_leaves_the_question_as_it_was(handrail: Home, agen
     request = run(agent, "touch a")
     with Screen(handrail, "approvals", "-f") as screen:
         ready(screen)
-        screen.type("e")
-        screen.shows("ended with 1, so nothing was changed.")
+        screen.press("e", "ended with 1, so nothing was changed.")
         ready(screen)
-        screen.type("d")
-        screen.shows("⊘ denied")
+        screen.press("d", "⊘ denied")
     assert status(agent, request) == "denied"
 
 
@@ -179,12 +161,10 @@ def test_an_empty_reason_goes_back(handrail: Home, agent: Agent) -> None:
     request = run(agent, "touch a")
     with Screen(handrail, "approvals", "-f") as screen:
         ready(screen)
-        screen.type("D")
-        screen.shows("Reason")
+        screen.press("D", "Reason")
         screen.type("\n")
         ready(screen)
-        screen.type("a")
-        screen.shows("✓ allowed")
+        screen.press("a", "✓ allowed")
     assert status(agent, request) == "done"
 
 
@@ -195,8 +175,7 @@ def test_n_leaves_it_open_and_the_next_one_is_asked(handrail: Home, agent: Agent
     handrail.asked(2)
     with Screen(handrail, "approvals", "-f") as screen:
         assert "touch one" in ready(screen)
-        screen.type("n")
-        screen.shows("it still waits.")
+        screen.press("n", "it still waits.")
         assert "touch two" in ready(screen)
     assert len(handrail.asked(2)) == 2
 
@@ -208,11 +187,9 @@ def test_what_is_out_of_date_is_shown_anew(handrail: Home, agent: Agent) -> None
     agent.call("write_file", path="notes.md", content="theirs\n")
     with Screen(handrail, "approvals", "-f") as screen:
         ready(screen)
-        screen.type("e")
-        ready(screen)
+        ready(screen, after="e")
         file.write_text("changed meanwhile\n")
-        screen.type("a")
-        screen.shows("The file has changed since you looked at it.")
+        screen.press("a", "The file has changed since you looked at it.")
         assert "+theirs" in ready(screen)
     assert file.read_text() == "changed meanwhile\n"
     assert handrail.asked()[0]["status"] == "open"

@@ -107,15 +107,13 @@ def test_on_a_terminal_it_is_asked_for_and_keys_from_before_answer_nothing(handr
         assert "allow command touch" in seen
         screen.type("y")
         assert screen.stays_without("✓ trusted", GUARD_SECONDS + 0.2)
-        screen.type("n")
-        screen.shows("Nothing was changed.")
+        screen.press("n", "Nothing was changed.")
         assert screen.ends() == 1
     assert "not trusted" in handrail.ok("rules").err
     with Screen(handrail, "trust") as screen:
         screen.shows("[n]o")
         assert screen.stays_without("✓ trusted", GUARD_SECONDS + 0.2)
-        screen.type("y")
-        screen.shows("✓ trusted")
+        screen.press("y", "✓ trusted")
         assert screen.ends() == 0
     with Screen(handrail, "trust", "--yes") as screen:
         screen.shows("✓ trusted")
@@ -127,7 +125,6 @@ def test_a_file_that_changes_while_it_is_looked_at_is_not_trusted(handrail: Home
         screen.shows("[n]o")
         file.write_text('[[rules]]\neffect = "allow"\ncommand = "curl"\n')
         assert screen.stays_without("✓ trusted", GUARD_SECONDS + 0.2)
-        screen.type("y")
-        screen.shows("is not as you saw it.")
+        screen.press("y", "is not as you saw it.")
         assert screen.ends() == 1
     assert "not trusted" in handrail.ok("rules").err

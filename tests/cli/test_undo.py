@@ -86,15 +86,13 @@ def test_on_a_terminal_it_is_asked_for_and_keys_from_before_answer_nothing(
         screen.shows("[n]o")
         screen.type("y")
         assert screen.stays_without("removed", GUARD_SECONDS + 0.2)
-        screen.type("\n")
-        screen.shows("Nothing was changed.")
+        screen.press("\n", "Nothing was changed.")
         assert screen.ends() == 1
     assert file.exists()
     with Screen(handrail, "undo", call) as screen:
         screen.shows("[n]o")
         assert screen.stays_without("removed", GUARD_SECONDS + 0.2)
-        screen.type("y")
-        screen.shows("removed")
+        screen.press("y", "removed")
     assert not file.exists()
     written(handrail, agent, "new.txt", "again\n")
     last = handrail.calls()[0]["id"]
@@ -109,7 +107,6 @@ def test_what_changes_while_it_is_looked_at_is_not_undone_over(handrail: Home, a
         screen.shows("[n]o")
         file.write_text("mine\n")
         assert screen.stays_without("removed", GUARD_SECONDS + 0.2)
-        screen.type("y")
-        screen.shows("is no longer what you were shown.")
+        screen.press("y", "is no longer what you were shown.")
         assert screen.ends() == 1
     assert file.read_text() == "mine\n"

@@ -22,7 +22,8 @@ T = TypeVar("T")
 
 BOUND = 60.0
 """Seconds for anything a test waits for: far more than it takes, so that only a fault reaches it."""
-FIRST_UID = 61_500
+FIRST_UID = 20_000 + os.getpid() % 400 * 100
+"""Of the users made here, each of whom is ended with all that is theirs: others who run these tests have others."""
 CONFIG = 'default_policy = "allow"\n[command]\nstop_grace = 0.2\nwait_seconds = 1\n'
 """Commands in the workspace run at once; outside of it they ask, and nobody is kept waiting for the answer."""
 

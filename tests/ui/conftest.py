@@ -54,8 +54,9 @@ def site() -> Iterator[str]:
     listener.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Gone with the module: while it is there, this thread has a running loop, and no other can run in it."""
     program = os.environ.get("HANDRAIL_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     assert program, "The browser tests need Chromium; HANDRAIL_CHROMIUM may name its program."
     with sync_playwright() as playwright:
