@@ -125,16 +125,56 @@ async def test_an_answer_after_the_operation_was_cancelled_comes_too_late(tmp_pa
         assert tool.runs == []
 
 
-async def test_an_operation_that_ends_takes_a_call_that_was_handed_back(tmp_path: Path) -> None:
+async def test_an_operation_that_ends_leaves_a_call_that_was_handed_back(tmp_path: Path) -> None:
+    """A server that an agent started in the background outlives the prompt it was started for."""
     tool = Patient()
     async with scene(tmp_path, tool) as here:
         async with here.gate.operation(caller()) as operation:
-            reply = await here.submit("patient", caller=caller(operation=operation.id), patience=0)
+            reply = await here.submit("patient", caller=operation.caller, patience=0)
             assert reply.outcome is None
+        assert (await ended(here, operation)).cancelled_calls == ()
+        assert reply.call.status == "running"
+        tool.go.set()
+        assert (await here.fact(CallSettled, reply.call)).ending == "done"
+
+
+async def test_an_operation_that_is_cancelled_takes_a_call_that_was_handed_back(tmp_path: Path) -> None:
+    tool = Patient()
+    async with scene(tmp_path, tool) as here:
+        async with here.gate.operation(caller()) as operation:
+            reply = await here.submit("patient", caller=operation.caller, patience=0)
+            operation.cancel("ann")
         settled = await here.fact(CallSettled, reply.call)
-        assert (settled.ending, settled.by) == ("cancelled", "operation")
-        end = await ended(here, operation)
-        assert (end.cancelled_by, end.cancelled_calls) == (None, (reply.call.id,))
+        assert (settled.ending, settled.by) == ("cancelled", "ann")
+        assert tool.tidied == 1
+        assert (await ended(here, operation)).cancelled_calls == (reply.call.id,)
+
+
+async def test_an_operation_that_ends_takes_a_call_that_somebody_still_waits_for(tmp_path: Path) -> None:
+    tool = Patient()
+    async with scene(tmp_path, tool) as here:
+        async with here.gate.operation(caller()) as operation:
+            client = here.client("patient", caller=operation.caller)
+            await tool.started.wait()
+        assert tool.tidied == 1, "its work has stopped when the operation is left"
+        outcome = (await client.reply()).outcome
+        assert outcome is not None
+        assert (outcome.ending, outcome.by) == ("cancelled", "operation")
+
+
+async def test_the_record_says_why_an_operation_ended(tmp_path: Path) -> None:
+    async with scene(tmp_path, Echo()) as here:
+        async with here.gate.operation(caller()) as first:
+            first.stop = "end_turn"
+        async with here.gate.operation(caller()) as second:
+            second.stop, second.error = "failed", "It fell."
+        async with here.gate.operation(caller()) as third:
+            third.cancel("ann")
+        async with here.gate.operation(caller()) as fourth:
+            here.gate.leave()
+        ends = [await ended(here, each) for each in (first, second, third, fourth)]
+        assert [end.stop for end in ends] == ["end_turn", "failed", "cancelled", "interrupted"]
+        assert [end.error for end in ends] == ["", "It fell.", "", ""]
 
 
 async def test_an_operation_with_nothing_open_ends_without_cancelling(tmp_path: Path) -> None:

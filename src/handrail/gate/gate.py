@@ -6,7 +6,7 @@ pages, holds no rule of its own (rules.py), and leaves the steps of a call to pa
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -144,25 +144,32 @@ class Gate:
 
     @asynccontextmanager
     async def operation(self, caller: Caller) -> AsyncGenerator[Operation]:
-        """A branch of the tree: the calls made for one prompt, cancelled together."""
-        async with anyio.create_task_group() as group:
-            operation = Operation(new_id("o"), caller, group, self._end_operation)
-            self.journal.append(OperationOpened(operation=operation.id, caller=caller))
-            self.operations[operation.id] = operation
-            try:
+        """The work for one prompt, on behalf of `operation.caller`. Left when all that ends with it has stopped."""
+        name = new_id("o")
+        operation = Operation(name, replace(caller, operation=name), self._end_operation)
+        self.journal.append(OperationOpened(operation=name, caller=operation.caller))
+        self.operations[name] = operation
+        try:
+            with operation.scope:
                 yield operation
-            finally:
-                operation.end()
+        finally:
+            operation.end()
+            if not self._leaving:
+                await operation.unwound()
 
     def _end_operation(self, operation: Operation) -> None:
         """Its open calls are settled at once, however slowly their work unwinds; the record says which."""
         del self.operations[operation.id]
-        held = [call for call in self.open.values() if call.caller.operation == operation.id]
+        held = [call for call in self.open.values() if operation.takes(call)]
         by = operation.cancelled_by or "operation"
         cut = Outcome(ending="cancelled", by=by, message="Cancelled with its operation")
         taken = () if self._leaving else tuple(call.id for call in held if self.end(call, cut))
         ended = OperationEnded(
-            operation=operation.id, cancelled_by=operation.cancelled_by, cancelled_calls=taken
+            operation=operation.id,
+            cancelled_by=operation.cancelled_by,
+            cancelled_calls=taken,
+            stop="interrupted" if self._leaving and operation.stop is None else operation.stop,
+            error=operation.error,
         )
         self._note(ended)
 
@@ -196,8 +203,7 @@ class Gate:
             message = "Its operation has ended, so nothing was run."
             self.settle(call, Outcome(ending="cancelled", by="operation", message=message), stopped=True)
         else:
-            branch = self._group if operation is None else operation.group
-            branch.start_soon(self._carry, call, partial(self._path.walk, call, parsed))
+            self._group.start_soon(self._carry, call, partial(self._path.walk, call, parsed), operation)
 
     async def _reply(self, call: Call, patience: float) -> Reply:
         try:
@@ -258,8 +264,14 @@ class Gate:
             log.exception("tool %s could not say what call %s has to give", call.tool, call.id)
             return None
 
-    async def _carry(self, call: Call, work: Callable[[], Awaitable[Outcome]]) -> None:
+    async def _carry(
+        self, call: Call, work: Callable[[], Awaitable[Outcome]], operation: Operation | None = None
+    ) -> None:
         """Run one call's work inside its scope, and record how it came out, whatever happens."""
+        with nullcontext() if operation is None else operation.working(call):
+            await self._carry_out(call, work)
+
+    async def _carry_out(self, call: Call, work: Callable[[], Awaitable[Outcome]]) -> None:
         try:
             with call.scope:
                 outcome = await work()
@@ -270,7 +282,7 @@ class Gate:
             log.exception("tool %s broke while call %s unwound", call.tool, call.id)
         finally:
             if call.outcome is None:
-                self._cut(call)
+                self._part(call)  # the daemon ends under it
             if not self._leaving:  # then nobody knows: a terminal lives on in the keeper
                 self._stop(call)
 
@@ -278,14 +290,6 @@ class Gate:
         if (tool := self.toolbox.get(call.tool)) is not None:
             await tool.unwind(call)
         self._stop(call)
-
-    def _cut(self, call: Call) -> None:
-        """The call's branch was cancelled under it: its operation ends, or all of Handrail."""
-        operation = self.operations.get(call.caller.operation or "")
-        if operation is not None and not self._leaving:
-            operation.end()
-        else:
-            self._part(call)
 
     def _part(self, call: Call) -> None:
         """Leave a call to the next daemon: interrupted, unless it waits for a person."""
