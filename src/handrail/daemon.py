@@ -34,6 +34,7 @@ from handrail.notify import Notifier
 from handrail.places import Places
 from handrail.server.access import Access, Client
 from handrail.server.announce import Announcer, line_for_an_agent, say_replaced
+from handrail.server.callers import Callers
 from handrail.server.health import Pulse
 from handrail.server.local import Local
 from handrail.server.mcp import Mcp
@@ -177,7 +178,9 @@ class Daemon:
             gate = await self._gate(ground, group)
             rooms, listener = await self._rooms(ground, gate)
             mcp = Mcp(gate, self._config.command.wait_seconds)
-            local, streamable = Local(mcp, rooms.access, Lineage(), rooms.url), Streamable(mcp)
+            callers = Callers(lambda _thread: None)
+            local = Local(mcp, rooms.access, callers, Lineage(), rooms.url)
+            streamable = Streamable(mcp, callers)
             async with streamable.run():
                 self._attend(group, ground, gate)
                 await self._open(group, rooms, listener, local, streamable)

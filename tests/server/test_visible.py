@@ -5,14 +5,18 @@ import pytest
 from handrail.server.access import Person
 from handrail.server.visible import visible
 from handrail.store.event import (
+    AgentEnded,
     ApprovalAnswered,
     Entry,
     Event,
+    OperationEnded,
     RuleAdded,
     TerminalAsked,
     TerminalClosed,
     TerminalOpened,
     TerminalTyped,
+    ThreadOpened,
+    ThreadRenamed,
 )
 from handrail.store.value import Comment, Owner, Rule
 
@@ -46,6 +50,10 @@ SECRET = "only for people"
             content=SECRET,
             comments=(Comment(line=1, text=SECRET),),
         ),
+        ThreadOpened(thread="h1", workspace="/w", title=SECRET, agent="demo", by="me"),
+        ThreadRenamed(thread="h1", title=SECRET, by="me"),
+        OperationEnded(operation="o1", cancelled_by=None, stop="failed", error=SECRET),
+        AgentEnded(agent="demo", terminal="t1", why=SECRET, said=(SECRET,)),
     ],
 )
 def test_what_is_for_people_is_left_out_for_whoever_only_watches(event: Event) -> None:

@@ -45,6 +45,7 @@ def say_hello(
     *,
     workspace: str | None = None,
     door: str | None = None,
+    credential: str = "",
     within: float = HELLO_SECONDS,
 ) -> dict[str, Any]:
     """Greet as `mcp`, `person` or `read` and give back the daemon's reply.
@@ -54,7 +55,7 @@ def say_hello(
     deadline = time.monotonic() + within
     try:
         sock.settimeout(within)
-        sock.sendall(_hello(want, workspace, door))
+        sock.sendall(_hello(want, workspace, door, credential))
         reply = _reply(_read_line(sock, deadline))
         sock.settimeout(None)
     except TimeoutError:
@@ -66,10 +67,11 @@ def say_hello(
     return reply
 
 
-def _hello(want: str, workspace: str | None, door: str | None) -> bytes:
+def _hello(want: str, workspace: str | None, door: str | None, credential: str) -> bytes:
     who = {"handrail": HELLO, "want": want, "version": __version__, "pid": os.getpid(), "ppid": os.getppid()}
     where = {"cwd": _cwd(), "workspace": workspace, "door": door or os.urandom(8).hex()}
-    return json.dumps({**who, **where}).encode() + b"\n"
+    lent = {"credential": credential} if credential else {}
+    return json.dumps({**who, **where, **lent}).encode() + b"\n"
 
 
 def _cwd() -> str:

@@ -27,6 +27,9 @@ handrail mcp --workspace DIR      the same for another directory (or set HANDRAI
 An MCP client launches this. Its configuration is: {"command": "handrail", "args": ["mcp"]}
 """
 
+CREDENTIAL = "HANDRAIL_CREDENTIAL"
+"""Set where Handrail itself had an agent launch this: whose calls these are."""
+
 GREETINGS = 3
 """Times a daemon may hang up on us: one that was just ending, and its successor; bounds a loop with a third."""
 
@@ -67,13 +70,13 @@ def _workspace(arguments: list[str]) -> str | None:
 
 def _way_to_daemon(workspace: str | None) -> Callable[[Callable[[], bool]], socket.socket]:
     """How the pump gets a daemon that has greeted us; the same door to every one of them."""
-    door = os.urandom(8).hex()
+    door, credential = os.urandom(8).hex(), os.environ.get(CREDENTIAL, "")
 
     def reach(abandon: Callable[[], bool]) -> socket.socket:
         for attempt in range(1, GREETINGS + 1):
             sock = connect(Places.find(os.environ), abandon=abandon)
             try:
-                say_hello(sock, "mcp", workspace=workspace, door=door)
+                say_hello(sock, "mcp", workspace=workspace, door=door, credential=credential)
             except HelloRefused as refused:
                 sock.close()
                 if not refused.hung_up or attempt == GREETINGS:

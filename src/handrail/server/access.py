@@ -21,6 +21,8 @@ CODE_SECONDS = 60.0
 """A sign-in link on a screen or in a shell's history is worth nothing after this."""
 MOST_CODES = 100
 """Codes known at once, and sign-ins kept: bounds what somebody who keeps asking can make us hold."""
+MOST_LENT = 8
+"""Credentials lent for one thread that are good at once: its agents, and what each opened anew. Older ones are void."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +37,12 @@ class Person:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """An agent's line over HTTP, made for one workspace."""
+    """An agent's line, made for one workspace; one that Handrail started itself has it for one thread."""
 
     credential: str
     name: str
-    workspace: str
+    workspace: str | None
+    thread: str | None = None
 
 
 @dataclass(slots=True)
@@ -127,6 +130,21 @@ class Access:
             credential=client.credential, name=name, workspace=workspace, sha256=_hash(bearer)
         )
         return client, bearer, self._journal.append(fact)
+
+    def lend(self, thread: str, workspace: str | None, name: str) -> str:
+        """A bearer by which an agent that we started calls for a thread. It is nowhere on disk and ends with us."""
+        bearer = secrets.token_urlsafe(32)
+        lent = [key for key, client in self._clients.items() if client.thread == thread]
+        for key in lent[: -(MOST_LENT - 1)]:
+            del self._clients[key]
+        self._clients[_hash(bearer)] = Client(
+            credential=new_id("k"), name=name, workspace=workspace, thread=thread
+        )
+        return bearer
+
+    def take_back(self, thread: str) -> None:
+        """Nobody calls for this thread any more."""
+        self._clients = {key: item for key, item in self._clients.items() if item.thread != thread}
 
     def forget_client(self, credential: str) -> None:
         self._clients = {key: item for key, item in self._clients.items() if item.credential != credential}

@@ -31,6 +31,8 @@ ENDING = "/api/down"
 """What a person may still do where nobody is taken for one."""
 _BEARER = "bearer."
 
+_CONTENT = ("/api/terminals/", "/api/undo/", "/api/threads/", "/api/images/")
+
 Area = Literal["page", "open", "person", "content", "agent"]
 
 
@@ -128,14 +130,14 @@ class Guard:
 def area_of(path: str) -> Area:
     """What kind of place a path is. In /api, whatever is not named here belongs to people.
 
-    They all may look, but not at what a terminal shows or a file holds: for that one must be taken for a person, since
-    agents have to ask for it.
+    They all may look, but not at what a terminal shows, a file holds or a conversation says: for that one must be taken
+    for a person, since agents have to ask for it.
     """
     if path == "/mcp":
         return "agent"
     if path in ("/api/health", "/api/sign-in"):
         return "open"
-    if path.startswith(("/api/terminals/", "/api/undo/")) or path.endswith("/proposal"):
+    if path.startswith(_CONTENT) or path in ("/api/threads", "/api/search") or path.endswith("/proposal"):
         return "content"
     if path == "/api" or path.startswith("/api/"):
         return "person"

@@ -23,6 +23,8 @@ class Hello(BaseModel):
     cwd: Annotated[str, Field(max_length=4096)] = "/"
     workspace: Annotated[str | None, Field(max_length=4096)] = None
     door: Annotated[str, Field(max_length=64)] = ""
+    credential: Annotated[str, Field(max_length=200)] = ""
+    """Lent to an agent that we started ourselves: its calls belong to a thread."""
 
 
 def workspace_of(hello: Hello) -> str | None:

@@ -17,7 +17,8 @@ from pydantic import ValidationError
 
 from handrail import __version__
 from handrail.gate.call import Call
-from handrail.server.access import Access, Person
+from handrail.server.access import Access, Client, Person
+from handrail.server.callers import Callers
 from handrail.server.hello import VERSION, Hello, workspace_of
 from handrail.server.lines import Lines
 from handrail.server.mcp import Context, Line, Mcp, client_name
@@ -32,13 +33,18 @@ HELLO_SECONDS = 5.0
 HELLO_BYTES = 64 * 1024
 ANSWERS_SECONDS = 1.0
 """For the answers of a daemon that leaves: one commit and one write, unless a peer does not read."""
+VOID = (
+    "The credential in HANDRAIL_CREDENTIAL is no longer good: its thread, or the daemon that lent it, is gone. "
+    "Prompt the agent again from its thread."
+)
 
 
 class Local:
     """Whoever connects on this machine."""
 
-    def __init__(self, mcp: Mcp, access: Access, lineage: Lineage, url: str) -> None:
+    def __init__(self, mcp: Mcp, access: Access, callers: Callers, lineage: Lineage, url: str) -> None:
         self._mcp = mcp
+        self._callers = callers
         self._access = access
         self._lineage = lineage
         self._talks: set[Talk] = set()
@@ -76,18 +82,28 @@ class Local:
             )
         elif hello.want == "mcp":
             self._lineage.launched_door(raw)
-            await self._welcome(stream, {})
-            await self._mcp_line(lines, hello)
+            await self._door(stream, lines, hello)
         else:
             await self._person(stream, lines, hello, raw)
 
-    async def _mcp_line(self, lines: Lines, hello: Hello) -> None:
+    async def _door(self, stream: SocketStream, lines: Lines, hello: Hello) -> None:
+        client = self._access.client(hello.credential) if hello.credential else None
+        if hello.credential and client is None:
+            await self._refuse(stream, VOID)
+            return
+        await self._welcome(stream, {})
+        await self._mcp_line(lines, hello, client)
+
+    async def _mcp_line(self, lines: Lines, hello: Hello, client: Client | None) -> None:
         workspace = workspace_of(hello)
         talk = Talk(lines)
         key = _key(hello.door)
 
         def caller(context: Context) -> Caller:
-            return Caller(door="stdio", client=client_name(context), key=key, workspace=workspace)
+            told = client_name(context)
+            if client is not None:
+                return self._callers.holding(client, "stdio", told)
+            return Caller(door="stdio", client=told, key=key, workspace=workspace)
 
         def opened(context: Context, call: Call) -> None:
             talk.opened(context.request_id, call.id, acts=self._mcp.acts(call))

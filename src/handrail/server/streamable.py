@@ -14,6 +14,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import Message, Receive, Scope, Send
 
 from handrail.server.access import Client
+from handrail.server.callers import Callers
 from handrail.server.mcp import Context, Line, Mcp, client_name
 from handrail.store.value import Caller
 
@@ -23,8 +24,9 @@ _GONE = "handrail.gone"
 class Streamable:
     """The ASGI application at /mcp."""
 
-    def __init__(self, mcp: Mcp) -> None:
-        self._server: Server[Any] = mcp.server(Line(caller=_caller, gone=_gone))
+    def __init__(self, mcp: Mcp, callers: Callers) -> None:
+        self._callers = callers
+        self._server: Server[Any] = mcp.server(Line(caller=self._caller, gone=_gone))
         # The guard in front has judged Host and Origin, more strictly than the SDK would.
         lenient = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         self._sessions = StreamableHTTPSessionManager(self._server, security_settings=lenient)
@@ -46,12 +48,11 @@ class Streamable:
 
         await self._sessions.handle_request(scope, watched, send)
 
+    def _caller(self, context: Context) -> Caller:
+        assert context.request is not None
+        client: Client = context.request.scope["handrail.client"]
+        return self._callers.holding(client, "http", client_name(context))
+
 
 def _gone(context: Context) -> anyio.Event | None:
     return context.request.scope.get(_GONE) if context.request is not None else None
-
-
-def _caller(context: Context) -> Caller:
-    assert context.request is not None
-    client: Client = context.request.scope["handrail.client"]
-    return Caller(door="http", client=client_name(context), key=client.credential, workspace=client.workspace)

@@ -1,23 +1,39 @@
 """What of the record is for whoever watches, and what for a person alone.
 
-Owns that line: what terminals show, the secret of their marks, and what a person wrote into an answer reach nobody who
-is not taken for a person. An agent on this machine may watch, and must not read by watching what the gate would have
+Owns that line: what terminals show, the secret of their marks, what a person wrote into an answer, and what a
+conversation is called or an agent printed reach nobody who is not taken for a person. An agent on this machine may watch, and must not read by watching what the gate would have
 asked about.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from handrail.server.access import Person
 from handrail.server.terminal_wire import TerminalView
 from handrail.store.event import (
+    AgentEnded,
     ApprovalAnswered,
     Entry,
     Event,
+    OperationEnded,
     TerminalAsked,
     TerminalOpened,
     TerminalTyped,
+    ThreadOpened,
+    ThreadRenamed,
 )
+
+_HIDDEN: dict[type[Event], dict[str, Any]] = {
+    TerminalOpened: {"nonce": ""},
+    TerminalTyped: {"text": None},
+    TerminalAsked: {"prompt": ""},
+    ApprovalAnswered: {"input": None, "content": None, "comments": ()},
+    ThreadOpened: {"title": ""},
+    ThreadRenamed: {"title": ""},
+    OperationEnded: {"error": ""},
+    AgentEnded: {"why": "", "said": ()},
+}
 
 
 def visible(entries: Iterable[Entry], person: Person) -> list[Entry]:
@@ -33,14 +49,5 @@ def visible_terminal(view: TerminalView, person: Person) -> TerminalView:
 
 
 def _bare(event: Event) -> Event:
-    match event:
-        case TerminalOpened():
-            return replace(event, nonce="")
-        case TerminalTyped():
-            return replace(event, text=None)
-        case TerminalAsked():
-            return replace(event, prompt="")
-        case ApprovalAnswered():
-            return replace(event, input=None, content=None, comments=())
-        case _:
-            return event
+    hidden = _HIDDEN.get(type(event))
+    return replace(event, **hidden) if hidden else event

@@ -22,7 +22,7 @@ def routes(rooms: Rooms) -> APIRouter:
         client, bearer, seq = rooms.access.issue_client(body.name, body.workspace)
         await rooms.journal.committed(seq)
         view = CredentialView(
-            id=client.credential, name=client.name, workspace=client.workspace, issued_at=views.now_ms()
+            id=client.credential, name=client.name, workspace=body.workspace, issued_at=views.now_ms()
         )
         return Credential(**view.__dict__, bearer=bearer, url=f"{rooms.url}/mcp")
 

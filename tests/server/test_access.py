@@ -1,0 +1,52 @@
+"""Credentials that are lent: good for one thread, for as long as this daemon runs."""
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from handrail.server.access import MOST_LENT, Access
+from handrail.store.journal import open_journal
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def access(tmp_path: Path) -> AsyncIterator[Access]:
+    async with open_journal(tmp_path / "handrail.db", tmp_path / "handrail.head") as journal:
+        yield Access(journal, [], b"")
+
+
+async def test_what_is_lent_names_its_thread_and_is_no_person(access: Access) -> None:
+    bearer = access.lend("h1", "/w", "claude")
+
+    client = access.client(bearer)
+    assert client is not None
+    assert (client.thread, client.workspace, client.name) == ("h1", "/w", "claude")
+    assert access.person(bearer) is None
+
+
+async def test_lending_leaves_no_trace_on_disk(tmp_path: Path, access: Access) -> None:
+    bearer = access.lend("h1", None, "claude")
+
+    names = os.listdir(tmp_path)
+    assert names
+    assert all(bearer.encode() not in (tmp_path / name).read_bytes() for name in names)
+
+
+async def test_of_one_thread_only_the_newest_few_are_good(access: Access) -> None:
+    other = access.lend("h2", "/w", "claude")
+    lent = [access.lend("h1", "/w", "claude") for _ in range(MOST_LENT + 2)]
+
+    assert [access.client(bearer) is not None for bearer in lent] == [False, False, *[True] * MOST_LENT]
+    assert access.client(other) is not None
+
+
+async def test_what_was_lent_for_a_thread_is_taken_back_with_it(access: Access) -> None:
+    gone, other = access.lend("h1", "/w", "claude"), access.lend("h2", "/w", "claude")
+
+    access.take_back("h1")
+
+    assert access.client(gone) is None
+    assert access.client(other) is not None
