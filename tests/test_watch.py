@@ -206,3 +206,15 @@ async def test_where_a_terminal_was_last_is_kept_after_its_end(tmp_path: Path) -
 
     assert record is not None
     assert record.cwd == "/usr"
+
+
+async def test_a_program_with_pipes_is_no_terminal_to_be_written_down(home: Path) -> None:
+    async with life(home) as here:
+        terminal, descriptors = await here.terminals.open_pipes(("sleep", "1000"), "/", ENV)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        assert await here.events() == []
+    async with life(home, last=True) as here:
+        assert [known.id for known in here.terminals.known] == [terminal.id]
+        assert await here.records.terminal(terminal.id) is None
+        assert await here.events() == []

@@ -27,12 +27,17 @@ MOST_RUNNING = 10_000
 
 
 class Watch:
-    """Journals what becomes of terminals; a terminal belongs to the call that its note names."""
+    """Journals what becomes of terminals; a terminal belongs to the call that its note names.
+
+    A program with pipes has nothing to be watched: whoever started it tells of it (agents/).
+    """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
 
     def opened(self, terminal: Terminal) -> None:
+        if terminal.pipes:
+            return
         note = terminal.note
         self._journal.append(
             TerminalOpened(
@@ -51,6 +56,8 @@ class Watch:
         )
 
     def ended(self, terminal: Terminal) -> None:
+        if terminal.pipes:
+            return
         left = terminal.exit or Exit()
         self._journal.append(
             TerminalEnded(
