@@ -36,7 +36,7 @@ def test_directories_are_made_for_their_owner_alone(tmp_path: Path) -> None:
     places = Places.under(tmp_path / "home")
     places.make()
     places.make()
-    for directory in (places.data, places.spool, places.blobs, places.logs):
+    for directory in (places.data, places.spool, places.blobs, places.images, places.logs):
         assert directory.stat().st_mode & 0o777 == 0o700
 
 

@@ -69,6 +69,10 @@ class Places:
         return self.data / "blobs"
 
     @property
+    def images(self) -> Path:
+        return self.data / "images"
+
+    @property
     def daemon_json(self) -> Path:
         return self.state / "daemon.json"
 
@@ -94,7 +98,7 @@ class Places:
 
     def make(self) -> None:
         """Create every directory, private to this user; refuse one that another user could alter."""
-        for directory in (self.config_dir, self.data, self.state, self.logs, self.spool, self.blobs):
+        for directory in (self.config_dir, self.data, self.state, self.logs, self.spool, self.blobs, self.images):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         for socket in (self.daemon_socket, self.keeper_socket):
             if socket.parent != self.state:
