@@ -12,9 +12,15 @@ from tests.tools.office import office
 from handrail.gate import verbs
 from handrail.gate.call import Call, Outcome
 from handrail.store.value import Caller, InputPreview
+from handrail.terminal.terminal import Terminal
 
 pytestmark = pytest.mark.anyio
 SHELLS = ["/bin/bash", "/usr/bin/zsh", "/usr/bin/fish"]
+
+
+async def prints(terminal: Terminal, words: bytes) -> None:
+    """Returns once this is in its output."""
+    await until(lambda: words in terminal.tail.read(0)[0])
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -156,9 +162,10 @@ async def test_cancel_interrupts_the_line_and_leaves_the_terminal(home: Path, ca
     async with office(home, caller) as at:
         terminal = await at.open()
         reply = await at.reply(
-            "execute_command", 0.5, terminal_id=terminal.id, command="echo begun; sleep 1000"
+            "execute_command", 0.1, terminal_id=terminal.id, command="echo begun; sleep 1000"
         )
         assert reply.outcome is None
+        await prints(terminal, b"begun\r\n")  # in the echo of the line, a semicolon follows
         assert verbs.cancel(at.gate, reply.call, "a person")
         await until(lambda: reply.call.receipt.stopped)
         after = await at.run(terminal, "echo alive")
@@ -205,8 +212,9 @@ async def test_complete_gives_the_output_so_far_and_lets_it_run(home: Path, call
     async with office(home, caller) as at:
         terminal = await at.open()
         reply = await at.reply(
-            "execute_command", 0.5, terminal_id=terminal.id, command="echo begun; read x; echo $x"
+            "execute_command", 0.1, terminal_id=terminal.id, command="echo begun; read x; echo $x"
         )
+        await prints(terminal, b"begun\r\n")  # in the echo of the line, a semicolon follows
         assert verbs.complete(at.gate, reply.call, "a person")
         assert reply.call.outcome is not None
         assert reply.call.outcome.result is not None

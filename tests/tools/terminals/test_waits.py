@@ -156,8 +156,9 @@ async def test_when_the_time_is_up_that_is_why_and_the_output_so_far_is_there(
 ) -> None:
     async with office(home, caller) as at:
         terminal = await at.open(shellPath="/bin/sh", shellArgs=["-c", "echo begun; sleep 100"])
-        woke = await wait(at, terminal, "pattern", "never", timeout_seconds=0.8)
-        after = await wait(at, terminal, "pattern", "begun", timeout_seconds=0.5, after=woke["next"])
+        await wait(at, terminal, "pattern", "begun\n")
+        woke = await wait(at, terminal, "pattern", "never", timeout_seconds=0.3)
+        after = await wait(at, terminal, "pattern", "begun", timeout_seconds=0.3, after=woke["next"])
     assert (woke["woke"], woke["output"], woke["running"]) == ("timeout", "begun\n", True)
     assert (after["woke"], after["output"]) == ("timeout", "")
 
