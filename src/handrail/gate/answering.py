@@ -7,11 +7,14 @@ what becomes of the call (path.py).
 from handrail.errors import Conflict, Unwritable
 from handrail.gate.approval import Answer, Approval
 from handrail.gate.call import Call
+from handrail.gate.digest import canonical
 from handrail.gate.draft import Draft
 from handrail.gate.gate import Gate
+from handrail.gate.tool import Refusal
 from handrail.store.value import Json
 
 STALE = "What you saw is out of date: the question has changed. Look at it again, then answer."
+NO_EDITS = "This agent cannot take edited input: it does this itself. Allow it as it is, or deny it and say what you want."
 MOVED = "The file has changed since you looked at it. Look at it again, then send your review."
 
 
@@ -31,6 +34,9 @@ async def edited(gate: Gate, call: Call, input: Json | None, content: str | None
     """
     approval = question(call)
     wanted = call.input if input is None else input
+    changes = content is not None or canonical(wanted) != canonical(call.input)
+    if changes and not gate.toolbox[call.tool].edits:
+        raise Refusal(NO_EDITS)
     draft = await gate.drafts.fresh(call.tool, wanted, call.caller, content)
     if content is not None and input is None and draft.deed.footing not in approval.footings:
         raise Conflict(MOVED)

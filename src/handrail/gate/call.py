@@ -17,7 +17,7 @@ from handrail.gate.tool import Plan
 from handrail.store.event import CallHandedBack, CallOpened, CallSettled, CallStarted, CallStopped
 from handrail.store.journal import Journal
 from handrail.store.records import Status
-from handrail.store.value import Caller, Ending, Json, Receipt, Result
+from handrail.store.value import Assurance, Caller, Ending, Json, Receipt, Result
 
 
 def new_id(letter: str) -> str:
@@ -38,12 +38,22 @@ class Outcome:
 class Call:
     """One use of a tool; its outcome is set once."""
 
-    def __init__(self, journal: Journal, tool: str, title: str, input: Json, caller: Caller, id: str) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        tool: str,
+        title: str,
+        input: Json,
+        caller: Caller,
+        id: str,
+        assurance: Assurance = "bound",
+    ) -> None:
         self.id = id
         self.tool = tool
         self.title = title
         self.input = input
         self.caller = caller
+        self.assurance: Assurance = assurance
         self.scope = anyio.CancelScope()
         self.due = anyio.Event()
         """Set when the client is due an answer: the call is settled, or is handed back."""
@@ -71,10 +81,20 @@ class Call:
         self.journal = journal
 
     @classmethod
-    def open(cls, journal: Journal, tool: str, title: str, input: Json, caller: Caller) -> "Call":
+    def open(
+        cls,
+        journal: Journal,
+        tool: str,
+        title: str,
+        input: Json,
+        caller: Caller,
+        assurance: Assurance = "bound",
+    ) -> "Call":
         """A new call, journaled."""
-        call = cls(journal, tool, title, input, caller, new_id("c"))
-        opened = CallOpened(call=call.id, tool=tool, title=title, input=input, caller=caller)
+        call = cls(journal, tool, title, input, caller, new_id("c"), assurance)
+        opened = CallOpened(
+            call=call.id, tool=tool, title=title, input=input, caller=caller, assurance=assurance
+        )
         call.opened_seq = journal.append(opened)
         return call
 

@@ -103,4 +103,6 @@ class Drafts:
         return Draft(deed=deed, decision=self._decision(deed, caller))
 
     def _decision(self, deed: Deed, caller: Caller) -> Decision:
+        if deed.plan.asks:
+            return Decision(effect="ask", rule="asks a person", why=deed.plan.asks)
         return self._rules.policy(caller).decide(deed.tool.name, deed.plan.claims, caller)

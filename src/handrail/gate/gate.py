@@ -5,6 +5,7 @@ pages, holds no rule of its own (rules.py), and leaves the steps of a call to pa
 """
 
 import logging
+import math
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from handrail.gate.call import Call, Outcome, new_id
 from handrail.gate.digest import canonical
 from handrail.gate.draft import Drafts
 from handrail.gate.operation import Operation
-from handrail.gate.parse import Parsed, cut, parse, too_much
+from handrail.gate.parse import Parsed, cut, parse, too_much, unknown
 from handrail.gate.path import Path
 from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Salvage, Toolbox
@@ -32,6 +33,7 @@ log = logging.getLogger(__name__)
 
 STOPPED_WHILE = "Handrail stopped while this ran; its outcome is unknown and it was not run again."
 STOPPED_BEFORE = "Handrail stopped before this began, so nothing was done. Ask again when it is back."
+STOPPED_ASKING = "Handrail stopped while a person was asked. Nothing was allowed; ask again when it is back."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,8 @@ class Request:
     caller: Caller
     patience: float
     """Seconds from arrival after which an open call is handed back, unless the input says otherwise."""
+    anew: bool = False
+    """Asking the same again while it is open is meant: this client does not give up waiting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +83,23 @@ class Gate:
 
         A caller that stops waiting (its await is cancelled) cancels the call it still waits for.
         """
+        return await self._take(request, opened, advisory=False)
+
+    async def ask(self, request: Request, opened: Callable[[Call], None] | None = None) -> Reply:
+        """Ask about what an agent would do by itself: the same rules and the same inbox, and nothing is run here.
+
+        Its outcome is done when it was allowed. Waits for it without a limit.
+        """
+        asked = replace(request, patience=math.inf, anew=True)
+        return await self._take(asked, opened, advisory=True)
+
+    async def _take(
+        self, request: Request, opened: Callable[[Call], None] | None, *, advisory: bool
+    ) -> Reply:
         excess = too_much(request.input)
         if excess is not None:
             request = replace(request, input={})  # what cannot be kept is not recorded either
-        parsed = excess or parse(self.toolbox, request.tool, request.input)
+        parsed = excess or self._parse(request, advisory)
         if isinstance(parsed, Parsed) and (twin := self._twin(parsed, request)):
             return Reply(call=twin, outcome=None, repeated=True)
         patience = None if isinstance(parsed, str) else parsed.tool.patience(parsed.input)
@@ -91,6 +108,13 @@ class Gate:
             opened(call)
         self._begin(call, parsed)
         return await self._reply(call, request.patience if patience is None else patience)
+
+    def _parse(self, request: Request, advisory: bool) -> Parsed | str:
+        """A tool that is only asked about cannot be called, nor the other way round."""
+        tool = self.toolbox.get(request.tool)
+        if tool is not None and (tool.assurance == "advisory") != advisory:
+            return unknown(self.toolbox, request.tool)
+        return parse(self.toolbox, request.tool, request.input)
 
     def settle(self, call: Call, outcome: Outcome, *, stopped: bool = False) -> bool:
         """Fix a call's outcome; False when somebody was first."""
@@ -128,7 +152,7 @@ class Gate:
         """The daemon stops: what runs is interrupted, what waits for a person stays for the next daemon."""
         self._left = True
         for call in list(self.open.values()):
-            if call.status == "waiting":
+            if call.status == "waiting" and call.assurance == "bound":
                 self._hand_back_now(call)  # its client is told where to ask later
             self._part(call)
 
@@ -175,7 +199,7 @@ class Gate:
 
     def _twin(self, parsed: Parsed, request: Request) -> Call | None:
         """The same client's same call, still open, for which it no longer waits."""
-        if parsed.tool.repeats:
+        if parsed.tool.repeats or request.anew:
             return None
         asked = canonical(request.input)
         for call in self.open.values():
@@ -187,7 +211,8 @@ class Gate:
     def _open(self, request: Request, parsed: Parsed | str) -> Call:
         name = cut(request.tool)
         title = name if isinstance(parsed, str) else parsed.tool.display(parsed.input)
-        call = Call.open(self.journal, name, title, request.input, request.caller)
+        assurance = "bound" if isinstance(parsed, str) else parsed.tool.assurance
+        call = Call.open(self.journal, name, title, request.input, request.caller, assurance)
         self.open[call.id] = call
         return call
 
@@ -298,6 +323,9 @@ class Gate:
             salvage = self.salvage(call)
             result = salvage and salvage.result
             self.settle(call, Outcome(ending="interrupted", by="handrail", message=message, result=result))
+        elif call.outcome is None and call.assurance != "bound":  # who asked ends with this daemon
+            outcome = Outcome(ending="interrupted", by="handrail", message=STOPPED_ASKING)
+            self.settle(call, outcome, stopped=True)
         elif call.outcome is None:
             self._client_gone(call)
 

@@ -31,11 +31,17 @@ def parse(toolbox: Toolbox, name: str, input: Json) -> Parsed | str:
     """The tool and its input, or a sentence that says what is wrong."""
     tool = toolbox.get(name)
     if tool is None:
-        return f"There is no tool named {cut(name)!r}. Use one of: {', '.join(sorted(toolbox))}."
+        return unknown(toolbox, name)
     try:
         return Parsed(tool=tool, input=tool.input.model_validate(input))
     except ValidationError as error:
         return _sentence(name, error)
+
+
+def unknown(toolbox: Toolbox, name: str) -> str:
+    """That there is no such tool, and which there are."""
+    known = sorted(key for key, tool in toolbox.items() if tool.listed)
+    return f"There is no tool named {cut(name)!r}. Use one of: {', '.join(known)}."
 
 
 def too_much(input: Json) -> str | None:

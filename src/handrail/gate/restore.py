@@ -1,13 +1,14 @@
 """After a restart: what the daemon before left open.
 
 Owns the rule for each open call: one that ran is interrupted and never run again, one that was denied is denied, one
-that waited for a person waits on. It does not know whether the one before crashed or stopped.
+that waited for a person waits on, unless an agent asked about work of its own: that agent is gone. It does not know whether the one before crashed or stopped.
 """
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from handrail.gate.approval import Approval
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate
 from handrail.gate.path import expired
@@ -17,6 +18,7 @@ from handrail.store.records import ApprovalRecord, CallDetail
 from handrail.store.value import Result
 
 INTERRUPTED = "Handrail went down while this ran; its outcome is unknown and it was not run again."
+WITHDRAWN = "Handrail went down while a person was asked. Nothing was allowed; ask again."
 NOT_BEGUN = "Handrail went down before this began. Nothing was done; ask again."
 NOT_BEGUN_ALLOWED = (
     "Handrail went down after this was allowed and before it began. Nothing was done, and the answer is used up; "
@@ -40,7 +42,11 @@ async def restore(gate: Gate, records: Records, output_of: Callable[[str], Resul
         gate.watch_end(_settled(gate, detail))
     for detail in await records.open_calls():
         call, asked = _call(gate, detail), detail.approval
-        if asked is not None and asked.open:
+        if asked is not None and asked.open and call.assurance != "bound":
+            call.approval = Approval(gate.journal, _asked(asked))  # which is withdrawn with it
+            gate.settle(call, Outcome(ending="interrupted", by="handrail", message=WITHDRAWN), stopped=True)
+            interrupted += 1
+        elif asked is not None and asked.open:
             gate.restore(call, _asked(asked), max(0, _now_ms() - asked.opened_at))
             kept += 1
         else:
@@ -80,7 +86,9 @@ def _settled(gate: Gate, detail: CallDetail) -> Call:
 def _call(gate: Gate, detail: CallDetail) -> Call:
     record = detail.call
     asked = detail.input if detail.asked is None else detail.asked
-    call = Call(gate.journal, record.tool, record.title, asked or {}, record.caller, record.id)
+    call = Call(
+        gate.journal, record.tool, record.title, asked or {}, record.caller, record.id, record.assurance
+    )
     call.edited = None if detail.asked is None or record.started_at is None else detail.input
     call.opened_seq = record.opened_seq
     call.terminal = record.terminal

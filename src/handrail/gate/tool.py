@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from handrail.store.value import Caller, Claim, Comment, FileChange, Json, Preview, Result
+from handrail.store.value import Assurance, Caller, Claim, Comment, FileChange, Json, Preview, Result
 
 if TYPE_CHECKING:
     from handrail.gate.call import Call
@@ -27,6 +27,8 @@ class Plan:
     """Everything beside tool and input that must be the same when it runs: cwd, program, pre-image."""
     files: tuple[FileChange, ...] = ()
     """What it would put in place of what; what was there is kept, so that it can be undone."""
+    asks: str = ""
+    """Why a person must answer this themselves, as a sentence; then no rule has a say in it."""
 
     @property
     def acts(self) -> bool:
@@ -83,6 +85,12 @@ class Tool(ABC, Generic[InputT, PlanT]):
     """Complete on a waiting call accepts what its preview shows."""
     repeats: ClassVar[bool] = False
     """Asking the same again while it is open is meant, not a client that gave up waiting."""
+    listed: ClassVar[bool] = True
+    """Agents are told of it; the others are for Handrail's own doors."""
+    assurance: ClassVar[Assurance] = "bound"
+    """Who does the work: advisory is a question about what an agent then does by itself."""
+    edits: ClassVar[bool] = True
+    """A person may change its input before they allow it."""
 
     @abstractmethod
     def display(self, input: InputT) -> str:

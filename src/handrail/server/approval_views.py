@@ -6,6 +6,7 @@ be altered; what became of a closed one, from the records.
 
 from dataclasses import dataclass
 
+from handrail.gate.answering import NO_EDITS
 from handrail.gate.approval import Approval, ago
 from handrail.gate.gate import Gate
 from handrail.gate.verbs import Allowed, Edit, Proposed
@@ -69,6 +70,8 @@ def approval_view(
         claims=asked.claims,
         preview=asked.preview,
         reviewable=approval is not None and _proposes(approval),
+        can_edit=tool is not None and tool.edits,
+        why_not_edit=NO_EDITS if tool is not None and not tool.edits else "",
         trusted=beside.trusted,
         suggestions=beside.suggestions,
         usual=beside.usual,

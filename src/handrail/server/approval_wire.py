@@ -58,6 +58,10 @@ class ApprovalView(Wire):
     preview: Preview | None
     reviewable: bool
     """It proposes a file's content, which can be reviewed by hunks."""
+    can_edit: bool
+    """A person may change its input before they allow it."""
+    why_not_edit: str
+    """As a sentence; empty where they may."""
     trusted: bool
     """The caller's folder is trusted."""
     suggestions: tuple[Suggestion, ...]

@@ -51,7 +51,9 @@ class Mcp:
     def __init__(self, gate: Gate, wait_seconds: float) -> None:
         self._gate = gate
         self._wait_seconds = wait_seconds
-        self._listed = types.ListToolsResult(tools=[_describe(tool) for tool in gate.toolbox.values()])
+        self._listed = types.ListToolsResult(
+            tools=[_describe(tool) for tool in gate.toolbox.values() if tool.listed]
+        )
 
     def server(self, line: Line) -> Server[Any]:
         async def list_tools(

@@ -180,7 +180,19 @@ class InputPreview:
     """Whose terminal it is."""
 
 
-Preview = Annotated[CommandPreview | DiffPreview | PathPreview | InputPreview, Field(discriminator="kind")]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormPreview:
+    """Questions that an agent puts to a person, who answers by an edit of the input's `values`."""
+
+    kind: Literal["form"] = "form"
+    message: str
+    schema: Json
+    """Of an object with plain fields: JSON Schema, as the agent sent it."""
+
+
+Preview = Annotated[
+    CommandPreview | DiffPreview | PathPreview | InputPreview | FormPreview, Field(discriminator="kind")
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,13 +6,12 @@ Owns checking them, as a call like the example would be judged. It does not know
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from handrail.gate.rules.alike import COMMANDS
 from handrail.gate.rules.matching import Matcher
 from handrail.gate.rules.wording import in_words
 from handrail.gate.shell.shell import parse
 from handrail.store.value import Action, Caller, Claim, Rule
 
-COMMANDS = "execute_command"
-"""The tool whose `pattern` is a command; that of any other is a path."""
 _NOBODY = Caller(door="cli", client="", key="", workspace=None)
 
 

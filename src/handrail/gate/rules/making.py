@@ -10,8 +10,9 @@ from dataclasses import asdict, replace
 from datetime import date, datetime, time, timedelta
 
 from handrail.config import RuleSection
+from handrail.gate.rules.alike import COMMANDS
 from handrail.gate.rules.command_pattern import CommandPattern
-from handrail.gate.rules.example import COMMANDS, Ground, unmet
+from handrail.gate.rules.example import Ground, unmet
 from handrail.gate.rules.matching import Matcher
 from handrail.gate.rules.pattern import BadPattern
 from handrail.gate.shell.shell import parse

@@ -6,6 +6,7 @@ know what comes of a fit (rule.py), nor whether a rule holds here and now (force
 
 from collections.abc import Iterable, Iterator
 
+from handrail.gate.rules.alike import alike
 from handrail.gate.rules.command_pattern import CommandPattern
 from handrail.gate.rules.pattern import Glob, PathPattern, host_glob
 from handrail.store.value import Caller, Claim, Rule
@@ -30,7 +31,7 @@ class Matcher:
 
     def matches(self, tool: str, claim: Claim, caller: Caller, server: str | None = None) -> bool:
         rule = self.rule
-        if rule.tool is not None and rule.tool != tool:
+        if rule.tool is not None and rule.tool != tool and rule.tool not in alike(tool, claim.action):
             return False
         if rule.server is not None and rule.server != server:
             return False

@@ -8,6 +8,7 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from handrail.gate.rules.alike import commonly
 from handrail.gate.rules.builtin import FLOORS, HIGH, UNTRUSTED
 from handrail.gate.rules.general import pattern_of
 from handrail.gate.rules.matching import FILES, Matcher
@@ -73,7 +74,7 @@ def _rules(tool: str, claim: Claim, policy: Policy, effect: Effect) -> Iterator[
         return
     if claim.action == "run" and claim.words:
         if (command := pattern_of(claim)) is not None:
-            yield _rule(effect, policy.root, tool=tool, command=command)
+            yield _rule(effect, policy.root, tool=commonly(tool, claim.action), command=command)
     elif claim.action == "connect":
         yield _rule(effect, policy.root, host=claim.resource)
     elif claim.action in FILES:
