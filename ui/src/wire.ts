@@ -1090,7 +1090,7 @@ export interface components {
              */
             kind: "ApprovalOpened";
             /** Preview */
-            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"]) | null;
+            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"] | components["schemas"]["FormPreview"]) | null;
             /** Reasons */
             reasons: string[];
             /**
@@ -1118,6 +1118,8 @@ export interface components {
             /** Call Id */
             call_id: string;
             caller: components["schemas"]["Caller"];
+            /** Can Edit */
+            can_edit: boolean;
             /** Claims */
             claims: components["schemas"]["Claim"][];
             /** Client Gone */
@@ -1137,7 +1139,7 @@ export interface components {
                 [key: string]: components["schemas"]["JsonValue"];
             };
             /** Preview */
-            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"]) | null;
+            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"] | components["schemas"]["FormPreview"]) | null;
             /** Reason */
             reason: string;
             /** Reasons */
@@ -1169,6 +1171,8 @@ export interface components {
             verdicts: components["schemas"]["Verdict"][];
             /** Why */
             why: string;
+            /** Why Not Edit */
+            why_not_edit: string;
         };
         /**
          * ApprovalWithdrawn
@@ -1335,7 +1339,7 @@ export interface components {
             /** Message */
             message: string;
             /** Preview */
-            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"]) | null;
+            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"] | components["schemas"]["FormPreview"]) | null;
             receipt: components["schemas"]["Receipt"] | null;
             result: components["schemas"]["Result"] | null;
             /** Seq */
@@ -1912,7 +1916,7 @@ export interface components {
              */
             effect: "allow" | "ask" | "deny";
             /** Preview */
-            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"]) | null;
+            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"] | components["schemas"]["FormPreview"]) | null;
             /** Reasons */
             reasons: string[];
             /**
@@ -2089,6 +2093,23 @@ export interface components {
              * @default
              */
             title: string;
+        };
+        /**
+         * FormPreview
+         * @description Questions that an agent puts to a person, who answers by an edit of the input's `values`.
+         */
+        FormPreview: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "form";
+            /** Message */
+            message: string;
+            /** Schema */
+            schema: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
         };
         /**
          * FoundView
@@ -2284,6 +2305,8 @@ export interface components {
             kind: "MessageEnded";
             /** Message */
             message: string;
+            /** Said At */
+            said_at?: number | null;
             /**
              * Stop
              * @enum {string}
@@ -2309,6 +2332,11 @@ export interface components {
             kind: "MessageOpened";
             /** Message */
             message: string;
+            /**
+             * N
+             * @default 0
+             */
+            n: number;
             /** Operation */
             operation?: string | null;
             /**
@@ -2321,6 +2349,8 @@ export interface components {
              * @enum {string}
              */
             role: "user" | "assistant" | "system";
+            /** Said At */
+            said_at?: number | null;
             /** Thread */
             thread: string;
         };
@@ -2705,6 +2735,11 @@ export interface components {
             kind: "PromptSent";
             /** Message */
             message: string;
+            /**
+             * N
+             * @default 0
+             */
+            n: number;
             /** Operation */
             operation: string;
             /** Thread */
@@ -3110,6 +3145,11 @@ export interface components {
             session: string;
             /** Thread */
             thread: string;
+            /**
+             * Upto
+             * @default 0
+             */
+            upto: number;
         };
         /**
          * SettingBody
@@ -3726,8 +3766,14 @@ export interface components {
          * @description What a thread's live socket sends: what is new since what was sent last, put together.
          */
         ThreadFlow: {
+            /** Dropped */
+            dropped: string[];
+            /** Messages */
+            messages: components["schemas"]["MessageView"][];
             /** Parts */
             parts: components["schemas"]["Growth"][];
+            /** Reset */
+            reset: boolean;
             /** Rev */
             rev: number;
             /** State */

@@ -152,7 +152,7 @@ class Growth(Wire):
     n: int
     kind: PartKind
     at: Position
-    """Where `text` goes on from: the length of what was sent before, 0 for all of it."""
+    """0: `text` is all of it. Else it goes behind all that was sent before, which is so many characters long."""
     text: str
     data: Json | None
     """None where it has not changed."""
@@ -162,8 +162,14 @@ class ThreadFlow(Wire):
     """What a thread's live socket sends: what is new since what was sent last, put together."""
 
     rev: int
+    messages: list[MessageView]
+    """Those that began, ended, or moved to another place; without their parts."""
     parts: list[Growth]
     state: dict[str, Json]
+    dropped: list[str]
+    """Messages that are no more: prompts that were taken back."""
+    reset: bool
+    """These are the newest messages, whole: what was sent before, or came with a snapshot, is void."""
 
 
 class LoginView(Wire):
