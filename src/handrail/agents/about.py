@@ -1,0 +1,135 @@
+"""What an agent and we tell each other at the beginning: who it is, what it can do, where it works.
+
+Owns the reading of `initialize`'s answer, leniently, and what we say of ourselves and of a folder. Does not send it.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from pydantic import JsonValue
+
+from handrail import __version__
+from handrail.agents.failure import AgentError, Login
+from handrail.store.value import Json
+
+PROTOCOL = 1
+"""Some agents answer in another shape if asked for more."""
+GREETING: Json = {
+    "protocolVersion": PROTOCOL,
+    "clientCapabilities": {
+        "fs": {"readTextFile": True, "writeTextFile": True},
+        "terminal": True,
+        "elicitation": {"form": {}},
+    },
+    "clientInfo": {"name": "handrail", "title": "Handrail", "version": __version__},
+}
+"""What we can do, no more and no less."""
+SERVER = "handrail"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """An agent, by its own account."""
+
+    name: str
+    version: str = ""
+    capabilities: Json = field(default_factory=dict[str, JsonValue])
+    logins: tuple[Login, ...] = ()
+
+    def can(self, *path: str) -> bool:
+        """Whether it offers this: `true`, or an object, which may be empty."""
+        found: JsonValue = self.capabilities
+        for name in path:
+            found = _object(found).get(name)
+        return found is True or isinstance(found, dict)
+
+    @property
+    def loads(self) -> bool:
+        return self.can("loadSession")
+
+    @property
+    def takes_images(self) -> bool:
+        return self.can("promptCapabilities", "image")
+
+    @property
+    def takes_files(self) -> bool:
+        """Their contents, within a prompt; a link to a file every agent takes."""
+        return self.can("promptCapabilities", "embeddedContext")
+
+    def session(self, verb: str) -> bool:
+        """Whether it has `session/VERB`: list, resume, close, delete, fork."""
+        return self.can("sessionCapabilities", verb)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpDoor:
+    """Our own MCP server, as one conversation reaches it."""
+
+    url: str
+    bearer: str
+    command: tuple[str, ...]
+    """Of the stdio door, for an agent that does not take HTTP; with its environment."""
+    env: Mapping[str, str]
+
+    def offer(self, about: About) -> Json:
+        """In the way this agent takes it: none may be offered what it does not advertise."""
+        if about.can("mcpCapabilities", "http"):
+            headers: list[JsonValue] = [{"name": "Authorization", "value": f"Bearer {self.bearer}"}]
+            return {"type": "http", "name": SERVER, "url": self.url, "headers": headers}
+        program, *arguments = self.command
+        env: list[JsonValue] = [{"name": name, "value": value} for name, value in self.env.items()]
+        return {"name": SERVER, "command": program, "args": list(arguments), "env": env}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """Where a session works, and how it reaches our tools."""
+
+    cwd: str
+    more: tuple[str, ...] = ()
+    """Other folders that are its own too."""
+    mcp: McpDoor | None = None
+
+    def params(self, about: About) -> Json:
+        servers: list[JsonValue] = [] if self.mcp is None else [self.mcp.offer(about)]
+        params: Json = {"cwd": self.cwd, "mcpServers": servers}
+        if self.more and about.session("additionalDirectories"):
+            params["additionalDirectories"] = list(self.more)
+        return params
+
+
+def about_of(answer: Json, name: str, command: Sequence[str]) -> About:
+    """Raises AgentError where it speaks another version than ours."""
+    version = answer.get("protocolVersion")
+    if str(version) != str(PROTOCOL):
+        raise AgentError(
+            f"{name} speaks version {version} of the Agent Client Protocol; Handrail speaks version {PROTOCOL}."
+        )
+    info, offered = _object(answer.get("agentInfo")), answer.get("authMethods")
+    methods = cast("list[JsonValue]", offered if isinstance(offered, list) else [])
+    return About(
+        name=_text(info, "title") or _text(info, "name") or name,
+        version=_text(info, "version"),
+        capabilities=_object(answer.get("agentCapabilities")),
+        logins=tuple(_login(_object(method), command) for method in methods if _object(method).get("id")),
+    )
+
+
+def _login(method: Json, command: Sequence[str]) -> Login:
+    way = str(method["id"])
+    line: str | None = None
+    if method.get("type") == "terminal":
+        more = method.get("args")
+        line = shlex.join([*command, *map(str, more if isinstance(more, list) else ())])
+    return Login(way, _text(method, "name") or way, _text(method, "description"), line)
+
+
+def _text(values: Json, name: str) -> str:
+    found = values.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def _object(value: object) -> Json:
+    return cast("Json", value) if isinstance(value, dict) else {}
