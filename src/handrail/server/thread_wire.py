@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from handrail.agents.state import Commands, Modes, Options, Usage
 from handrail.server.shape import Position, Wire
 from handrail.store.part import CallData, ErrorData, FileData, ImageData, PlanData, RawData
 from handrail.store.value import Json, PartKind, Role, Stop
@@ -233,5 +234,6 @@ class SearchView(Wire):
 FLOW_SHAPES = (
     *(ThreadFlow,),
     *(CallData, PlanData, ImageData, FileData, ErrorData, RawData),
+    *(Modes, Options, Commands, Usage),
 )
-"""What no route returns or takes, for the description: what the live socket says, and what the data of parts holds."""
+"""What no route returns or takes, for the description: what the live socket says, and what parts and state hold."""
