@@ -125,7 +125,10 @@ async def test_an_ended_terminal_is_let_go_of_once_it_is_written_down_and_its_ou
         await here.journal.committed(here.journal.append(end))
         await here.prune()
         assert here.terminals.get(ended.id) is None
+        assert here.terminals.left(ended.id) is ended
         assert here.terminals.tail(ended.id).read(0)[0] == b"ended\r\n"
+        await here.prune(keep_bytes=0)
+        assert here.terminals.left(ended.id) is None
 
 
 async def test_output_that_no_record_leads_to_goes_when_it_is_old(home: Path) -> None:

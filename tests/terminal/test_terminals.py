@@ -11,6 +11,7 @@ import pytest
 from tests.keeper.scene import BOUND, ENV, Mark, keeping, nothing_left, output, until
 
 from handrail.keeper.protocol import Exit
+from handrail.terminal import terminals
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.output.tail import Tail
 
@@ -261,3 +262,27 @@ async def test_a_program_may_close_its_terminal_and_open_it_again(home: Path) ->
         script = "exec </dev/null >/dev/null 2>&1; sleep 0.05; echo again >/dev/tty; sleep 1000"
         terminal = await scene.sh(script)
         await until(lambda: terminal.tail.read(0)[0] == b"again\r\n")
+
+
+async def test_the_last_few_that_were_let_go_of_stay_at_hand(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminals, "MOST_LEFT", 2)
+    async with keeping(home) as scene:
+        ended = [await scene.sh(f"echo {number}") for number in range(3)]
+        for terminal in ended:
+            await output(terminal)
+            scene.terminals.release(terminal.id)
+        assert [scene.terminals.get(each.id) for each in ended] == [None, None, None]
+        assert [scene.terminals.left(each.id) for each in ended] == [None, *ended[1:]]
+
+
+async def test_a_program_with_pipes_is_not_kept_at_hand(home: Path) -> None:
+    async with keeping(home) as scene:
+        program, pipes = await scene.terminals.open_pipes(("true",), "/", ENV)
+        for pipe in pipes:
+            os.close(pipe)
+        with anyio.fail_after(BOUND):
+            await program.wait_swept()
+        scene.terminals.release(program.id)
+        assert (scene.terminals.get(program.id), scene.terminals.left(program.id)) == (None, None)

@@ -87,6 +87,7 @@ class Retention:
             if record.id in sizes and self._terminals.get(record.id) is None
         )
         for item, why in self._surplus(kept):
+            self._terminals.deleted(item.id)
             await self._forgotten(item.id, why)
             await self._delete(item.id)
         await self._delete_unknown(sizes, ended)

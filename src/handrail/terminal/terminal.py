@@ -66,6 +66,8 @@ class Terminal:
     told: Told = field(repr=False)
     pid: int = 0
     pipes: bool = False
+    adopted: bool = False
+    """Opened under a daemon before this one: what was typed then stands only in the record."""
     exit: Exit | None = None
     swept: Report | None = None
     unrecorded: str | None = None

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 MAX_BYTES = 64 * 1024 * 1024
 MAX_LINES = 1_000_000
 """Output kept of one terminal; what is older is dropped."""
+MOST_LEFT = 64
+"""Terminals let go of last that are still at hand: mostly it is their output that is read next."""
 WINDOW = "a person in a window of their own"
 
 
@@ -86,6 +88,7 @@ class Terminals:
         self.stirred: Callback = _ignore
         """Whoever looks at terminals is told when one was opened, printed something, or was typed into."""
         self._all: dict[str, Terminal] = {}
+        self._left: dict[str, Terminal] = {}
         keeper.listener = self
 
     async def run(self) -> None:
@@ -102,6 +105,10 @@ class Terminals:
 
     def get(self, id: str) -> Terminal | None:
         return self._all.get(id)
+
+    def left(self, id: str) -> Terminal | None:
+        """One that was let go of lately, which nothing changes any more; None when only the record knows it."""
+        return self._left.get(id)
 
     def tail(self, id: str) -> Tail:
         """The output of any terminal, also one that ended long ago."""
@@ -169,6 +176,14 @@ class Terminals:
         if terminal is not None and terminal.swept is not None:
             del self._all[id]
             self._keeper.post(Forget(self._keeper.number(), id))
+            if not terminal.pipes:
+                self._left[id] = terminal
+            if len(self._left) > MOST_LEFT:
+                del self._left[next(iter(self._left))]
+
+    def deleted(self, id: str) -> None:
+        """The output of one that was let go of is about to be deleted: from now on only the record tells of it."""
+        self._left.pop(id, None)
 
     # What the keeper says of its own accord
 
@@ -305,6 +320,7 @@ class Terminals:
             told=self._told,
             pid=state.pid,
             pipes=state.pipes,
+            adopted=True,
         )
 
 

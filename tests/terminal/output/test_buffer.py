@@ -65,6 +65,15 @@ def test_a_cursor_beyond_the_end_reads_nothing_and_goes_on_at_the_end(tmp_path: 
     assert (reading.data, reading.next, reading.end) == ("", 3, 3)
 
 
+def test_what_stands_after_a_gap_is_read_by_itself(tmp_path: Path) -> None:
+    tail = tail_of(tmp_path / "t", b"\x1b]0;" + b"x" * 296, b"after\r\n", cap=800)
+    assert [start for start, _ in tail.files] == [0, 100, 200, 300]
+    assert text(read(tail, after=300)) == ""  # it is the end of a title
+    tail.files[2][1].unlink()
+    reading = read(tail, after=300)
+    assert (text(reading), reading.start, reading.next) == ("after\n", 300, 307)
+
+
 @pytest.mark.parametrize(
     ("printed", "lines", "shown"),
     [

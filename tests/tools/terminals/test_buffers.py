@@ -16,6 +16,7 @@ from handrail.store.event import TerminalForgotten
 from handrail.store.value import Caller, Json, Owner
 from handrail.terminal.note import Note
 from handrail.terminal.terminal import Terminal
+from handrail.tools.terminals.known import of_terminal
 
 pytestmark = pytest.mark.anyio
 
@@ -187,6 +188,31 @@ async def test_output_that_was_deleted_is_said_to_be(home: Path, caller: Caller)
     assert result.data["forgotten"] is True
     assert "was deleted, as configured" in result.text
     assert "was deleted" in sentence
+
+
+async def test_an_ended_command_reads_the_same_at_hand_and_from_the_record(
+    home: Path, caller: Caller
+) -> None:
+    async with office(home, caller) as at:
+        ran = await at.data("execute_command", command="echo one; sh -c 'exit 3'", wait_seconds=BOUND)
+        terminal = str(ran["terminal_id"])
+        assert at.terminals.get(terminal) is None
+        assert at.terminals.left(terminal) is not None
+        asked: Json = {"terminalId": terminal, "after": 0}
+        at_hand = await at.data("get_terminal_buffer", **asked)
+        at.terminals.deleted(terminal)
+        recorded = await at.data("get_terminal_buffer", **asked)
+    assert at_hand == recorded
+    assert (at_hand["output"], at_hand["exit_code"], at_hand["running"]) == ("one\n", 3, False)
+
+
+async def test_what_was_typed_under_a_daemon_before_is_looked_up(home: Path, caller: Caller) -> None:
+    async with office(home, caller) as at:
+        terminal = await at.open(shellPath="/bin/cat")
+        assert of_terminal(terminal).typed_to == -1
+        assert of_terminal(replace(terminal, adopted=True)).typed_to is None
+        await at.data("send_to_terminal", terminalId=terminal.id, text="hello")
+        assert of_terminal(terminal).typed_to == terminal.last_input == 0
 
 
 async def test_reading_what_belongs_to_another_workspace_asks(home: Path, root: Path, caller: Caller) -> None:

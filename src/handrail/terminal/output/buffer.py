@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from handrail.terminal.output.text import Paper
 
 if TYPE_CHECKING:
-    from handrail.terminal.output.tail import Tail
+    from handrail.terminal.output.tail import Extent, Tail
 
 Mode = Literal["text", "raw"]
 LIMIT = 256 * 1024
@@ -62,10 +62,14 @@ def read(
     lines: int | None = None,
     mode: Mode = "text",
     limit: int = LIMIT,
+    extent: Extent | None = None,
 ) -> Reading:
-    """From the cursor `after` on; or the last chunks; or the last lines; or from the oldest byte kept."""
-    first, end = tail.first, tail.end
-    dropped = tail.lines_dropped
+    """From the cursor `after` on; or the last chunks; or the last lines; or from the oldest byte kept.
+
+    `extent` is the tail's, from who has just looked.
+    """
+    extent = extent or tail.extent
+    first, end = extent.first, extent.end
     limit = max(1, limit)
     if lines is not None:
         start, left_out = _last_lines(tail, first, end, max(0, lines), mode, limit)
@@ -77,17 +81,18 @@ def read(
         asked = first if after is None else min(max(0, after), end)
         start = max(asked, first)
         left_out = start - asked
-    start, data = _contiguous(tail, start, min(end, start + limit))
+    back = max(first, start - _BACK) if mode == "text" else start
+    start, before, data = _parted(tail, back, start, min(end, start + limit))
     if mode == "text":
         data = _whole(data, more=start + len(data) < end, may_grow=not tail.closed)
-    text = data if mode == "raw" else _last(_text(tail, start, data), lines)
+    text = data if mode == "raw" else _last(_text(before, data), lines)
     return Reading(
         data=text,
         start=start,
         next=start + len(data),
         end=end,
         first=first,
-        lines_dropped=dropped,
+        lines_dropped=extent.lines_dropped,
         left_out=left_out,
     )
 
@@ -101,7 +106,7 @@ def _last_lines(tail: Tail, first: int, end: int, lines: int, mode: Mode, limit:
             return first, 0
         if start <= end - limit:
             return start, start - first
-        if mode == "raw" or _count(_text(tail, start, _contiguous(tail, start, end)[1])) >= lines:
+        if mode == "raw" or _count(_text(*_parted(tail, max(first, start - _BACK), start, end)[1:])) >= lines:
             return start, 0
         printed = 4 * printed
 
@@ -141,6 +146,15 @@ def _contiguous(tail: Tail, start: int, end: int) -> tuple[int, bytes]:
     return start, b"".join(pieces)
 
 
+def _parted(tail: Tail, back: int, start: int, end: int) -> tuple[int, bytes, bytes]:
+    """Where what is kept from `start` on begins, what stands before it from `back` on, and it; read in one go."""
+    begin, data = _contiguous(tail, back, end)
+    if begin + len(data) < start:  # a gap before it: nothing leads up to it
+        begin, data = _contiguous(tail, start, end)
+    cut = max(0, start - begin)
+    return max(start, begin), data[:cut], data[cut:]
+
+
 def _whole(data: bytes, *, more: bool, may_grow: bool) -> bytes:
     """Without what is cut off at the end, as far as its rest is to come."""
     if more:
@@ -158,11 +172,11 @@ def _whole(data: bytes, *, more: bool, may_grow: bool) -> bytes:
     return data
 
 
-def _text(tail: Tail, start: int, data: bytes) -> str:
+def _text(before: bytes, data: bytes) -> str:
+    """Of `data`, which `before` led up to."""
     paper = Paper()
-    begin, before = _contiguous(tail, max(tail.first, start - _BACK), start) if start else (0, b"")
     escape = before.rfind(b"\x1b")
-    if escape >= 0 and begin + len(before) == start and _OPEN.match(before, escape):
+    if escape >= 0 and _OPEN.match(before, escape):
         paper.feed(before[escape:])  # it goes on in what is read
     return paper.feed(data) + paper.finish()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
@@ -23,6 +24,18 @@ _LARGEST = 1 << 62
 """No offset is beyond this, and the system takes none."""
 
 
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What of a tail is kept at one moment: looked up once by whoever asks for more than one of these."""
+
+    first: int
+    """The oldest offset still kept; what stood before was dropped to keep within the cap."""
+    end: int
+    """The offset after the last byte recorded."""
+    lines_dropped: int
+    """Lines that stood before `first`; zero where nobody counted."""
+
+
 class Tail:
     """What a terminal has printed, as far as it is still kept."""
 
@@ -32,19 +45,26 @@ class Tail:
         self.closed = closed
 
     @property
+    def extent(self) -> Extent:
+        """All that is told of what is kept, for the price of one listing."""
+        for _ in range(_TRIES):
+            segments = self._segments()
+            try:
+                return Extent(next(iter(segments), 0), self._end(segments), self._lines_before(segments))
+            except FileNotFoundError:
+                continue  # dropped since we listed
+        return Extent(self.first, self.first, self.lines_dropped)
+
+    @property
     def first(self) -> int:
-        """The oldest offset still kept; what stood before was dropped to keep within the cap."""
+        """As `Extent` says it, like the next two."""
         return next(iter(self._segments()), 0)
 
     @property
     def end(self) -> int:
-        """The offset after the last byte recorded."""
         for _ in range(_TRIES):
-            segments = self._segments()
-            if not segments:
-                return 0
             try:
-                return segments[-1] + self._path(segments[-1]).stat().st_size
+                return self._end(self._segments())
             except FileNotFoundError:
                 continue  # dropped since we listed
         return self.first
@@ -56,12 +76,7 @@ class Tail:
 
     @property
     def lines_dropped(self) -> int:
-        """Lines that stood before `first`; zero where nobody counted."""
-        for start in self._segments():
-            lines = lines_before(self._path(start))
-            if lines is not None:
-                return lines
-        return 0
+        return self._lines_before(self._segments())
 
     def chunks(self, last: int) -> int:
         """Where the last so many pieces begin, as they were written; a segment without an index counts as one."""
@@ -159,6 +174,16 @@ class Tail:
         except FileNotFoundError:
             return []
         return sorted(int(name[:20]) for name in names if name.endswith(".seg") and name[:20].isdigit())
+
+    def _end(self, segments: list[int]) -> int:
+        return segments[-1] + self._path(segments[-1]).stat().st_size if segments else 0
+
+    def _lines_before(self, segments: list[int]) -> int:
+        for start in segments:
+            lines = lines_before(self._path(start))
+            if lines is not None:
+                return lines
+        return 0
 
     def _path(self, start: int) -> Path:
         return self._directory / f"{start:020d}.seg"

@@ -4,7 +4,6 @@ Owns the forms in which output is told. It does not know what escapes mean (term
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
@@ -15,6 +14,7 @@ from handrail.store.records import TypedRecord
 from handrail.store.value import Caller, Json, Result
 from handrail.terminal.output.buffer import Reading, read
 from handrail.terminal.output.screen import plain, render
+from handrail.terminal.output.tail import Extent
 from handrail.terminal.room import AGENTS
 from handrail.tools.answer import answer
 from handrail.tools.reach import Reach
@@ -106,9 +106,11 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
 
     async def _output(self, known: Known, asked: GetTerminalBufferInput) -> Json:
         # Bytes come from the page cache, at most 32 KiB, and little text is soon made: a thread would cost more.
-        news = None if asked.after is None else known.tail.end - asked.after
-        quick = news is not None and (asked.mode == "raw" or news <= QUICK_BYTES)
-        found = _read(known, asked) if quick else await anyio.to_thread.run_sync(partial(_read, known, asked))
+        extent = None if asked.after is None else known.tail.extent
+        if extent is not None and (asked.mode == "raw" or extent.end - (asked.after or 0) <= QUICK_BYTES):
+            found = _read(known, asked, extent)
+        else:
+            found = await anyio.to_thread.run_sync(_read, known, asked, extent)
         told: Json = {
             "start": found.start,
             "end": found.end,
@@ -142,10 +144,18 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
         return facts(known, marks.commands if marks else (), private=not is_inside(known, caller))
 
 
-def _read(known: Known, asked: GetTerminalBufferInput) -> Reading:
+def _read(known: Known, asked: GetTerminalBufferInput, extent: Extent | None) -> Reading:
     lines = asked.lines if asked.after is not None or asked.lastN is not None else asked.lines or LINES
     mode = "raw" if asked.mode == "raw" or not asked.asString else "text"
-    return read(known.tail, after=asked.after, chunks=asked.lastN, lines=lines, mode=mode, limit=MOST_BYTES)
+    return read(
+        known.tail,
+        after=asked.after,
+        chunks=asked.lastN,
+        lines=lines,
+        mode=mode,
+        limit=MOST_BYTES,
+        extent=extent,
+    )
 
 
 def _chunks(known: Known, found: Reading, mode: str) -> list[JsonValue]:

@@ -53,9 +53,9 @@ class Known:
 
 async def find(terminals: Terminals, records: Records, id: str) -> Known:
     """The terminal of that id. Raises Refusal when there is none."""
-    live = terminals.get(id)
-    if live is not None:
-        return of_terminal(live)
+    at_hand = terminals.get(id) or terminals.left(id)
+    if at_hand is not None:
+        return of_terminal(at_hand)
     record = await records.terminal(id)
     if record is None:
         raise Refusal(f"There is no terminal {brief(id)}. list_tracked_terminals names the ones there are.")
@@ -64,6 +64,7 @@ async def find(terminals: Terminals, records: Records, id: str) -> Known:
 
 def of_terminal(terminal: Terminal) -> Known:
     note, seen = terminal.note, terminal.seen
+    never = None if terminal.adopted else -1
     return Known(
         id=terminal.id,
         name=note.name,
@@ -79,7 +80,7 @@ def of_terminal(terminal: Terminal) -> Known:
         tail=terminal.tail,
         exit=terminal.exit,
         live=terminal,
-        typed_to=terminal.last_input,
+        typed_to=never if terminal.last_input is None else terminal.last_input,
     )
 
 
@@ -145,7 +146,9 @@ def ended(known: Known) -> Refusal:
 
 
 def _is_same(one: str | None, other: str | None) -> bool:
-    return one is not None and other is not None and os.path.realpath(one) == os.path.realpath(other)
+    if one is None or other is None:
+        return False
+    return one == other or os.path.realpath(one) == os.path.realpath(other)
 
 
 def _is_beneath(path: str, root: str | None) -> bool:
