@@ -13,7 +13,7 @@ from tests.store.facts import opened
 
 from handrail.store import event as event_module
 from handrail.store.codec import decode, encode
-from handrail.store.event import Event
+from handrail.store.event import Event, ThreadDeleted, ThreadOpened, ThreadRenamed
 from handrail.store.journal import open_journal
 from handrail.store.query import open_records
 from handrail.store.value import Json
@@ -65,6 +65,16 @@ def test_every_kind_of_event_is_tried() -> None:
     }
 
 
+def without_erased(facts: list[Event]) -> list[Event]:
+    """A conversation that is deleted takes the facts with it that hold its title."""
+    deleted = {fact.thread: place for place, fact in enumerate(facts) if isinstance(fact, ThreadDeleted)}
+    return [
+        fact
+        for place, fact in enumerate(facts)
+        if not (isinstance(fact, ThreadOpened | ThreadRenamed) and place < deleted.get(fact.thread, 0))
+    ]
+
+
 @given(facts=st.lists(FACTS, max_size=12))
 @settings(max_examples=60, deadline=None)
 def test_what_is_appended_is_what_is_read(facts: list[Event]) -> None:
@@ -77,7 +87,7 @@ def test_what_is_appended_is_what_is_read(facts: list[Event]) -> None:
             open_journal(place / "db", place / "head") as journal,
             open_records(place / "db") as records,
         ):
-            assert [entry.event for entry in await journal.since(0)] == facts
+            assert [entry.event for entry in await journal.since(0)] == without_erased(facts)
             for call in await records.calls():
                 assert await records.call(call.id) is not None
             await records.approvals(open_only=False)

@@ -49,6 +49,8 @@ class MessageOpened:
     kind: Literal["MessageOpened"] = "MessageOpened"
     thread: str
     message: str
+    n: int = 0
+    """Its place in the thread."""
     role: Role
     agent: str = ""
     """Whose message it is, or whom it is for."""
@@ -56,6 +58,8 @@ class MessageOpened:
     """The work it belongs to; None while a prompt is queued, and of what was imported or copied."""
     queued: bool = False
     """It waits until the work before it has ended."""
+    said_at: int | None = None
+    """When it was said, of one that was imported or copied; None: now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +70,7 @@ class MessageEnded:
     thread: str
     message: str
     stop: Stop
+    said_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +81,8 @@ class PromptSent:
     thread: str
     message: str
     operation: str
+    n: int = 0
+    """Its place from now on: after all that was said while it waited."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +105,8 @@ class SessionBound:
     session: str
     how: Handover
     """How the agent came to know what was said before."""
+    upto: int = 0
+    """The place of the last message it knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

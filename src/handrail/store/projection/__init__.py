@@ -22,8 +22,15 @@ from handrail.store.event import (
     FilesRestored,
     FolderDistrusted,
     FolderTrusted,
+    MessageEnded,
+    MessageOpened,
+    OperationEnded,
+    OperationOpened,
+    PromptDropped,
+    PromptSent,
     RuleAdded,
     RuleRemoved,
+    SessionBound,
     TerminalAsked,
     TerminalEnded,
     TerminalForgotten,
@@ -32,12 +39,26 @@ from handrail.store.event import (
     TerminalTaken,
     TerminalTyped,
     TerminalWentOn,
+    ThreadDeleted,
+    ThreadOpened,
+    ThreadRenamed,
 )
-from handrail.store.projection import approvals, calls, credentials, files, rules, sharing, terminals
+from handrail.store.projection import (
+    approvals,
+    calls,
+    credentials,
+    files,
+    messages,
+    operations,
+    rules,
+    sharing,
+    terminals,
+    threads,
+)
 from handrail.store.projection.statement import Statement
 
 
-def project(seq: int, at: int, event: Event) -> list[Statement]:  # noqa: PLR0911 - a line for each noun
+def project(seq: int, at: int, event: Event) -> list[Statement]:  # noqa: C901, PLR0911 - a line for each noun
     match event:
         case (
             CallOpened() | CallStarted() | CallHandedBack() | CallClientGone() | CallSettled() | CallStopped()
@@ -53,6 +74,12 @@ def project(seq: int, at: int, event: Event) -> list[Statement]:  # noqa: PLR091
             return [rules.statement(seq, at, event)]
         case FilesRestored():
             return files.restored(seq, at, event)
+        case ThreadOpened() | ThreadRenamed() | ThreadDeleted() | SessionBound():
+            return threads.statements(seq, at, event)
+        case MessageOpened() | MessageEnded() | PromptSent() | PromptDropped():
+            return messages.statements(at, event)
+        case OperationOpened() | OperationEnded():
+            return [operations.statement(seq, at, event)]
         case CredentialIssued() | CredentialRevoked():
             return [credentials.statement(at, event)]
         case _:

@@ -12,8 +12,10 @@ from handrail.store.query.approvals import Approvals
 from handrail.store.query.calls import Calls
 from handrail.store.query.changes import Changes
 from handrail.store.query.credentials import Credentials
+from handrail.store.query.operations import Operations
 from handrail.store.query.rules import Rules
 from handrail.store.query.terminals import Terminals
+from handrail.store.query.threads import Threads
 from handrail.store.reader import Reader
 
 
@@ -27,7 +29,7 @@ async def open_records(path: Path) -> AsyncGenerator["Records"]:
         records.close()
 
 
-class Records(Calls, Approvals, Terminals, Rules, Changes, Credentials):
+class Records(Calls, Approvals, Terminals, Rules, Changes, Credentials, Threads, Operations):
     """What is known of every noun, newest first unless said otherwise."""
 
     def close(self) -> None:

@@ -1,8 +1,11 @@
--- Conversations. What is said is a flow: parts grow in place, and are no facts; deleting a thread deletes them.
+-- Conversations. What is said is a flow and no fact: deleting a thread deletes it.
+-- Rows of text are replaced by new ones at the end of their table, never made longer where they are: so that no copy of
+-- them stays behind in a page when they are deleted.
 CREATE TABLE threads (
     id          TEXT PRIMARY KEY,
     workspace   TEXT,
     title       TEXT NOT NULL,
+    titled_by   TEXT NOT NULL,
     agent       TEXT NOT NULL,
     forked_from TEXT,
     forked_at   TEXT,
@@ -11,7 +14,14 @@ CREATE TABLE threads (
     opened_seq  INTEGER NOT NULL REFERENCES events (seq)
 ) STRICT;
 
-CREATE INDEX threads_by_update ON threads (updated_at);
+CREATE INDEX threads_by_update ON threads (updated_at, opened_seq);
+
+-- The events that hold a thread's titles: these payloads are erased with it.
+CREATE TABLE titles (
+    thread TEXT NOT NULL,
+    seq    INTEGER NOT NULL REFERENCES events (seq),
+    PRIMARY KEY (thread, seq)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE messages (
     id         TEXT PRIMARY KEY,
@@ -27,30 +37,33 @@ CREATE TABLE messages (
 ) STRICT;
 
 CREATE UNIQUE INDEX messages_in_order ON messages (thread, n);
-CREATE INDEX messages_open ON messages (thread) WHERE ended_at IS NULL;
+CREATE INDEX messages_open ON messages (thread) WHERE ended_at IS NULL OR queued;
 
--- `rev` grows with every change of a thread: whoever follows it asks for what is newer than what they have.
 CREATE TABLE parts (
     message TEXT NOT NULL,
     n       INTEGER NOT NULL,
-    thread  TEXT NOT NULL,
     kind    TEXT NOT NULL,
     text    TEXT NOT NULL,
     data    TEXT NOT NULL DEFAULT '{}',
-    rev     INTEGER NOT NULL,
     PRIMARY KEY (message, n)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
-CREATE INDEX parts_by_rev ON parts (thread, rev);
+-- What an open part's text has grown by since it was written whole. Gone when its message ends.
+CREATE TABLE growths (
+    message TEXT NOT NULL,
+    n       INTEGER NOT NULL,
+    at      INTEGER NOT NULL,
+    text    TEXT NOT NULL,
+    PRIMARY KEY (message, n, at)
+) STRICT;
 
 -- What an agent says of a conversation as a whole: modes, options, commands, usage, plan.
 CREATE TABLE thread_state (
     thread TEXT NOT NULL,
     name   TEXT NOT NULL,
     data   TEXT NOT NULL,
-    rev    INTEGER NOT NULL,
     PRIMARY KEY (thread, name)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 -- Under which id each agent keeps a conversation, and up to which message it knows it.
 CREATE TABLE sessions (
@@ -77,18 +90,3 @@ CREATE TABLE operations (
 
 CREATE INDEX operations_open ON operations (opened_seq) WHERE ended_at IS NULL;
 CREATE INDEX operations_by_thread ON operations (thread, opened_seq) WHERE thread IS NOT NULL;
-
--- Every word that was said, asked for or printed. Written by index.py, some time after the fact.
-CREATE VIRTUAL TABLE words USING fts5 (
-    text,
-    kind UNINDEXED,
-    thread UNINDEXED,
-    message UNINDEXED,
-    call UNINDEXED,
-    workspace UNINDEXED,
-    at UNINDEXED,
-    tokenize = "unicode61 remove_diacritics 2 tokenchars '_'"
-);
-
-CREATE TABLE indexed (seq INTEGER NOT NULL) STRICT;
-INSERT INTO indexed VALUES (0);

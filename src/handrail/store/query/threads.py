@@ -1,0 +1,99 @@
+"""Questions about conversations, as far as they are on disk. What is being said is in memory (threads.py)."""
+
+import json
+import sqlite3
+from collections import defaultdict
+from dataclasses import replace
+
+from handrail.store.query.asking import Asking, Value, Where
+from handrail.store.thread.record import MessageRecord, PartRecord, SessionRecord, ThreadRecord
+from handrail.store.thread.rows import message_of, part_of, session_of, thread_of
+from handrail.store.value import Json
+
+
+class Threads(Asking):
+    """What is known of conversations."""
+
+    async def threads(
+        self, workspace: str | None = None, limit: int = 200, before: int | None = None
+    ) -> list[ThreadRecord]:
+        """Those updated last first; `before` is the `updated_at` of the last one seen."""
+        where = Where()
+        where.add("threads.workspace = ?", workspace)
+        where.add("threads.updated_at < ?", before)
+        rest = f"{where} ORDER BY threads.updated_at DESC, threads.opened_seq DESC LIMIT ?"
+        return await self._all(thread_of, f"{_THREADS}{rest}", (*where.values, limit))
+
+    async def thread(self, id: str) -> ThreadRecord | None:
+        found = await self._all(thread_of, f"{_THREADS} WHERE threads.id = ?", (id,))
+        return found[0] if found else None
+
+    async def places(self) -> dict[str, int]:
+        """Every thread, and the place of its newest message."""
+        return dict(await self._all(lambda row: (str(row[0]), int(row[1])), _PLACES))
+
+    async def messages(
+        self, thread: str, *, after: int = 0, before: int | None = None, limit: int | None = None
+    ) -> list[MessageRecord]:
+        """Those at places between `after` and `before`, oldest first; the last `limit` of them."""
+        where = Where()
+        where.add("thread = ?", thread)
+        where.add("n > ?", after)
+        where.add("n < ?", before)
+        which = f"SELECT * FROM messages{where} ORDER BY n DESC LIMIT ?"
+        values = (*where.values, -1 if limit is None else limit)
+        return await self._reader.read(lambda db: _messages(db, which, values))
+
+    async def open_messages(self) -> list[MessageRecord]:
+        """Those that did not end, and those that are queued: what a restart finds. Their text whole."""
+        return await self._reader.read(_open_messages)
+
+    async def message_place(self, message: str) -> tuple[str, int] | None:
+        """Its thread, and its place in it."""
+        sql = "SELECT thread, n FROM messages WHERE id = ?"
+        found = await self._all(lambda row: (str(row[0]), int(row[1])), sql, (message,))
+        return found[0] if found else None
+
+    async def state(self, thread: str) -> dict[str, Json]:
+        sql = "SELECT name, data FROM thread_state WHERE thread = ?"
+        return dict(await self._all(lambda row: (str(row[0]), json.loads(row[1])), sql, (thread,)))
+
+    async def sessions(self, thread: str) -> dict[str, SessionRecord]:
+        """By agent."""
+        sql = "SELECT * FROM sessions WHERE thread = ?"
+        return dict(await self._all(lambda row: (str(row["agent"]), session_of(row)), sql, (thread,)))
+
+
+def _messages(db: sqlite3.Connection, which: str, values: tuple[Value | None, ...]) -> list[MessageRecord]:
+    """The messages that `which` finds, newest first there, with their parts."""
+    rows = db.execute(which, values).fetchall()
+    parts: defaultdict[str, list[PartRecord]] = defaultdict(list)
+    wanted = json.dumps([row["id"] for row in rows])
+    for row in db.execute(_PARTS, (wanted,)):
+        parts[row["message"]].append(part_of(row))
+    return [message_of(row, parts[row["id"]]) for row in reversed(rows)]
+
+
+def _open_messages(db: sqlite3.Connection) -> list[MessageRecord]:
+    which = "SELECT * FROM messages WHERE ended_at IS NULL OR queued ORDER BY thread DESC, n DESC"
+    return [_grown(db, message) for message in _messages(db, which, ())]
+
+
+def _grown(db: sqlite3.Connection, message: MessageRecord) -> MessageRecord:
+    """With what its parts grew by since they were written whole."""
+    texts = {part.n: [part.text] for part in message.parts}
+    for n, text in db.execute(_GROWTHS, (message.id,)):
+        texts[n].append(text)
+    return replace(message, parts=tuple(replace(part, text="".join(texts[part.n])) for part in message.parts))
+
+
+_RUNS = "SELECT id FROM operations WHERE thread = threads.id AND ended_at IS NULL ORDER BY opened_seq DESC LIMIT 1"
+_STOP = "SELECT stop FROM messages WHERE thread = threads.id AND NOT queued ORDER BY n DESC LIMIT 1"
+_THREADS = f"""
+SELECT threads.*, ({_RUNS}) AS operation, ({_STOP}) AS stop,
+       (SELECT count(*) FROM messages WHERE thread = threads.id) AS messages,
+       (SELECT count(*) FROM messages WHERE thread = threads.id AND (ended_at IS NULL OR queued) AND queued) AS queued
+FROM threads"""
+_PLACES = "SELECT id, coalesce((SELECT max(n) FROM messages WHERE thread = threads.id), 0) FROM threads"
+_PARTS = "SELECT parts.* FROM json_each(?) AS wanted JOIN parts ON parts.message = wanted.value ORDER BY parts.message, parts.n"
+_GROWTHS = "SELECT n, text FROM growths WHERE message = ? ORDER BY n, at"
