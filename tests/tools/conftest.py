@@ -16,6 +16,7 @@ from handrail.store.journal import open_journal
 from handrail.store.value import Caller
 from handrail.tools.files.edits import ApplyDiff, EditFile, WriteFile
 from handrail.tools.files.files import ReadFile
+from handrail.tools.files.raw import ReadTextFile
 from handrail.tools.search.listing import ListFiles, SearchFiles
 from handrail.tools.search.search import SearchContent
 
@@ -35,7 +36,7 @@ def caller(root: Path) -> Caller:
 @pytest.fixture
 async def desk(home: Path, root: Path, caller: Caller) -> AsyncGenerator[Desk]:
     own = (home,)
-    reading = (ReadFile, ListFiles, SearchFiles, SearchContent)
+    reading = (ReadFile, ReadTextFile, ListFiles, SearchFiles, SearchContent)
     changing, blobs = (WriteFile, EditFile, ApplyDiff), Blobs(home / "blobs")
     tools: list[Tool[Any, Any]] = [*(kind(own) for kind in reading), *(kind(own, blobs) for kind in changing)]
     async with (

@@ -184,6 +184,8 @@ async def _allow_low(gate: Gate, approval: Approval, digest: str, by: str) -> Al
     if approval.open and risk != "low":
         message = f"Its risk is {risk}, so it is not allowed together with others. Answer it by itself."
         return Allowed(approval=approval.id, won=False, message=message)
+    if approval.open and approval.plan is not None and approval.plan.asks:
+        return Allowed(approval=approval.id, won=False, message=f"{approval.plan.asks} Answer it by itself.")
     try:
         seq = await answer(gate, approval, Answer(kind="allow", by=by), digest)
     except Conflict as conflict:

@@ -1,0 +1,185 @@
+"""Whether values are what a form asks for: the plain part of JSON Schema that agents use for questions.
+
+Owns the check, and the sentence for each problem. It asks nobody. What it does not know of a schema it lets pass, so
+that a new kind of field can still be answered.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime
+
+import anyio
+from pydantic import JsonValue
+
+from handrail.store.value import Json
+
+SECONDS = 3.0
+"""For an agent's own pattern, which can be made to take for ever."""
+MOST_TOLD = 5
+_PATTERNS = (
+    "import json, re, sys\n"
+    "for name, pattern, text in json.load(sys.stdin):\n"
+    " try:\n  found = re.search(pattern, text)\n"
+    " except Exception:\n  continue\n"
+    " if not found:\n  print(json.dumps(name))\n"
+)
+
+
+def fields(form: Json) -> dict[str, Json]:
+    """What is asked for, by name."""
+    found = form.get("properties")
+    named = found if isinstance(found, dict) else {}
+    return {name: field if isinstance(field, dict) else {} for name, field in named.items()}
+
+
+def defaults(form: Json) -> Json:
+    """What the agent takes for the answer of somebody who changes nothing."""
+    return {
+        name: field["default"] for name, field in fields(form).items() if field.get("default") is not None
+    }
+
+
+async def problem(form: Json, values: Json) -> str:
+    """Why these cannot be given, as a sentence; empty when they can."""
+    told = [*_missing(form, values), *_wrong(form, values)] or await _mismatched(form, values)
+    more = [f"and {len(told) - MOST_TOLD} more"] if len(told) > MOST_TOLD else []
+    return f"This is not what is asked for: {'; '.join([*told[:MOST_TOLD], *more])}." if told else ""
+
+
+def _missing(form: Json, values: Json) -> Iterator[str]:
+    required = form.get("required")
+    for name in required if isinstance(required, list) else ():
+        if isinstance(name, str) and values.get(name) is None:
+            yield f"{_name(form, name)} is required"
+
+
+def _wrong(form: Json, values: Json) -> Iterator[str]:
+    known = fields(form)
+    for name, value in values.items():
+        if name not in known:
+            yield f"`{name}` is not asked for"
+        elif value is not None and (why := _why(known[name], value)):
+            yield f"{_name(form, name)} {why}"
+
+
+def _name(form: Json, name: str) -> str:
+    title = fields(form).get(name, {}).get("title")
+    return title if isinstance(title, str) and title.strip() else f"`{name}`"
+
+
+def _why(field: Json, value: JsonValue) -> str:
+    match field.get("type"):
+        case "string":
+            return _text(field, value)
+        case "boolean":
+            return "" if isinstance(value, bool) else "must be true or false"
+        case "integer":
+            return _number(field, value, whole=True)
+        case "number":
+            return _number(field, value, whole=False)
+        case "array":
+            return _several(field, value)
+        case _:
+            return ""
+
+
+def _text(field: Json, value: JsonValue) -> str:
+    if not isinstance(value, str):
+        return "must be text"
+    allowed = _choices(field, "oneOf")
+    if allowed is not None:
+        return "" if value in allowed else f"must be one of: {', '.join(allowed)}"
+    return _between(field, len(value), "minLength", "maxLength", "characters") or _form_of(field, value)
+
+
+def _number(field: Json, value: JsonValue, *, whole: bool) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "must be a number"
+    if whole and not float(value).is_integer():
+        return "must be a whole number"
+    return _between(field, value, "minimum", "maximum")
+
+
+def _several(field: Json, value: JsonValue) -> str:
+    if not isinstance(value, list):
+        return "must be a list"
+    items = field.get("items")
+    allowed = _choices(items, "anyOf") if isinstance(items, dict) else None
+    other = [each for each in value if allowed is not None and each not in allowed]
+    if other and allowed is not None:
+        return f"may only hold: {', '.join(allowed)}"
+    return _between(field, len(value), "minItems", "maxItems", "entries")
+
+
+def _choices(field: Json, titled: str) -> list[str] | None:
+    """What may be chosen, where that is all."""
+    plain, named = field.get("enum"), field.get(titled)
+    if isinstance(plain, list):
+        return [each for each in plain if isinstance(each, str)]
+    if not isinstance(named, list):
+        return None
+    values = [each.get("const") for each in named if isinstance(each, dict)]
+    return [each for each in values if isinstance(each, str)]
+
+
+def _between(field: Json, size: float, least: str, most: str, unit: str = "") -> str:
+    low, high = field.get(least), field.get(most)
+    of = f" {unit}" if unit else ""
+    if isinstance(low, int | float) and size < low:
+        return f"must {'have' if unit else 'be'} at least {low:g}{of}"
+    if isinstance(high, int | float) and size > high:
+        return f"must {'have' if unit else 'be'} at most {high:g}{of}"
+    return ""
+
+
+def _form_of(field: Json, value: str) -> str:
+    match field.get("format"):
+        case "email":
+            return "" if re.fullmatch(r"[^@\s]+@[^@\s]+", value) else "must be an e-mail address"
+        case "uri":
+            return "" if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:\S", value) else "must be a URI"
+        case "date":
+            return "" if _is_date(value) else "must be a date, such as 2026-11-15"
+        case "date-time":
+            return "" if _is_moment(value) else "must be a date and time, such as 2026-11-15T12:00:00Z"
+        case _:
+            return ""
+
+
+def _is_date(value: str) -> bool:
+    try:
+        date.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_moment(value: str) -> bool:
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    return "T" in value.upper()
+
+
+async def _mismatched(form: Json, values: Json) -> Sequence[str]:
+    """By patterns, matched in a process of its own."""
+    asked = [
+        (name, field["pattern"], value)
+        for name, field in fields(form).items()
+        if isinstance(field.get("pattern"), str) and isinstance(value := values.get(name), str)
+    ]
+    if not asked:
+        return ()
+    with anyio.move_on_after(SECONDS):
+        argv = [sys.executable, "-I", "-S", "-c", _PATTERNS]
+        done = await anyio.run_process(
+            argv, input=json.dumps(asked).encode(), stderr=subprocess.DEVNULL, check=False
+        )
+        by_name: Mapping[str, str] = {name: str(pattern) for name, pattern, _ in asked}
+        failed = [json.loads(line) for line in done.stdout.splitlines()]
+        return [f"{_name(form, name)} must match `{by_name[name]}`" for name in failed]
+    return ("to compare it with the agent's pattern takes too long",)

@@ -1,0 +1,132 @@
+"""What a person fills in is held against what the agent asked for; each problem is said in words."""
+
+from typing import Any
+
+import anyio
+import pytest
+from tests.tools.desk import BOUND
+
+from handrail.store.value import Json
+from handrail.tools.form_values import SECONDS, defaults, problem
+
+pytestmark = pytest.mark.anyio
+
+
+def form(field: Json, *required: str) -> Json:
+    return {"type": "object", "properties": {"f": field}, "required": list(required)}
+
+
+async def why(field: Json, value: Any) -> str:
+    """The problem with one value, without what all such sentences share."""
+    told = await problem(form(field), {"f": value})
+    return told.removeprefix("This is not what is asked for: `f` ").removesuffix(".")
+
+
+CHOICES: Json = {"type": "string", "enum": ["red", "green"]}
+TITLED: Json = {"type": "string", "oneOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]}
+SEVERAL: Json = {
+    "type": "array",
+    "items": {"type": "string", "enum": ["a", "b", "c"]},
+    "minItems": 1,
+    "maxItems": 2,
+}
+SEVERAL_TITLED: Json = {"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ({"type": "string"}, ""),
+        ({"type": "string", "minLength": 2, "maxLength": 3}, "äö"),
+        ({"type": "string", "pattern": "^v\\d+$"}, "v12"),
+        ({"type": "string", "pattern": "([unclosed"}, "anything"),
+        ({"type": "string", "format": "email"}, "a@b.org"),
+        ({"type": "string", "format": "uri"}, "https://b.org/x"),
+        ({"type": "string", "format": "date"}, "2026-11-15"),
+        ({"type": "string", "format": "date-time"}, "2026-11-15T12:00:00Z"),
+        ({"type": "string", "format": "of-the-future"}, "x"),
+        (CHOICES, "red"),
+        (TITLED, "g"),
+        ({"type": "integer", "minimum": 0, "maximum": 9}, 9),
+        ({"type": "integer"}, 3.0),
+        ({"type": "number", "minimum": 0.5}, 0.5),
+        ({"type": "boolean"}, False),
+        (SEVERAL, ["a", "c"]),
+        (SEVERAL_TITLED, ["a"]),
+        ({"type": "_colour"}, {"r": 1}),
+        ({}, 1),
+    ],
+)
+async def test_what_is_asked_for_is_taken(field: Json, value: Any) -> None:
+    assert await problem(form(field), {"f": value}) == ""
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ({"type": "string"}, 1, "must be text"),
+        ({"type": "string", "minLength": 3}, "ab", "must have at least 3 characters"),
+        ({"type": "string", "maxLength": 1}, "ab", "must have at most 1 characters"),
+        ({"type": "string", "pattern": "^v\\d+$"}, "12", "must match `^v\\d+$`"),
+        ({"type": "string", "format": "email"}, "a at b", "must be an e-mail address"),
+        ({"type": "string", "format": "uri"}, "b.org", "must be a URI"),
+        ({"type": "string", "format": "date"}, "15.11.", "must be a date, such as 2026-11-15"),
+        (
+            {"type": "string", "format": "date-time"},
+            "2026-11-15",
+            "must be a date and time, such as 2026-11-15T12:00:00Z",
+        ),
+        (CHOICES, "blue", "must be one of: red, green"),
+        (TITLED, "Red", "must be one of: r, g"),
+        ({"type": "integer"}, 1.5, "must be a whole number"),
+        ({"type": "integer"}, True, "must be a number"),
+        ({"type": "integer"}, "1", "must be a number"),
+        ({"type": "integer", "minimum": 18}, 17, "must be at least 18"),
+        ({"type": "number", "maximum": 0.5}, 0.6, "must be at most 0.5"),
+        ({"type": "boolean"}, 1, "must be true or false"),
+        (SEVERAL, "a", "must be a list"),
+        (SEVERAL, ["a", "d"], "may only hold: a, b, c"),
+        (SEVERAL, [], "must have at least 1 entries"),
+        (SEVERAL, ["a", "b", "c"], "must have at most 2 entries"),
+        (SEVERAL_TITLED, ["b"], "may only hold: a"),
+    ],
+)
+async def test_what_is_not_is_said_in_words(field: Json, value: Any, said: str) -> None:
+    assert await why(field, value) == said
+
+
+async def test_a_field_is_called_by_its_title() -> None:
+    field: Json = {"type": "boolean", "title": "Go on"}
+    assert await problem(form(field, "f"), {}) == "This is not what is asked for: Go on is required."
+
+
+async def test_all_problems_are_told_up_to_a_number() -> None:
+    many = 8
+    asked: Json = {"properties": {f"f{n}": {"type": "boolean"} for n in range(many)}}
+    told = await problem(asked, {f"f{n}": "x" for n in range(many)})
+    assert told.count("must be true or false") == 5
+    assert told.endswith("; and 3 more.")
+
+
+async def test_what_was_not_asked_for_is_refused() -> None:
+    told = await problem(form({"type": "string"}), {"g": "x"})
+    assert told == "This is not what is asked for: `g` is not asked for."
+
+
+async def test_a_pattern_that_never_ends_is_given_up() -> None:
+    began = anyio.current_time()
+    with anyio.fail_after(BOUND):
+        told = await problem(form({"type": "string", "pattern": "(a+)+$"}), {"f": "a" * 60 + "!"})
+    assert "takes too long" in told
+    assert anyio.current_time() - began >= SECONDS
+
+
+@pytest.mark.parametrize("odd", [{}, {"properties": 7}, {"properties": {"f": "x"}, "required": "f"}])
+async def test_a_form_that_makes_no_sense_harms_nobody(odd: Json) -> None:
+    assert defaults(odd) == {}
+    assert await problem(odd, {}) == ""
+
+
+def test_the_defaults_are_those_that_are_said() -> None:
+    asked: Json = {"properties": {"a": {"default": False}, "b": {"default": None}, "c": {"type": "string"}}}
+    assert defaults(asked) == {"a": False}
