@@ -130,10 +130,10 @@ async def test_a_denial_with_a_reason_is_written_by_keyboard_and_reaches_the_age
         await tab.page.keyboard.press("Enter")
         told = await asked.told()
         await tab.reads(call, "denied")
-        focused = await tab.page.evaluate("document.activeElement !== document.body")
+        # The focus is somewhere when a card is gone.
+        await tab.page.wait_for_function("document.activeElement !== document.body")
 
     assert (told.status, told.data["reason"]) == ("denied", "a d s: put it under build/")
-    assert focused, "the focus is somewhere when a card is gone"
     assert not (workspace / "denied.txt").exists()
 
 
@@ -250,9 +250,11 @@ PRESSES = """() => {
         if (window.shownAt || !document.querySelector("[aria-label='Your answer']")) return;
         window.shownAt = performance.now();
         const go = () => {
-            if (performance.now() - window.shownAt > 600) return (document.body.dataset.hands = "off");
-            strike();
-            requestAnimationFrame(go);
+            do {
+                if (performance.now() - window.shownAt > 600) return (document.body.dataset.hands = "off");
+                strike();
+            } while (window.presses < 6); // a busy machine may come back to us only when it is too late for more
+            setTimeout(go, 10);
         };
         go();
     }).observe(document.body, { subtree: true, childList: true });
@@ -278,6 +280,19 @@ async def test_keys_and_clicks_at_the_moment_a_card_appears_do_nothing(
     assert told.status == "done", "the same key works once the guard is ready"
 
 
+RUNS_ON = """words => {
+    const watcher = new MutationObserver(() => {
+        const card = document.querySelector("[aria-label='Selected call'] [aria-label='Your answer']");
+        if (!card || !card.closest("[aria-label='Selected call']").textContent.includes(words)) return;
+        watcher.disconnect();
+        const target = document.activeElement ?? document.body;
+        target.dispatchEvent(new KeyboardEvent("keydown", { key: "a", bubbles: true, cancelable: true }));
+        document.body.dataset.hands = "off";
+    });
+    watcher.observe(document.body, { subtree: true, childList: true, characterData: true });
+}"""
+
+
 async def test_a_key_that_runs_on_decides_one_card_and_not_the_next(
     shared_home: Home, shared_person: Person, workspace: Path, tab: Tab
 ) -> None:
@@ -287,11 +302,12 @@ async def test_a_key_that_runs_on_decides_one_card_and_not_the_next(
         second = client.ask("execute_command", command="touch two.txt")
         call = (await shared_person.question("touch two.txt"))["call_id"]
         await armed(tab, "touch one.txt")
+        await tab.page.evaluate(RUNS_ON, "touch two.txt")
         for _ in range(3):
             await tab.page.keyboard.press("a")
         told = await first.told()
         await tab.sees(tab.detail, "touch two.txt")
-        await tab.page.keyboard.press("a")
+        await expect(tab.page.locator("body")).to_have_attribute("data-hands", "off", timeout=MS)
         still = await waits(shared_person, call)
         await expect(tab.row(call).get_by_role("link").first).to_be_focused(timeout=MS)
         await armed(tab, "touch two.txt")
@@ -334,6 +350,7 @@ async def test_decided_in_one_tab_it_clears_in_the_other(
         call = (await shared_person.question("both.txt"))["call_id"]
         await armed(second, "touch both.txt")
         await second.page.keyboard.press("Shift+D")
+        await expect(second.page.get_by_label("Reason, sent to the agent")).to_be_focused(timeout=MS)
         await second.page.keyboard.type("half an ans")
         await armed(tab, "touch both.txt")
         await tab.page.keyboard.press("a")
@@ -359,7 +376,9 @@ async def test_several_of_low_risk_are_allowed_in_one_step_and_nothing_else_is(
         await bulk.focus()
         await tab.page.keyboard.press("Enter")
         dialog = tab.page.get_by_role("dialog")
-        listed = await dialog.get_by_role("listitem").locator("code").all_inner_texts()
+        lines = dialog.get_by_role("listitem").locator("code")
+        await expect(lines).to_have_count(3, timeout=MS)
+        listed = await lines.all_inner_texts()
         allow = dialog.get_by_role("button", name="Allow these 3 once")
         await expect(allow).not_to_have_attribute("aria-disabled", "true", timeout=MS)
         await tab.page.keyboard.press("ControlOrMeta+Enter")

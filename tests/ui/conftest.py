@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,8 +20,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from handrail.server.guard import CSP
 from handrail.server.page import STATIC, page_routes
 
-BOUND = 15.0
-"""No wait of these tests is longer, in seconds."""
+BOUND = 20.0
+"""Seconds for anything a test waits for: far more than it takes, so that only a fault reaches it."""
+expect.set_options(timeout=BOUND * 1000)
 
 
 class Policy:
