@@ -57,22 +57,10 @@ from handrail.terminal.retention import Retention
 from handrail.terminal.shells.marked import Marked
 from handrail.terminal.terminals import Terminals
 from handrail.terminal.waiting.knowing import Knowing
-from handrail.tools.calls import GetCall, ListCalls, WaitForCall
-from handrail.tools.commands.commands import ExecuteCommand
+from handrail.toolbox import toolbox
 from handrail.tools.commands.output import as_result, read_output
 from handrail.tools.environment import child_environment
-from handrail.tools.files.edits import ApplyDiff, EditFile, WriteFile
-from handrail.tools.files.files import ReadFile
 from handrail.tools.reach import Reach
-from handrail.tools.search.listing import ListFiles, SearchFiles
-from handrail.tools.search.search import SearchContent
-from handrail.tools.terminals.buffer_search import SearchTerminalBuffer
-from handrail.tools.terminals.buffers import GetTerminalBuffer
-from handrail.tools.terminals.closing import CloseTerminal
-from handrail.tools.terminals.keyboard import SendToTerminal
-from handrail.tools.terminals.opening import CreateTrackedTerminal
-from handrail.tools.terminals.terminals import ListTrackedTerminals
-from handrail.tools.terminals.waits import WaitForTerminal
 from handrail.tools.undo.undo import Undo
 from handrail.watch import Watch
 
@@ -195,15 +183,15 @@ class Daemon:
             group.cancel_scope.cancel()
 
     async def _gate(self, ground: Ground, group: TaskGroup) -> Gate:
-        toolbox: dict[str, Tool[Any, Any]] = {}
+        tools: dict[str, Tool[Any, Any]] = {}
         gate = Gate(
             ground.journal,
             await self._rules(ground),
-            toolbox,
+            tools,
             group,
             self._config.approvals.expire_seconds,
         )
-        toolbox |= self._toolbox(gate, ground)
+        tools |= self._toolbox(gate, ground)
         return gate
 
     async def _rules(self, ground: Ground) -> Rules:
@@ -285,31 +273,15 @@ class Daemon:
         return self._places.config_dir, self._places.data, self._places.state
 
     def _toolbox(self, gate: Gate, ground: Ground) -> Toolbox:
-        own, records, blobs = self._own, ground.records, self._blobs
+        own = self._own
         reach = Reach(
-            terminals=ground.terminals, records=records, means=self._means(), own=own, marked=self._marked
+            terminals=ground.terminals,
+            records=ground.records,
+            means=self._means(),
+            own=own,
+            marked=self._marked,
         )
-        tools: list[Tool[Any, Any]] = [
-            ReadFile(own),
-            ListFiles(own),
-            SearchFiles(own),
-            SearchContent(own),
-            WriteFile(own, blobs),
-            EditFile(own, blobs),
-            ApplyDiff(own, blobs),
-            ExecuteCommand(reach),
-            CreateTrackedTerminal(reach),
-            ListTrackedTerminals(reach),
-            GetTerminalBuffer(reach),
-            SendToTerminal(reach),
-            WaitForTerminal(reach),
-            SearchTerminalBuffer(reach),
-            CloseTerminal(reach),
-            ListCalls(records),
-            GetCall(records),
-            WaitForCall(reach, gate.open, gate.journal),
-        ]
-        return {tool.name: tool for tool in tools}
+        return toolbox(gate, reach, self._blobs, own)
 
     def _means(self) -> Means:
         terminal, command = self._config.terminal, self._config.command

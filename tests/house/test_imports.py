@@ -33,6 +33,8 @@ MAY_IMPORT = {
     "logs": ALMOST,
     "notify": {*ALMOST, "gate", "store"},
     "watch": {*ALMOST, "keeper.protocol", "store", "terminal"},
+    "toolbox": {*ALMOST, "gate", "store", "tools"},  # what the daemon is made of, as is the next one
+    "minds": {*ALMOST, "agents", "gate", "server", "store", "terminal"},
     "__main__": {*EVERYONE, "cli", "door"},
 }
 MAY_IMPORT["daemon"] = {*MAY_IMPORT} - {"__main__", "cli", "demo", "doctor"}

@@ -10,7 +10,7 @@ BESIDE = {"house", "e2e", "bench", "safety", "ui"}  # folders of tests that mirr
 
 # Parts that only their whole can show at work, and the test that does.
 PART_OF: dict[str, str] = {
-    **dict.fromkeys(("handrail.__main__", "handrail.daemon"), "e2e/test_daemon.py"),
+    **dict.fromkeys(("handrail.__main__", "handrail.daemon", "handrail.toolbox"), "e2e/test_daemon.py"),
     "handrail.errors": "store/test_unwritable.py",
     **{
         f"handrail.store.event.{name}": "store/test_codec.py"
