@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
+from tests.shell_home import shell_home
 
 from handrail.door.find import dial, dial_path
 from handrail.door.hello import HelloRefused, say_hello
@@ -36,9 +37,7 @@ class Home:
     def __init__(self, path: Path, config: str) -> None:
         self.places = Places.under(path)
         self.port = free_port()
-        # Shells read start-up files there: none of the machine's own.
-        person = path / "person"
-        person.mkdir()
+        person = shell_home(path / "person")
         self.environment = {**os.environ, "HANDRAIL_HOME": str(path), "HOME": str(person)}
         self._ours: subprocess.Popen[bytes] | None = None
         self.places.make()

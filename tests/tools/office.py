@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from tests.shell_home import shell_home
 from tests.tools.desk import BOUND, Desk, done
 from tests.tools.person import allow_all
 
@@ -35,13 +36,14 @@ from handrail.tools.terminals.terminals import ListTrackedTerminals
 from handrail.tools.terminals.waits import WaitForTerminal
 from handrail.watch import Watch
 
-ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}
+ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 PLAIN_BASH = {"shellPath": "/bin/bash", "shellArgs": ["--norc"]}
 
 
 def reach_of(terminals: Terminals, records: Records, home: Path, grace: float = 0.2) -> Reach:
+    environment = {**ENVIRONMENT, "HOME": str(shell_home(home / "person"))}
     means = Means(
-        environment=ENVIRONMENT, shell="/bin/bash", max_bytes=1 << 20, max_lines=1_000_000, grace=grace
+        environment=environment, shell="/bin/bash", max_bytes=1 << 20, max_lines=1_000_000, grace=grace
     )
     return Reach(terminals=terminals, records=records, means=means, own=(home,))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 from tests.keeper.scene import BOUND, keeping
+from tests.shell_home import shell_home
 
 import handrail.terminal
 from handrail.terminal.output.tail import Tail
@@ -92,7 +93,7 @@ async def marked(
     """The shell `argv`, whose home holds `files` and nothing else."""
     program = shutil.which(argv[0])
     assert program, f"{argv[0]} is missing: scripts/tools installs it"
-    place = home / "h"
+    place = shell_home(home / "h")
     for name, text in {".hushlogin": "", **(files or {})}.items():
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_text(text)
