@@ -1,0 +1,69 @@
+"""On whose behalf an agent asks its host for something, and where.
+
+Owns what hands need to know of a session. It does not know conversations (talk.py), nor what is asked for.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import anyio
+
+from handrail.gate.call import Call, Outcome
+from handrail.gate.gate import Gate, Reply, Request
+from handrail.store.value import Caller, Json
+
+GIVEN_UP = Outcome(ending="cancelled", by="client", message="Cancelled by the client")
+
+
+class Quirks(Protocol):
+    """What an agent needs beside the specification."""
+
+    @property
+    def missing_file_is_empty(self) -> bool: ...
+
+
+def _unsaid(_tool_call: str) -> Json:
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Who:
+    """An agent in one of its sessions."""
+
+    caller: Caller
+    cwd: str
+    """The session's; what an agent names without a folder is there."""
+    quirks: Quirks
+    linked: Callable[[str, Call], None]
+    """Told of each call as soon as there is one, with the agent's own id for its work where it gave one."""
+    known: Callable[[str], Json] = _unsaid
+    """What the agent has said of a tool call of its own so far, in the protocol's words."""
+
+    @property
+    def owner(self) -> tuple[str, str]:
+        """Who may name what it was given."""
+        return self.caller.key, self.caller.client
+
+    async def submit(self, gate: Gate, tool: str, given: Json) -> Reply:
+        """Carry a call to its end, or until it is under way by itself; who stops waiting for it ends it."""
+        opened: list[Call] = []
+
+        def on_opened(call: Call) -> None:
+            opened.append(call)
+            self.linked("", call)
+
+        request = Request(tool=tool, input=given, caller=self.caller, patience=math.inf, anew=True)
+        try:
+            return await gate.submit(request, on_opened)
+        except anyio.get_cancelled_exc_class():
+            for call in opened:
+                if call.handed_back and call.plan is not None:  # the agent will never learn that it runs
+                    gate.end(call, GIVEN_UP)
+            raise
+
+    async def ask(self, gate: Gate, tool: str, given: Json, tool_call: str) -> Reply:
+        """Ask about work of its own, which it calls `tool_call`."""
+        request = Request(tool=tool, input=given, caller=self.caller, patience=math.inf)
+        return await gate.ask(request, lambda call: self.linked(tool_call, call))
