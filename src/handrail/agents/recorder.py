@@ -33,11 +33,18 @@ class _Shown:
         """None of a call that an agent speaks of before anybody prompted it."""
         self.data = data
         self.ours: Ours | None = None
+        self.said: Json = {}
+        """The agent's own words."""
 
     @property
     def bound(self) -> bool:
         """It is a call of ours that does the work itself; not merely one that allowed it."""
-        return self.ours is not None and self.ours.tool != telling.ADVISORY
+        return self.ours is not None and self.ours.tool not in telling.ADVISORY
+
+    def hear(self, update: Json, keep: Keep) -> None:
+        """The agent says more of it."""
+        self.said |= {key: update[key] for key in telling.SAID if update.get(key) is not None}
+        self.put(telling.told(self.data, update, keep))
 
     def put(self, data: CallData) -> None:
         if data != self.data:
@@ -136,11 +143,16 @@ class Recorder:
     def settled(self, call: str, ending: Ending) -> None:
         """A call of ours has its outcome."""
         shown = self._ours.pop(call, None)
-        if shown is None or not shown.bound:
+        if shown is None:
             return
-        current = shown.data["id"] in self._calls and self._ended is None
-        if not shown.data["id"] or not current:  # else its agent will say how it ended
+        under_way = shown.data["id"] in self._calls and self._ended is None
+        if not shown.data["id"] or (shown.bound and not under_way):  # else its agent says how it ends
             shown.put(telling.settled(shown.data, ending))
+
+    def known(self, id: str) -> Json:
+        """What the agent has said of a call of its own, in its own words."""
+        shown = self._calls.get(id) or self._before.get(id)
+        return {} if shown is None else shown.said
 
     def note(self, words: str) -> None:
         """Say something of our own, to both."""
@@ -191,20 +203,19 @@ class Recorder:
         if not known:
             self._raw(update)
         elif shown is not None:
-            shown.put(telling.told(shown.data, update, self._keep))
+            shown.hear(update, self._keep)
         else:
             data = telling.told(telling.untold(known), update, self._keep)
-            if not self._adopt(data):
-                self._show(data)
+            (self._adopt(data) or self._show(data)).hear(update, self._keep)
 
-    def _adopt(self, data: CallData) -> bool:
-        """Whether a call of ours is shown already that the agent now speaks of."""
+    def _adopt(self, data: CallData) -> _Shown | None:
+        """The call of ours that is shown already and that the agent now speaks of."""
         for shown in self._ours.values():
             if not shown.data["id"] and shown.ours is not None and telling.speaks_of(data, shown.ours):
                 self._calls[data["id"]] = shown
                 shown.put(telling.linked(data, shown.ours))
-                return True
-        return False
+                return shown
+        return None
 
     def _spoken(self, ours: Ours) -> _Shown | None:
         """The call that an agent spoke of and that is this one of ours; the first one still open."""

@@ -19,8 +19,10 @@ from handrail.store.value import Ending, Json, Stop
 Keep = Callable[[bytes], str]
 """Keeps a picture; returns its SHA-256."""
 
-ADVISORY = "agent_work"
-"""The tool whose calls only say whether the agent may do something itself."""
+ADVISORY = ("agent_work", "agent_form")
+"""The tools whose calls only say what the agent may do itself, or know."""
+SAID = ("title", "kind", "status", "content", "locations", "rawInput")
+"""What is remembered of a call in its agent's own words."""
 MOST_PIECES = 200
 """Of one call's content or places; a list without end is somebody's mistake."""
 
@@ -112,8 +114,7 @@ _ENDED: dict[Ending, CallStatus] = {
 _SORTS: dict[str, tuple[CallSort, ...]] = {
     "execute_command": ("execute",),
     "write_file": ("edit",),
-    "read_text": ("read",),
-    "read_file": ("read",),
+    "read_text_file": ("read",),
 }
 """What agents call the work that they do through our hands."""
 

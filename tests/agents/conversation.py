@@ -1,0 +1,203 @@
+"""A person who talks with scripted agents: real pipes, a real keeper, gate, journal and store.
+
+Owns how a test says something, waits for the answer, and looks at what is left when all is over (`must_hold`).
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+from tests.agents.scripted import Obj, script
+from tests.agents.wire import BOUND, ENVIRONMENT, Stage, acting
+from tests.gate.toys import Echo, Patient, Write
+from tests.tools.office import reach_of
+
+from handrail.agents.blocks import Piece
+from handrail.agents.hands import Hands
+from handrail.agents.prompt import Prompted, Prompts
+from handrail.gate.call import Call
+from handrail.gate.gate import Gate, Request
+from handrail.gate.rules.rules import Rules
+from handrail.gate.tool import Tool
+from handrail.store.blobs import Blobs
+from handrail.store.event import Event, OperationEnded
+from handrail.store.query import Records, open_records
+from handrail.store.thread.record import MessageRecord
+from handrail.store.threads import Threads
+from handrail.store.value import Caller, Json
+from handrail.tools.advisory import AgentWork
+from handrail.tools.commands.commands import ExecuteCommand
+from handrail.tools.files.edits import WriteFile
+from handrail.tools.files.raw import ReadTextFile
+from handrail.tools.forms import AgentForm
+
+ANN = "ann"
+"""The person."""
+
+
+@dataclass
+class Scene:
+    """A daemon's rooms for conversations, and somebody in them."""
+
+    stage: Stage
+    gate: Gate
+    records: Records
+    threads: Threads
+    prompts: Prompts
+    images: Blobs
+    patient: Patient
+
+    def thread(self, agent: str = "scripted", title: str = "A thread") -> str:
+        workspace = str(self.stage.cwd)
+        return self.threads.open(workspace=workspace, title=title, agent=agent, by=ANN)
+
+    async def say(self, thread: str, *steps: Obj, **how: Any) -> Prompted:
+        """Prompt the agent to act these steps out."""
+        return await self.tell(thread, script(*steps), **how)
+
+    async def tell(self, thread: str, words: str, **how: Any) -> Prompted:
+        with anyio.fail_after(BOUND):
+            return await self.prompts.prompt(thread, [Piece(kind="text", text=words)], by=ANN, **how)
+
+    async def ask(self, thread: str, *steps: Obj, **how: Any) -> MessageRecord:
+        """Prompt it, and wait for the whole answer."""
+        return await self.answer(thread, await self.say(thread, *steps, **how))
+
+    async def answer(self, thread: str, prompted: Prompted) -> MessageRecord:
+        """The answer to a prompt that was sent, once it has ended."""
+        assert prompted.operation is not None
+        return await self.answer_to(thread, prompted.operation)
+
+    async def answer_to(self, thread: str, operation: str) -> MessageRecord:
+        """What was said for this operation, once its message has ended and nothing of it unwinds any more."""
+        found: list[MessageRecord] = []
+
+        async def look() -> bool:
+            said = [each for each in await self.threads.messages(thread) if each.operation == operation]
+            found[:] = [each for each in said if each.role == "assistant" and each.stop is not None]
+            return bool(found) and self.prompts.running(thread) != operation
+
+        await self.until(look)
+        return found[0]
+
+    async def ended(self, operation: str) -> OperationEnded:
+        """How the operation ended, once it did."""
+        found: list[OperationEnded] = []
+
+        async def look() -> bool:
+            found[:] = [each for each in await self.facts(OperationEnded) if each.operation == operation]
+            return bool(found)
+
+        await self.until(look)
+        return found[0]
+
+    async def facts(self, *kinds: type[Any]) -> list[Any]:
+        return await self.stage.facts(*kinds)
+
+    async def until(self, condition: Callable[[], Awaitable[object]]) -> None:
+        """Look until it is so; other processes ring no bell."""
+        with anyio.fail_after(BOUND):
+            while not await condition():  # noqa: ASYNC110
+                await anyio.sleep(0.005)
+
+    async def saying(self, thread: str, words: str) -> None:
+        """Return when these words stand in what is being said."""
+
+        async def look() -> bool:
+            return words in text(await self.last(thread))
+
+        await self.until(look)
+
+    async def last(self, thread: str) -> MessageRecord:
+        return (await self.threads.messages(thread))[-1]
+
+    def caller(self, thread: str, agent: str = "scripted") -> Caller:
+        """The agent, as our MCP server knows it."""
+        workspace, operation = str(self.stage.cwd), self.prompts.calling(thread)
+        return Caller(
+            door="http", client=agent, key=thread, workspace=workspace, thread=thread, operation=operation
+        )
+
+    async def call(self, thread: str, tool: str, input: Json | None = None, patience: float = 60.0) -> Call:
+        """The agent calls a tool of ours over MCP, and waits for it."""
+        opened: list[Call] = []
+        known = anyio.Event()
+
+        def on_open(call: Call) -> None:
+            opened.append(call)
+            known.set()
+
+        request = Request(tool=tool, input=input or {}, caller=self.caller(thread), patience=patience)
+        self.stage.group.start_soon(self.gate.submit, request, on_open)
+        with anyio.fail_after(BOUND):
+            await known.wait()
+        return opened[0]
+
+
+def text(message: MessageRecord) -> str:
+    """What it says."""
+    return "".join(part.text for part in message.parts if part.kind == "text")
+
+
+def parts(message: MessageRecord, kind: str) -> list[Any]:
+    return [part for part in message.parts if part.kind == kind]
+
+
+def calls(message: MessageRecord) -> list[Any]:
+    return [part.data for part in message.parts if part.kind == "call"]
+
+
+@asynccontextmanager
+async def conversing(home: Path, *, grace: float = 0.5) -> AsyncGenerator[Scene]:
+    """Rooms at `home`, with an agent `scripted`; what another scene left there is taken up again."""
+    async with acting(home, grace=grace) as stage, open_records(home / "handrail.db") as records:
+        stage.group.start_soon(stage.terminals.run)
+        patient = Patient()
+        toolbox = {tool.name: tool for tool in _tools(stage, records, home, patient)}
+        rules = Rules.plain(stage.journal, trusted=[str(stage.cwd)])
+        gate = Gate(stage.journal, rules, toolbox, stage.group)
+        threads, images = Threads(stage.journal, records), Blobs(home / "images")
+        await threads.restore()
+        hands = Hands(gate, stage.terminals)
+        prompts = Prompts(
+            *(gate, threads, stage.agents, hands, records),
+            specs=stage.specs.get,
+            door=lambda *_: None,
+            images=images,
+        )
+        await stage.group.start(prompts.run)
+        yield Scene(stage, gate, records, threads, prompts, images, patient)
+
+
+def _tools(stage: Stage, records: Records, home: Path, patient: Patient) -> list[Tool[Any, Any]]:
+    """Toys that an agent calls over MCP, and the real tools behind the hands that it is lent."""
+    own, blobs = (home / "handrail.db",), Blobs(home / "blobs")
+    return [
+        *(Echo(), Write(), patient),
+        *(AgentWork(own, ENVIRONMENT), AgentForm(), ReadTextFile(own), WriteFile(own, blobs)),
+        ExecuteCommand(reach_of(stage.terminals, records, home)),
+    ]
+
+
+async def must_hold(scene: Scene) -> None:
+    """What is true when all is over: nothing is open, nothing runs, nobody is asked, every message has ended."""
+
+    async def quiet() -> bool:
+        return not scene.gate.operations and not scene.gate.open
+
+    await scene.until(quiet)
+    await scene.threads.written()
+    assert await scene.records.open_operations() == []
+    assert [each for each in await scene.records.open_messages() if not each.queued] == []
+    assert await scene.records.approvals(open_only=True) == []
+    events: list[Event] = await scene.facts(object)
+    for event in events:
+        if isinstance(event, OperationEnded):
+            assert event.stop is not None
+
+
+def without_operation(caller: Caller) -> Caller:
+    return replace(caller, operation=None)
