@@ -246,15 +246,16 @@ def as_daemon(peer: Peer, last: bytes) -> list[Overheard]:
 
 async def test_what_is_typed_while_no_daemon_runs_waits_for_the_next(home: Path) -> None:
     async with keeping(home, end=False) as scene:
-        terminal = await scene.sh("stty raw -echo; cat > /dev/null")
+        terminal = await scene.sh("stty raw -echo; echo; cat > /dev/null")
+        await until(lambda: terminal.tail.end == 1)  # from here on nothing that is typed is shown
     with attached(scene.places, terminal.id) as window:
         for number, data in enumerate((b"one", b"two")):
             window.say(Input(number, terminal.id, data))
             window.wait_for(Typed, id=number)
         with connected(scene.places) as daemon:
             assert as_daemon(daemon, b"two") == [
-                Overheard(terminal.id, b"one", secret=False, size=0),
-                Overheard(terminal.id, b"two", secret=False, size=0),
+                Overheard(terminal.id, b"one", secret=False, size=1),
+                Overheard(terminal.id, b"two", secret=False, size=1),
             ]
         for number in range(700):
             window.say(Input(number, terminal.id, b"%04d" % number + b"x" * 1000))

@@ -166,7 +166,7 @@ async def test_where_the_keys_are_hidden_a_person_may_type_and_an_agent_may_not(
             _id(scene), secret=True, typed=False
         )
         assert await type_in(scene, terminal, b"hunter2\n") == Typed(_id(scene), secret=True, typed=True)
-        await until(lambda: terminal.tail.end > 0)
+        await until(lambda: terminal.tail.end >= len(b"hunter2\r\n"))
         assert terminal.tail.read(0)[0] == b"hunter2\r\n"
 
 
