@@ -127,6 +127,8 @@ export function approval(facts: Partial<TrackedApproval> = {}): TrackedApproval 
       { claim: 2, effect: "ask", rule: "protected place", why: "It holds credentials: never allowed without a person." },
     ],
     reviewable: false,
+    can_edit: true,
+    why_not_edit: "",
     trusted: true,
     suggestions: [
       suggested("npm publish", [1]),

@@ -4,8 +4,9 @@
  * Owns the routes and what their refusals look like. It does not know the page's state.
  */
 import type {
-  AllowedLow, AnswerBody, ApprovalView, CallDetail, CallView, Closed, CompleteBody, EditBody, EditView, FolderView, Forced, Found, OpenBody, ProposalView, ProposedView, RuleBody,
-  RulesView, RuleView, Seen, SignedIn, State, TerminalDetail, TerminalView, TestBody, TestView, UndoView,
+  AgentView, AllowedLow, AnswerBody, ApprovalView, CallDetail, CallView, Closed, CompleteBody, EditBody, EditView, FolderView, ForkBody, Forced, Found, OpenBody, PromptBody, Prompted,
+  ProposalView, ProposedView, RuleBody, RulesView, RuleView, SearchView, Seen, SettingBody, SignedIn, State, TerminalDetail, TerminalView, TestBody, TestView, ThreadBody, ThreadDetail,
+  ThreadPage, ThreadView, UndoView,
 } from "../types.ts";
 
 /** A refusal in the daemon's own words. */
@@ -64,6 +65,25 @@ export class Api {
   /** As bytes: an address cannot carry the bearer, so the page fetches what a person saves. */
   outputOf = (id: string, query: URLSearchParams): Promise<Blob> => this.blob(`${of(id)}/output?${query}`);
 
+  threads = (query = ""): Promise<ThreadView[]> => this.get(`/api/threads?${query}`);
+  thread = (id: string): Promise<ThreadDetail> => this.get(ofThread(id));
+  messages = (id: string, before: number, limit: number): Promise<ThreadPage> => this.get(`${ofThread(id)}/messages?${new URLSearchParams({ before: String(before), limit: String(limit) })}`);
+  openThread = (body: ThreadBody): Promise<ThreadView> => this.post("/api/threads", body);
+  renameThread = (id: string, title: string): Promise<ThreadView> => request("PATCH", ofThread(id), { title }, this.bearer);
+  deleteThread = (id: string): Promise<unknown> => request("DELETE", ofThread(id), undefined, this.bearer);
+  prompt = (id: string, body: PromptBody): Promise<Prompted> => this.post(`${ofThread(id)}/prompt`, body);
+  fork = (id: string, body: ForkBody): Promise<ThreadView> => this.post(`${ofThread(id)}/fork`, body);
+  choose = (id: string, body: SettingBody): Promise<unknown> => this.post(`${ofThread(id)}/setting`, body);
+  sendQueued = (id: string, message: string): Promise<unknown> => this.post(`${ofThread(id)}/queue/${encodeURIComponent(message)}/send`);
+  dropQueued = (id: string, message: string): Promise<unknown> => request("DELETE", `${ofThread(id)}/queue/${encodeURIComponent(message)}`, undefined, this.bearer);
+  cancelOperation = (id: string): Promise<{ won: boolean }> => this.post(`/api/operations/${encodeURIComponent(id)}/cancel`);
+  exportThread = (id: string, format: "md" | "json"): Promise<Blob> => this.blob(`${ofThread(id)}/export?format=${format}`);
+  importThread = (thread: unknown): Promise<ThreadView> => this.post("/api/threads/import", thread);
+  agents = (): Promise<AgentView[]> => this.get("/api/agents");
+  login = (agent: string, method: string): Promise<unknown> => this.post(`/api/agents/${encodeURIComponent(agent)}/login`, { method });
+  search = (q: string, limit: number): Promise<SearchView> => this.get(`/api/search?${new URLSearchParams({ q, limit: String(limit) })}`);
+  image = (sha: string): Promise<Blob> => this.blob(`/api/images/${encodeURIComponent(sha)}`);
+
   /** A socket that carries the bearer where a browser lets it: as a subprotocol. */
   socket(path: string): WebSocket {
     const url = new URL(path, location.href);
@@ -91,6 +111,10 @@ export async function signIn(code: string): Promise<string> {
 
 function of(terminal: string): string {
   return `/api/terminals/${encodeURIComponent(terminal)}`;
+}
+
+function ofThread(thread: string): string {
+  return `/api/threads/${encodeURIComponent(thread)}`;
 }
 
 async function request<T>(method: string, path: string, body?: unknown, bearer?: string): Promise<T> {

@@ -52,6 +52,17 @@ export function languageOf(path: string): LanguageName | null {
   return own(NAMES, name) ?? own(ENDINGS, ending) ?? null;
 }
 
+/** How people name languages on a block of code, where that is no file's ending. */
+const SPOKEN: Record<string, string> = {
+  console: "sh", "c++": "cpp", golang: "go", javascript: "js", kotlin: "kt", python: "py", ruby: "rb", rust: "rs", shell: "sh", typescript: "ts",
+};
+
+/** A file's name that stands for the language of a block of code. */
+export function fenced(language: string): string {
+  const name = language.toLowerCase();
+  return name === "dockerfile" ? name : `code.${own(SPOKEN, name) ?? name}`;
+}
+
 export function loadLanguage(name: LanguageName): Promise<Language> {
   return LOADS[name]();
 }

@@ -48,7 +48,7 @@ export function acts(api: Api, id: string): Acts {
     save: (mode, name) =>
       done(async () => {
         const blob = await api.outputOf(id, new URLSearchParams({ mode, download: "1" }));
-        keep(blob, `${name.replace(/[^\w.-]+/g, "-").slice(0, 60) || "terminal"}-${id}.${mode === "raw" ? "raw" : "txt"}`);
+        saved(blob, `${name.replace(/[^\w.-]+/g, "-").slice(0, 60) || "terminal"}-${id}.${mode === "raw" ? "raw" : "txt"}`);
       }),
     copyAll: () =>
       done(async () => {
@@ -87,7 +87,7 @@ export async function copied(text: string): Promise<void> {
 }
 
 /** Hands the browser a file to save. */
-function keep(blob: Blob, name: string): void {
+export function saved(blob: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;

@@ -4,7 +4,7 @@
  * Owns that nothing is sent before the guard is ready, and that high risk needs a strong hand (Shift, or a click). It
  * does not know buttons or keys, nor what becomes of the question afterwards (desk).
  */
-import type { Api } from "../link/api.ts";
+import { type Api, Refused } from "../link/api.ts";
 import { lines } from "../text/rule.ts";
 import type { AnswerBody, Comment, EditView, Json, ProposedView, Risk, RuleBody } from "../types.ts";
 import type { Arming } from "./arming.svelte.ts";
@@ -51,6 +51,7 @@ export class Answers {
   begin(mode: Mode): void {
     const approval = this.asker.question();
     if (!approval || (mode !== "choose" && !this.asker.arming.ready)) return;
+    if (mode === "edit" && !approval.can_edit) return toasts.say(approval.why_not_edit);
     if (mode === "rule" && lines(approval.suggestions).length === 0) return this.sayNone();
     this.mode = mode;
     this.asker.arming.arm();
@@ -85,6 +86,20 @@ export class Answers {
   reviewed(content: string | null, comments: readonly Comment[], digest: string, strong: boolean): void {
     const approval = this.ready(strong);
     if (approval) this.send(approval, { answer: "allow", digest, content, comments: [...comments] });
+  }
+
+  /** Gives what a person filled in where a form asked for it; why not, in the daemon's words, when that cannot be given. */
+  async fill(values: Json): Promise<string> {
+    const approval = this.ready(true);
+    if (!approval) return "";
+    const input = { ...approval.input, values };
+    try {
+      const { digest } = await this.asker.api.edit(approval.id, { input });
+      if (this.asker.question()?.id === approval.id) this.send(approval, { answer: "allow", digest, input });
+      return "";
+    } catch (error) {
+      return error instanceof Refused ? error.message : "The daemon does not answer.";
+    }
   }
 
   deny(reason = ""): void {

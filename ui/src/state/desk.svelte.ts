@@ -10,11 +10,14 @@ import type { AnswerBody, CompleteBody } from "../types.ts";
 import { Answers } from "./answers.svelte.ts";
 import { Arming } from "./arming.svelte.ts";
 import type { TrackedApproval, TrackedCall, TrackedTerminal } from "./model.ts";
-import { frozen, next, nothing, sections, type Sections } from "./order.ts";
+import { frozen, next, nothing, ofThread, sections, type Sections } from "./order.ts";
 import { Question } from "./question.svelte.ts";
 import { route } from "./route.svelte.ts";
+import { Agents } from "./agents.svelte.ts";
 import { Rules } from "./rules.svelte.ts";
 import type { Store } from "./store.svelte.ts";
+import { Talk } from "./talk.ts";
+import { Threads } from "./threads.svelte.ts";
 import { toasts } from "./toasts.svelte.ts";
 import { Usuals } from "./usuals.svelte.ts";
 import { Verbs } from "./verbs.ts";
@@ -25,6 +28,9 @@ export class Desk {
   readonly rules: Rules;
   readonly usuals: Usuals;
   readonly answers: Answers;
+  readonly threads: Threads;
+  readonly agents: Agents;
+  readonly talk: Talk;
   private readonly whole: Question;
   /** Over whatever is selected. */
   readonly arming = new Arming();
@@ -42,6 +48,10 @@ export class Desk {
   bulk = $state(false);
   /** A terminal that was just opened here: the focus goes to it. */
   eager = "";
+  /** The call of the open conversation that the person turned to. */
+  asked = $state<string | null>(null);
+  /** Where messages stand in their threads, of those that a search found. */
+  readonly places = new Map<string, number>();
   private readonly mine = new Set<string>();
 
   constructor(store: Store) {
@@ -49,14 +59,24 @@ export class Desk {
     this.verbs = new Verbs(store.api);
     this.rules = new Rules(store.api);
     this.usuals = new Usuals(store.api);
+    this.threads = new Threads(store.api);
+    this.agents = new Agents(store.api);
+    this.talk = new Talk(store.api);
     this.whole = new Question(store.api);
     this.answers = new Answers({ arming: this.arming, api: store.api, question: () => this.question(), known: () => this.known, send: (approval, body) => this.send(approval, body) });
   }
 
   readonly wanted = $derived.by((): Sections => (this.store.model ? sections(this.store.model) : nothing));
   readonly beside = $derived(this.wide.current && route.place.view === "inbox");
-  /** The call that is open; on a wide page the first question opens by itself. */
-  readonly selected = $derived(route.place.call ?? (this.beside ? (this.shown.needs.find((id) => this.isQuestion(id)) ?? null) : null));
+  /** The call that is open; on a wide page the first question opens by itself, and so it does in a conversation. */
+  readonly selected = $derived.by((): string | null => {
+    const { call, thread } = route.place;
+    if (call) return call;
+    if (this.beside) return this.shown.needs.find((id) => this.isQuestion(id)) ?? null;
+    return thread && this.store.model ? ofThread(this.store.model, thread, this.asked) : null;
+  });
+  /** Conversations in which something waits for the person. */
+  readonly waiting = $derived.by(() => new Set(this.store.model ? [...this.store.model.approvals.values()].flatMap(({ status, caller }) => (status === "open" && caller.thread ? [caller.thread] : [])) : []));
   readonly approval = $derived.by((): TrackedApproval | undefined => {
     const known = this.selected ? this.approvalOf(this.selected) : undefined;
     return known && this.whole.of(known);
@@ -105,6 +125,7 @@ export class Desk {
   resolved(id: string): string | null {
     const own = this.mine.delete(id);
     if (!own) this.sayWho(id);
+    if (route.place.thread) return null; // a conversation goes on where it is
     if (this.answers.mode === "tell" && this.answers.reason) return null; // somebody is still writing about it
     const following = next(this.shown.needs, id, (other) => this.isQuestion(other));
     if (this.wide.current) route.open(following ?? id);

@@ -36,6 +36,8 @@ export interface Model {
   readonly humanInTheLoop: boolean;
   /** The last fact about rules or trusted folders; whoever shows them asks again when it grows. */
   readonly ruled: number;
+  /** The same of conversations. */
+  readonly spoken: number;
   readonly commandLine: string;
   readonly calls: ReadonlyMap<string, TrackedCall>;
   readonly approvals: ReadonlyMap<string, TrackedApproval>;
@@ -50,7 +52,7 @@ export function fromState(state: State, received: number): Model {
   const calls = [...state.calls, ...state.recent].map((call) => [call.id, tracked(call, state.seq, received)] as const);
   const approvals = state.approvals.map((approval) => [approval.id, { ...approval, since: received - approval.elapsed_ms }] as const);
   const terminals = state.terminals.map((terminal) => [terminal.id, running(terminal, state, received)] as const);
-  return { ...heading(state), seq: state.seq, ruled: state.seq, skew: received - state.now, calls: new Map(calls), approvals: new Map(approvals), terminals: new Map(terminals) };
+  return { ...heading(state), seq: state.seq, ruled: state.seq, spoken: state.seq, skew: received - state.now, calls: new Map(calls), approvals: new Map(approvals), terminals: new Map(terminals) };
 }
 
 /** The same calls under a fresh heading: what the snapshot says beside its calls. */
@@ -98,6 +100,7 @@ class Draft {
   private readonly terminals: Map<string, TrackedTerminal>;
   private seq: number;
   private ruled: number;
+  private spoken: number;
   private started: Restart;
   private readonly model: Model;
   private readonly skew: number;
@@ -110,6 +113,7 @@ class Draft {
     this.terminals = new Map(model.terminals);
     this.seq = model.seq;
     this.ruled = model.ruled;
+    this.spoken = model.spoken;
     this.started = model.started;
   }
 
@@ -124,8 +128,8 @@ class Draft {
   finish(): Model {
     forget(this.calls, (call) => !isOpen(call));
     forget(this.approvals, (approval) => approval.status !== "open");
-    const { seq, ruled, skew, started, calls, approvals, terminals } = this;
-    return { ...this.model, seq, ruled, skew, started, calls, approvals, terminals };
+    const { seq, ruled, spoken, skew, started, calls, approvals, terminals } = this;
+    return { ...this.model, seq, ruled, spoken, skew, started, calls, approvals, terminals };
   }
 
   private apply({ seq, at, event }: Entry): void {
@@ -155,6 +159,17 @@ class Draft {
       case "FolderTrusted":
       case "FolderDistrusted":
         this.ruled = seq;
+        return;
+      case "ThreadOpened":
+      case "ThreadRenamed":
+      case "ThreadDeleted":
+      case "MessageOpened":
+      case "MessageEnded":
+      case "PromptSent":
+      case "PromptDropped":
+      case "OperationOpened":
+      case "OperationEnded":
+        this.spoken = seq;
         return;
       case "FilesRestored":
         for (const call of event.calls) this.change(call, {});

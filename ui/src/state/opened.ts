@@ -52,6 +52,8 @@ export function asked(event: EventOf<"ApprovalOpened">, call: TrackedCall, at: n
     risks: [],
     // the rest is asked for when somebody looks (question.svelte.ts)
     reviewable: false,
+    can_edit: true,
+    why_not_edit: "",
     trusted: true,
     suggestions: [],
     usual: null,

@@ -41,6 +41,14 @@ export function urgent(model: Model): TrackedTerminal[] {
   return [...model.terminals.values()].filter(({ asks, owner }) => isUrgent(asks, owner)).sort((a, b) => a.since - b.since);
 }
 
+/** The call of a conversation that is under the person's hand: the one they turned to, the first question, or what runs. */
+export function ofThread(model: Model, thread: string, turned: string | null): string | null {
+  const open = [...model.calls.values()].filter((call) => call.caller.thread === thread && isOpen(call));
+  if (open.some(({ id }) => id === turned)) return turned;
+  const asked = waiting(model).find(({ call_id }) => open.some(({ id }) => id === call_id));
+  return asked?.call_id ?? open.at(-1)?.id ?? null;
+}
+
 /**
  * The order to show while a pointer or the focus is in the list: every row keeps its section and place,
  * new questions and new calls join the end of theirs, and what ended meanwhile stays until the list thaws.

@@ -1,21 +1,28 @@
 /**
- * Where the page is: a view, and what is open beside it. Deep links `/c/CALL`, `/a/APPROVAL`, `/x/TERMINAL` and `/rules#RULE`.
+ * Where the page is: a view, and what is open beside it. Deep links `/c/CALL`, `/a/APPROVAL`,
+ * `/x/TERMINAL`, `/t/THREAD#MESSAGE` and `/rules#RULE`.
  *
  * Owns the address bar and the history. It does not know calls or terminals, only their ids.
  */
-export type View = "inbox" | "calls" | "terminals" | "rules";
+export type View = "inbox" | "calls" | "threads" | "terminals" | "rules";
 
 export interface Place {
   readonly view: View;
   readonly call: string | null;
   readonly approval: string | null;
   readonly terminal: string | null;
+  /** A conversation; `new` is one that nobody has begun yet. */
+  readonly thread: string | null;
+  /** A message of it to be looked at. */
+  readonly message: string | null;
   /** A rule to be looked at among all of them. */
   readonly rule: string | null;
 }
 
-const NOTHING = { call: null, approval: null, terminal: null, rule: null } as const;
-const PATHS: Record<View, string> = { inbox: "/", calls: "/calls", terminals: "/terminals", rules: "/rules" };
+const NOTHING = { call: null, approval: null, terminal: null, thread: null, message: null, rule: null } as const;
+const PATHS: Record<View, string> = { inbox: "/", calls: "/calls", threads: "/threads", terminals: "/terminals", rules: "/rules" };
+
+const VIEWS: Record<string, View> = { calls: "calls", rules: "rules", terminals: "terminals", x: "terminals", threads: "threads", t: "threads" };
 
 class Route {
   place = $state.raw<Place>(read());
@@ -32,7 +39,7 @@ class Route {
   open(call: string): void {
     if (this.place.call === call) return;
     const before = this.place.call ?? this.place.approval;
-    const view = this.place.view === "terminals" || this.place.view === "rules" ? "calls" : this.place.view;
+    const view = this.place.view === "inbox" ? "inbox" : "calls";
     this.set({ view, ...NOTHING, call }, before ? "replace" : "push");
   }
 
@@ -40,6 +47,12 @@ class Route {
   watch(terminal: string): void {
     if (this.place.terminal === terminal) return;
     this.set({ view: "terminals", ...NOTHING, terminal }, this.place.terminal ? "replace" : "push");
+  }
+
+  /** Opens a conversation, at one of its messages where that is what somebody looks for. */
+  talk(thread: string, message: string | null = null): void {
+    if (this.place.thread === thread && this.place.message === message) return;
+    this.set({ view: "threads", ...NOTHING, thread, message }, this.place.thread ? "replace" : "push");
   }
 
   /** Shows a rule where it stands among the others. */
@@ -64,21 +77,22 @@ class Route {
   }
 }
 
-function address({ view, call, terminal, rule }: Place): string {
+function address({ view, call, terminal, thread, message, rule }: Place): string {
   if (call) return `/c/${call}`;
   if (terminal) return `/x/${terminal}`;
+  if (thread) return `/t/${thread}${message ? `#${message}` : ""}`;
   return rule ? `${PATHS[view]}#${encodeURIComponent(rule)}` : PATHS[view];
 }
 
 function read(): Place {
   const [, kind, id] = location.pathname.split("/");
   const remembered = (history.state as { view?: View } | null)?.view;
-  const view = kind === "calls" || kind === "rules" ? kind : kind === "terminals" || kind === "x" ? "terminals" : (remembered ?? "inbox");
+  const view = VIEWS[kind ?? ""] ?? remembered ?? "inbox";
   const of = (letter: string): string | null => (kind === letter && id ? id : null);
-  return { view, call: of("c"), approval: of("a"), terminal: of("x"), rule: view === "rules" ? anchor() : null };
+  return { view, call: of("c"), approval: of("a"), terminal: of("x"), thread: of("t"), message: of("t") ? anchor() : null, rule: view === "rules" ? anchor() : null };
 }
 
-/** The rule that the address names; a sign-in code also stands there, for a moment. */
+/** What the address names after its `#`; a sign-in code also stands there, for a moment. */
 function anchor(): string | null {
   try {
     const name = decodeURIComponent(location.hash.slice(1));

@@ -7,7 +7,7 @@
 import { type Api, Refused } from "../link/api.ts";
 import { follow } from "../link/live.ts";
 import { session } from "../link/session.svelte.ts";
-import type { LiveEntries, Restart } from "../types.ts";
+import type { Entry, LiveEntries, Restart } from "../types.ts";
 import { advance, fromState, type Model, retitled } from "./model.ts";
 
 export type Link = { kind: "connecting" } | { kind: "live" } | { kind: "away"; since: number; retryAt: number };
@@ -16,6 +16,9 @@ const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5000;
 /** A restart that is older than this when the page opens is history, not news. */
 const NEWS_MS = 10 * 60_000;
+
+/** Hears every fact as it comes; null when some were missed, and what was made of them must be asked for again. */
+export type Ear = (entry: Entry | null) => void;
 
 export class Store {
   model = $state.raw<Model | null>(null);
@@ -26,6 +29,7 @@ export class Store {
   private readonly end = new AbortController();
   /** Entries were missing: the next connection begins with a new snapshot. */
   private stale = false;
+  private readonly ears = new Set<Ear>();
 
   constructor(api: Api) {
     this.api = api;
@@ -34,6 +38,12 @@ export class Store {
 
   stop(): void {
     this.end.abort();
+  }
+
+  /** Lets somebody hear the facts until the returned function is called. */
+  hear(ear: Ear): () => void {
+    this.ears.add(ear);
+    return () => void this.ears.delete(ear);
   }
 
   private async run(): Promise<void> {
@@ -66,6 +76,7 @@ export class Store {
     else {
       this.stale = false;
       this.model = fromState(state, performance.now());
+      if (model) this.tell([null]);
       const recent = state.now - state.started.at < NEWS_MS && state.started.crashed;
       if (model ? model.started.pid !== state.started.pid : recent) this.restart = state.started;
     }
@@ -77,9 +88,15 @@ export class Store {
     this.stale = next === null;
     if (!next) return false;
     if (next.started.seq !== this.model.started.seq) this.restart = next.started;
+    const known = this.model.seq;
     this.model = next;
+    this.tell(frame.entries.filter(({ seq }) => seq > known));
     return true;
   };
+
+  private tell(entries: readonly (Entry | null)[]): void {
+    for (const ear of this.ears) for (const entry of entries) ear(entry);
+  }
 
   private away(pause: number): void {
     const since = this.link.kind === "away" ? this.link.since : performance.now();

@@ -2,7 +2,7 @@
  * The words and signs of the page for the states of a call; pure. One place, so that a state looks and
  * reads the same wherever it appears. It does not know colours: a tone is a name that style.css paints.
  */
-import type { ApprovalView, Asks, Caller, CallView, Json, Preview, Restart, Risk } from "../types.ts";
+import type { ApprovalView, Asks, CallDetail, Caller, CallView, Json, Preview, Restart, Risk } from "../types.ts";
 import { typed } from "./exact.ts";
 import { asking } from "./terminals.ts";
 import { counted } from "./time.ts";
@@ -85,8 +85,20 @@ export function isCode(call: CallView): boolean {
 export function subject(call: CallView, preview: Preview | null): string {
   if (preview?.kind === "command" || call.tool === "execute_command") return "Run command";
   if (preview?.kind === "input") return "Type into a terminal";
+  if (preview?.kind === "form") return "Answer a question";
   if (preview?.kind === "diff") return preview.creates ? "Create file" : "Change file";
   return call.title;
+}
+
+/** What is shown of a call: once it is written, what a review left of a proposal, and not what was proposed. */
+export function previewOf(detail: CallDetail | null, approval: ApprovalView | undefined): Preview | null {
+  return written(detail) ?? detail?.preview ?? approval?.preview ?? null;
+}
+
+function written(of: CallDetail | null): Preview | null {
+  const { applied, review, added, removed } = of?.result?.data ?? {};
+  if (of?.preview?.kind !== "diff" || !review || typeof applied !== "string") return null;
+  return { ...of.preview, diff: applied, added: Number(added), removed: Number(removed) };
 }
 
 /** Names under which agents explain themselves in what they send; it is shown apart, as theirs. */

@@ -25,6 +25,9 @@ export function pageKeys(desk: Desk): Key[] {
     { key: "v", does: "diff: unified or side by side", act: () => settings.setSplit(!settings.split) },
     { key: "g i", does: "go to the inbox", act: () => route.go("inbox") },
     { key: "g c", does: "go to all calls", act: () => route.go("calls") },
+    { key: "g t", does: "go to the threads", act: () => route.go("threads") },
+    { key: "n", does: "begin a new thread", act: () => route.talk("new") },
+    { key: "i", does: "write in the open thread", act: () => document.querySelector<HTMLElement>("[data-composer]")?.focus() },
     { key: "g x", does: "go to the terminals", act: () => route.go("terminals") },
     { key: "g r", does: "go to the rules", act: () => route.go("rules") },
     { key: "/", does: "filter", act: filter },
@@ -50,35 +53,37 @@ function onOpen(desk: Desk, act: (id: string) => void): void {
 }
 
 function rows(): HTMLElement[] {
-  return [...document.querySelectorAll<HTMLElement>("[data-list] :is([data-call], [data-terminal]) > a")];
+  return [...document.querySelectorAll<HTMLElement>("[data-list] :is([data-call], [data-terminal], [data-thread], [data-hit]) > a")];
 }
 
 function move(desk: Desk, step: number): void {
   const all = rows();
   const things = all.map((row) => row.parentElement?.dataset ?? {});
   const focused = all.indexOf(document.activeElement as HTMLElement);
-  const open = desk.selected ?? route.place.terminal ?? "";
-  const at = focused >= 0 ? focused : things.findIndex(({ call, terminal }) => (call ?? terminal) === open);
+  const open = route.place.thread ?? desk.selected ?? route.place.terminal ?? "";
+  const at = focused >= 0 ? focused : things.findIndex(({ call, terminal, thread }) => (call ?? terminal ?? thread) === open);
   const to = Math.max(0, Math.min(all.length - 1, at + step));
   all[to]?.focus();
   all[to]?.scrollIntoView({ block: "nearest" });
   if (!desk.wide.current) return;
-  const { call, terminal } = things[to] ?? {};
+  const { call, terminal, thread, hit } = things[to] ?? {};
+  if (hit !== undefined) return; // a place among what was found opens when it is chosen
   if (call) route.open(call);
+  else if (thread) route.talk(thread);
   else if (terminal && route.place.view === "terminals") route.watch(terminal);
 }
 
 function filter(): void {
-  if (matchMedia("(max-width: 639px)").matches && route.place.view !== "terminals") route.go("calls");
+  if (matchMedia("(max-width: 639px)").matches && route.place.view !== "terminals" && route.place.view !== "threads") route.go("calls");
   flushSync(); // the field must have the focus before the next key comes: a fast hand does not wait for a frame
   document.getElementById("filter")?.focus();
 }
 
 function back(desk: Desk): void {
   if (desk.answers.mode !== "choose") return desk.answers.begin("choose");
-  if (document.activeElement instanceof HTMLInputElement) return document.activeElement.blur();
-  const from = route.place.call ?? route.place.terminal;
+  if (document.activeElement instanceof HTMLInputElement || document.activeElement instanceof HTMLTextAreaElement) return document.activeElement.blur();
+  const from = route.place.call ?? route.place.terminal ?? route.place.thread;
   if (!from) return;
   route.close();
-  if (!desk.wide.current) requestAnimationFrame(() => (document.getElementById(`row-${from}`) ?? document.getElementById(`terminal-${from}`))?.focus());
+  if (!desk.wide.current) requestAnimationFrame(() => ["row", "terminal", "thread"].map((kind) => document.getElementById(`${kind}-${from}`)).find(Boolean)?.focus());
 }

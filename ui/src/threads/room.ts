@@ -1,0 +1,19 @@
+/**
+ * What the pieces of a conversation need from the room they stand in, without knowing who gives it.
+ *
+ * The page gives what the daemon has; the gallery gives what it made up.
+ */
+import { createContext, type Snippet } from "svelte";
+
+import type { CallData } from "../text/call-data.ts";
+
+export interface Room {
+  /** A picture as an address that may be drawn; it is fetched with the bearer, which no address can carry. */
+  picture(sha: string): Promise<string>;
+  login(agent: string, method: string): void;
+  watch(terminal: string): void;
+  /** A call of ours, with everything a person can do about it. */
+  readonly card: Snippet<[CallData]>;
+}
+
+export const [room, giveRoom] = createContext<Room>();
