@@ -7,9 +7,10 @@ from tests.cli.scene import BOUND, Home
 from handrail.demo.agent import ASKS, Agent, told
 from handrail.demo.client import Reply, door
 
-pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("allowed")]
+pytestmark = pytest.mark.e2e
 
 
+@pytest.mark.usefixtures("allowed")
 @pytest.mark.anyio
 async def test_an_outcome_is_told_with_its_exit_code_or_its_reason(alone: Home) -> None:
     said: list[str] = []
@@ -24,6 +25,7 @@ async def test_an_outcome_is_told_with_its_exit_code_or_its_reason(alone: Home) 
     assert len(said) == 2
 
 
+@pytest.mark.usefixtures("allowed")
 @pytest.mark.anyio
 async def test_a_call_that_is_handed_back_is_open_until_it_ends_and_told_of_once(alone: Home) -> None:
     said: list[str] = []
@@ -43,6 +45,7 @@ async def test_a_call_that_is_handed_back_is_open_until_it_ends_and_told_of_once
     ]
 
 
+@pytest.mark.usefixtures("allowed")
 @pytest.mark.anyio
 async def test_a_question_comes_back_and_the_call_goes_on_after_its_answer(alone: Home) -> None:
     said: list[str] = []

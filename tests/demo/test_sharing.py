@@ -14,7 +14,7 @@ from handrail.demo.agent import Agent
 from handrail.demo.client import Client, door
 from handrail.demo.scene import scene
 
-pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.usefixtures("allowed")]
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
 
 @asynccontextmanager
@@ -29,6 +29,7 @@ async def running(client: Client) -> list[str]:
     return [each["name"] for each in listed.data["terminals"]]
 
 
+@pytest.mark.usefixtures("allowed")
 async def test_where_nobody_types_the_secret_the_agent_goes_on_and_closes_the_terminal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -46,6 +47,7 @@ async def test_where_nobody_types_the_secret_the_agent_goes_on_and_closes_the_te
     assert not left
 
 
+@pytest.mark.usefixtures("allowed")
 async def test_an_agent_that_leaves_in_the_middle_leaves_no_terminal_behind() -> None:
     said: list[str] = []
     async with behind_a_door() as client:
