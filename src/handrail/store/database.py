@@ -32,6 +32,8 @@ def open_writer(path: Path, migrations: Sequence[Migration] | None = None) -> sq
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
+        # What is deleted is overwritten, so that it is gone.
+        connection.execute("PRAGMA secure_delete = ON")
         migrate(connection, shipped() if migrations is None else migrations)
         # A file that cannot be written is found here, and not at the first call.
         connection.execute("BEGIN IMMEDIATE")

@@ -134,7 +134,6 @@ class Journal:
         statements: Iterable[Statement],
         size: int = 0,
         done: Callable[[Fate], object] = lambda _: None,
-        truncate: bool = False,
     ) -> bool:
         """Have statements that are no event's written, between what was appended before and what comes after.
 
@@ -143,14 +142,14 @@ class Journal:
         if self._pending + size > PENDING_BYTES and self._pending:
             return False
         self._pending += size
-        change = Change(tuple(statements), size, self._era, done, truncate)
+        change = Change(tuple(statements), size, self._era, done)
         self._changes.append(change)
         self._writer.put(change)
         self._unordered = True
         self._flows_linger.ask()
         return True
 
-    async def written(self, statements: Iterable[Statement] = (), truncate: bool = False) -> None:
+    async def written(self, statements: Iterable[Statement] = ()) -> None:
         """Write, and return when it is on disk with all that was appended, or flowed, before it.
 
         Raises `Unwritable`.
@@ -163,7 +162,7 @@ class Journal:
             bell.set()
 
         self.flush()
-        if not self.write(statements, done=done, truncate=truncate):
+        if not self.write(statements, done=done):
             raise Unwritable("the disk does not keep up")
         self._order()
         await bell.wait()

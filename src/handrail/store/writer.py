@@ -20,10 +20,11 @@ from queue import SimpleQueue
 from typing import Literal
 
 from handrail.store.chain import Link, chained, payload_hash
-from handrail.store.event import Event
+from handrail.store.event import Event, ThreadDeleted
 from handrail.store.files import Files
 from handrail.store.projection import project
 from handrail.store.projection.statement import Statement
+from handrail.store.upkeep import Upkeep
 
 log = logging.getLogger(__name__)
 
@@ -53,8 +54,6 @@ class Change:
     era: int
     done: Callable[[Fate], object]
     """Told in the event loop what became of it."""
-    truncate: bool = False
-    """Leave nothing of what was deleted in the log beside the database."""
 
 
 class Writer:
@@ -74,6 +73,7 @@ class Writer:
         self._era = 0
         self._rows: deque[Row | Change] = deque()
         self._orders: SimpleQueue[bool] = SimpleQueue()
+        self._upkeep = Upkeep(files.connection, self._orders)
         self._thread = threading.Thread(target=self._work, name="journal", daemon=True)
         self._thread.start()
 
@@ -95,7 +95,7 @@ class Writer:
     def _work(self) -> None:
         more = True
         while more:
-            more = self._orders.get()
+            more = self._upkeep.next_order()
             rows = [row for row in self._take() if row.era == self._era]
             if rows:
                 self._write(rows)
@@ -115,8 +115,9 @@ class Writer:
         else:
             self._last = last
             self._tell_head()
-            if any(isinstance(row, Change) and row.truncate for row in rows):
-                self._truncate()
+            if any(isinstance(row, Row) and isinstance(row.event, ThreadDeleted) for row in rows):
+                self._upkeep.deleted()
+            self._upkeep.empty_log()
             self._landed(rows, refused)
 
     def _commit(self, rows: list[Row | Change]) -> tuple[Link, frozenset[Change]]:
@@ -155,12 +156,6 @@ class Writer:
             if self._connection.in_transaction:
                 self._connection.execute("RELEASE change")
         return True
-
-    def _truncate(self) -> None:
-        try:
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        except sqlite3.OperationalError as error:
-            log.warning("what was deleted is still in the log beside the database: %s", error)
 
     def _insert(self, link: Link, row: Row) -> Link:
         hashed = payload_hash(row.payload)

@@ -13,7 +13,7 @@ def statements(seq: int, at: int, event: _OfThread) -> list[Statement]:
         case ThreadRenamed(thread=id, title=title, by=by):
             return [(_RENAMED, (title, by, id)), (_TITLED, (id, seq))]
         case ThreadDeleted(thread=id):
-            return [(sql, (id,)) for sql in _DELETED]
+            return [*((sql, (id,)) for sql in _DELETED), (_DUE, ())]
         case SessionBound(thread=id, agent=agent, session=session, upto=upto):
             return [(_BOUND, (id, agent, session, upto, at, id))]
 
@@ -44,3 +44,4 @@ _DELETED = (
     "DELETE FROM titles WHERE thread = ?",
     "DELETE FROM threads WHERE id = ?",
 )
+_DUE = "UPDATE upkeep SET due = 1"

@@ -1,6 +1,4 @@
 -- Conversations. What is said is a flow and no fact: deleting a thread deletes it.
--- Rows of text are replaced by new ones at the end of their table, never made longer where they are: so that no copy of
--- them stays behind in a page when they are deleted.
 CREATE TABLE threads (
     id          TEXT PRIMARY KEY,
     workspace   TEXT,
@@ -90,3 +88,7 @@ CREATE TABLE operations (
 
 CREATE INDEX operations_open ON operations (opened_seq) WHERE ended_at IS NULL;
 CREATE INDEX operations_by_thread ON operations (thread, opened_seq) WHERE thread IS NOT NULL;
+
+-- Something was deleted since the file was last written anew (upkeep.py).
+CREATE TABLE upkeep (due INTEGER NOT NULL) STRICT;
+INSERT INTO upkeep VALUES (0);
