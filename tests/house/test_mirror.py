@@ -22,6 +22,7 @@ PART_OF: dict[str, str] = {
     "handrail.gate.rules.example": "gate/rules/test_rules.py",
     "handrail.gate.rules.general": "gate/rules/test_suggest.py",
     "handrail.gate.path": "gate/test_gate.py",
+    "handrail.agents.installed": "agents/test_registry.py",
     **{
         f"handrail.gate.shell.{name}": "gate/shell/test_shell.py"
         for name in ("beyond", "characters", "plain", "syntax", "wrappers")
