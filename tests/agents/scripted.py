@@ -75,7 +75,9 @@ CAPABILITIES: Obj = {
     "loadSession": True,
     "promptCapabilities": {"image": True, "embeddedContext": True},
     "mcpCapabilities": {"http": True},
-    "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}, "additionalDirectories": {}},
+    "sessionCapabilities": {
+        verb: {} for verb in ("list", "resume", "close", "delete", "fork", "additionalDirectories")
+    },
 }
 
 CHILD = """
@@ -94,7 +96,7 @@ class Manners(TypedDict):
 
     capabilities: NotRequired[Obj]
     """Instead of CAPABILITIES."""
-    name: NotRequired[str]
+    calls_itself: NotRequired[str]
     version: NotRequired[str]
     protocol: NotRequired[Any]
     """What it answers as protocolVersion."""
@@ -107,6 +109,8 @@ class Manners(TypedDict):
     """Answered by session/new, load and resume; set_mode changes it and says so in an update."""
     options: NotRequired[list[Obj]]
     """Its configOptions, in the same way."""
+    models: NotRequired[Obj]
+    """As agents without options for it list them: {"currentModelId": …, "availableModels": [{"modelId", "name"}]}."""
     commands: NotRequired[list[Obj]]
     """Said in an update after each session/new."""
     sessions: NotRequired[str]
@@ -116,6 +120,8 @@ class Manners(TypedDict):
     at_new: NotRequired[list[Obj]]
     """Steps acted out within session/new, before its answer; `fail` fails it."""
     at_load: NotRequired[list[Obj]]
+    answers: NotRequired[dict[str, str]]
+    """Raw lines sent in answer to these methods instead of a proper one; ID stands for the request's id."""
     extra: NotRequired[Obj]
     """Unknown fields added to every answer."""
     ids: NotRequired[str]
@@ -156,6 +162,7 @@ class Wire:
         self.heard: list[str] = []
         self.waiting: dict[Any, asyncio.Future[Obj]] = {}
         self.reads = True
+        self.answers: dict[str, str] = {}
 
     async def send(self, message: Obj) -> None:
         await self.raw(json.dumps(message, separators=(",", ":")).encode() + b"\n")
@@ -169,6 +176,10 @@ class Wire:
             message = json.loads(line)
             if "method" in message:
                 self.heard.append(message["method"])
+                if message["method"] in self.answers:
+                    line = self.answers[message["method"]].replace("ID", json.dumps(message["id"]))
+                    await self.raw(line.encode() + b"\n")
+                    continue
             elif message.get("id") in self.waiting:
                 waiting = self.waiting.pop(message["id"])
                 if not waiting.done():
@@ -489,6 +500,7 @@ class Agent:
         self.logged_in = not manners.get("login_needed", False)
         self.modes = manners.get("modes")
         self.options = manners.get("options")
+        self.models = manners.get("models")
         self.next_id = 0
 
     def number(self) -> Any:
@@ -501,13 +513,17 @@ class Agent:
             **self.manners.get("extra", {}),
         }
 
+    @property
+    def settings(self) -> Obj:
+        return {"modes": self.modes, "configOptions": self.options, "models": self.models}
+
     async def initialize(self, params: Obj) -> Obj:
         self.client = params
         return self.answer(
             protocolVersion=self.manners.get("protocol", 1),
             agentCapabilities=self.manners.get("capabilities", CAPABILITIES),
             agentInfo={
-                "name": self.manners.get("name", "scripted"),
+                "name": self.manners.get("calls_itself", "scripted"),
                 "title": "The scripted agent",
                 "version": self.manners.get("version", "1.2.3"),
             },
@@ -529,7 +545,7 @@ class Agent:
         self.keep(session)
         if commands := self.manners.get("commands"):
             background(Actor(self, session).act([{"sleep": 0}, {"commands": commands}]))
-        return self.answer(sessionId=session.id, modes=self.modes, configOptions=self.options)
+        return self.answer(sessionId=session.id, **self.settings)
 
     async def load(self, params: Obj) -> Obj:
         session = self.recall(params)
@@ -538,11 +554,18 @@ class Agent:
             await actor.update({}, update)
         session.said = session.said[: len(session.said) // 2]  # what was replayed was noted a second time
         await actor.act(self.manners.get("at_load", ()))
-        return self.answer(modes=self.modes, configOptions=self.options)
+        return self.answer(**self.settings)
 
     async def resume(self, params: Obj) -> Obj:
         self.recall(params)
-        return self.answer(modes=self.modes, configOptions=self.options)
+        return self.answer(**self.settings)
+
+    async def fork(self, params: Obj) -> Obj:
+        before = self.recall(params)
+        session = Session(f"session-{uuid.uuid4().hex[:8]}", params)
+        session.said = list(before.said)
+        self.sessions[session.id] = session
+        return self.answer(sessionId=session.id, **self.settings)
 
     async def list(self, _: Obj) -> Obj:
         opened: Obj = {path.stem: json.loads(path.read_text())["opened"] for path in self.shelf()}
@@ -573,6 +596,10 @@ class Agent:
             {**it, **chosen} if it["id"] == params["configId"] else it for it in self.options or ()
         ]
         return self.answer(configOptions=self.options)
+
+    async def set_model(self, params: Obj) -> Obj:
+        self.models = {**(self.models or {}), "currentModelId": params["modelId"]}
+        return self.answer()
 
     async def prompt(self, params: Obj) -> Obj:
         session = self.sessions[params["sessionId"]]
@@ -670,13 +697,15 @@ async def main(manners: Manners) -> None:
     from acp.stdio import stdio_streams  # noqa: PLC0415
 
     wire = Wire(*await stdio_streams(limit=64 * 1024 * 1024))
+    wire.answers = manners.get("answers", {})
     agent = Agent(wire, manners)
     await Actor(agent, Session("", {})).act(manners.get("at_start", ()))
     router = MessageRouter()
 
     def checked(model: Any, serve: Callable[[Obj], Awaitable[Obj]]) -> Callable[[Any], Awaitable[Any]]:
         async def handle(params: Any) -> Obj:
-            model.model_validate(params)  # what the SDK would refuse, this agent refuses
+            strict = schema.SetSessionConfigOptionBooleanRequest if params.get("type") == "boolean" else model
+            strict.model_validate(params)  # what the SDK would refuse, this agent refuses
             try:
                 return await serve(params)
             except Refused as refused:
@@ -691,6 +720,7 @@ async def main(manners: Manners) -> None:
         ("session/new", schema.NewSessionRequest, agent.new),
         ("session/load", schema.LoadSessionRequest, agent.load),
         ("session/resume", schema.ResumeSessionRequest, agent.resume),
+        ("session/fork", schema.ForkSessionRequest, agent.fork),
         ("session/list", schema.ListSessionsRequest, agent.list),
         ("session/close", schema.CloseSessionRequest, agent.close),
         ("session/delete", schema.DeleteSessionRequest, agent.delete),
@@ -699,6 +729,7 @@ async def main(manners: Manners) -> None:
         ("session/prompt", schema.PromptRequest, agent.prompt),
     ):
         router.add_route(Route(method=method, func=checked(model, serve), kind="request"))
+    router.add_route(Route(method="session/set_model", func=agent.set_model, kind="request"))
 
     async def cancel(params: Any) -> None:
         agent.cancel(params)

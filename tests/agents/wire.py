@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -104,7 +103,9 @@ async def prompt(session: Session, *steps: Obj) -> Ended:
 
 
 @asynccontextmanager
-async def acting(home: Path, *, grace: float = 0.5, idle_seconds: float = 600.0) -> AsyncGenerator[Stage]:
+async def acting(
+    home: Path, *, grace: float = 0.5, idle_seconds: float = 600.0, start_seconds: float = BOUND
+) -> AsyncGenerator[Stage]:
     """A stage with one agent, `scripted`, of ordinary manners; others are added by name."""
     places = Places.under(home)
     places.make()
@@ -121,7 +122,11 @@ async def acting(home: Path, *, grace: float = 0.5, idle_seconds: float = 600.0)
     ):
         keeper = Keeper(places, idle_seconds=30.0)
         terminals = Terminals(keeper, places.spool)
-        agents = Agents(terminals, specs.get, environment, journal, grace, idle_seconds=idle_seconds)
+        agents = Agents(
+            *(terminals, specs.get, environment, journal, grace),
+            idle_seconds=idle_seconds,
+            start_seconds=start_seconds,
+        )
         with anyio.fail_after(BOUND):
             await group.start(keeper.run)
             await group.start(agents.run)
@@ -139,6 +144,3 @@ def rss(pid: int | None = None) -> int:
     """Bytes of memory a process has in use."""
     pages = Path(f"/proc/{pid or os.getpid()}/statm").read_text().split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
-PYTHON = sys.executable

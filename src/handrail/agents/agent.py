@@ -23,8 +23,6 @@ from handrail.store.value import Json
 
 __all__ = ["Agent", "AgentError", "Folder", "Login", "Session"]
 
-START_SECONDS = 30.0
-"""What a program gets to answer `initialize`."""
 ANSWER_SECONDS = 60.0
 """What it gets for any other answer than a prompt's: opening a session may start servers."""
 LOGIN_SECONDS = 600.0
@@ -59,7 +57,7 @@ class Agent:
     def busy(self) -> bool:
         return self._peer.busy
 
-    async def greet(self, seconds: float = START_SECONDS) -> None:
+    async def greet(self, seconds: float) -> None:
         """Begin to talk. Raises AgentError, after which the program is of no use."""
         await self._peer.open()
         try:
@@ -160,8 +158,11 @@ class Agent:
         """It is over, for this reason if there is none yet: whoever waits is told, and the tree ends."""
         self._process.give_up(why)
         self.desks.lost(self._process.why or "")
-        await self._peer.shut()
-        await self._process.stop()
+        # Both are bounded by themselves, and the tree does not wait for what unwinds here.
+        with anyio.CancelScope(shield=True):
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._peer.shut)
+                group.start_soon(self._process.stop)
         self.gone.set()
 
     async def _opened(self, method: str, params: Json, desk: Desk) -> Session:

@@ -29,6 +29,9 @@ GRACE = 5.0
 IDLE_SECONDS = 600.0
 """A program that nobody has used for so long is ended: agents are heavy, and the next prompt starts it again."""
 
+START_SECONDS = 30.0
+"""What a program gets to answer `initialize`."""
+
 Key = tuple[str, str | None]
 
 
@@ -65,11 +68,13 @@ class Agents:
         grace: float = GRACE,
         *,
         idle_seconds: float = IDLE_SECONDS,
+        start_seconds: float = START_SECONDS,
     ) -> None:
         """`specs` knows an agent by its name; `environment` gives what a program finds around it, with the variables
         that are passed on by name."""
         self._terminals, self._specs, self._environment = terminals, specs, environment
         self._journal, self._grace, self._idle_seconds = journal, grace, idle_seconds
+        self._start_seconds = start_seconds
         self._places: dict[Key, _Place] = {}
         self._group: TaskGroup | None = None
 
@@ -155,7 +160,7 @@ class Agents:
         return await Process.start(self._terminals, spec.name, spec.command, env.get("HOME") or "/", env)
 
     async def _serve(self, place: _Place, agent: Agent, process: Process) -> None:
-        await agent.greet()
+        await agent.greet(self._start_seconds)
         self._note_start(agent, process)
         place.agent = agent
         place.known.set()

@@ -1,0 +1,257 @@
+"""Which programs run: shared, started once, restarted, ended when idle; and none harms another."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+from tests.agents.scripted import command
+from tests.agents.wire import BOUND, Notebook, acting, prompt
+from tests.keeper.scene import ENV, descriptors, is_alive, keeping, until
+
+from handrail.agents.about import Folder
+from handrail.agents.agent import Agent, AgentError
+from handrail.agents.desks import Desks
+from handrail.agents.failure import Login
+from handrail.config import AgentSection
+from handrail.store.event import AgentEnded, AgentStarted
+
+
+async def test_one_program_serves_all_threads_and_is_started_once_for_all_who_want_it(home: Path) -> None:
+    async with acting(home) as stage:
+        got: list[Agent] = []
+
+        async def want(thread: str) -> None:
+            got.append(await stage.agents.get("scripted", thread))
+
+        with anyio.fail_after(BOUND):
+            async with anyio.create_task_group() as group:
+                for n in range(10):
+                    group.start_soon(want, f"h{n}")
+
+        assert len({id(agent) for agent in got}) == 1
+        assert await stage.agent() is got[0]
+        [started] = await stage.facts(AgentStarted)
+        assert (started.agent, started.version, started.pid) == ("scripted", "1.2.3", got[0].pid)
+
+
+async def test_whoever_wants_it_first_may_give_up_while_others_wait(home: Path) -> None:
+    async with acting(home) as stage:
+        got: list[Agent] = []
+
+        async def want() -> None:
+            got.append(await stage.agents.get("scripted"))
+
+        with anyio.fail_after(BOUND):
+            async with anyio.create_task_group() as others, anyio.create_task_group() as first:
+                first.start_soon(want)
+                await anyio.lowlevel.checkpoint()
+                others.start_soon(want)
+                await anyio.lowlevel.checkpoint()
+                first.cancel_scope.cancel()
+
+        assert len(got) == 1
+        assert len(await stage.facts(AgentStarted)) == 1
+
+
+async def test_a_start_that_fails_fails_for_all_who_wait_and_is_tried_again_by_the_next(home: Path) -> None:
+    async with acting(home) as stage:
+        flag = home / "flag"
+        line = f'test -e {flag} && exec "$@"; echo not yet >&2; exit 4'
+        stage.specs["shy"] = AgentSection(name="shy", command=("sh", "-c", line, "sh", *command()))
+        failures: list[AgentError] = []
+
+        async def want() -> None:
+            with pytest.raises(AgentError, match="exit code 4") as failed:
+                await stage.agents.get("shy")
+            failures.append(failed.value)
+
+        with anyio.fail_after(BOUND):
+            async with anyio.create_task_group() as group:
+                for _ in range(3):
+                    group.start_soon(want)
+        assert [failure.said for failure in failures] == [("not yet",)] * 3
+        flag.touch()
+
+        assert (await stage.agent("shy")).name == "shy"
+
+
+async def test_an_agent_that_cannot_be_shared_gets_a_program_per_thread(home: Path) -> None:
+    async with acting(home) as stage:
+        stage.specs["alone"] = stage.specs["scripted"].model_copy(
+            update={"name": "alone", "one_per_thread": True}
+        )
+        one, two = await stage.agent("alone", "h1"), await stage.agent("alone", "h2")
+
+        assert one.pid != two.pid
+        assert await stage.agent("alone", "h1") is one
+        await stage.agents.end("alone", "its thread was deleted", "h1")
+        assert (is_alive(one.pid), is_alive(two.pid)) == (False, True)
+
+
+async def test_an_agent_that_hangs_at_the_beginning_is_given_up_and_ended(home: Path) -> None:
+    async with acting(home, start_seconds=1.0) as stage:
+        line = "echo thinking >&2; sleep 1000"
+        stage.specs["stuck"] = AgentSection(name="stuck", command=("sh", "-c", line))
+        with pytest.raises(AgentError, match="stuck did not answer `initialize` within 1 s") as failed:
+            await stage.agent("stuck")
+        assert failed.value.said == ("thinking",)
+        await until(lambda: not stage.terminals.live)
+
+
+async def test_an_agent_nobody_uses_is_ended_and_started_anew(home: Path) -> None:
+    async with acting(home, idle_seconds=0.6) as stage:
+        agent, desk = await stage.agent(), Notebook()
+        session = await agent.open(Folder(cwd="/"), desk)
+        await prompt(session, {"sleep": 1.0}, {"say": "long work is no idleness"})
+        assert desk.lost_for == []
+        await desk.until(lambda it: it.lost_for != [])
+        with anyio.fail_after(BOUND):
+            await agent.gone.wait()
+
+        assert desk.lost_for == ["Nobody had used scripted for 0.01 minutes."]
+        assert not is_alive(agent.pid)
+        assert (await stage.agent()).pid != agent.pid
+
+
+async def test_an_agent_that_is_ending_is_not_given_to_anybody(home: Path) -> None:
+    async with acting(home) as stage:
+        stage.add("slow", ignores_eof=True)
+        agent = await stage.agent("slow")
+        stage.group.start_soon(agent.end, "enough")
+        await until(lambda: agent.is_over)
+        assert is_alive(agent.pid)
+        other = await stage.agent("slow")
+
+        assert other.pid != agent.pid
+        assert not is_alive(agent.pid)
+
+
+async def test_a_program_finds_only_what_it_is_given(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OF_THE_DAEMON", "x")
+    async with acting(home) as stage:
+        plain = stage.specs["scripted"]
+        stage.specs["keyed"] = plain.model_copy(update={"env": {"OWN": "1"}, "env_pass": ("SECRET",)})
+        for name, expected in (("scripted", [None, None]), ("keyed", ["1", "kept"])):
+            desk = Notebook()
+            session = await (await stage.agent(name)).open(Folder(cwd="/"), desk)
+            await prompt(session, {"tell_env": ["OWN", "SECRET", "OF_THE_DAEMON", "HANDRAIL_HOME", "HOME"]})
+
+            assert list(desk.told.values()) == [*expected, None, None, "/tmp"]
+
+
+async def test_an_unknown_agent_is_refused_by_name(home: Path) -> None:
+    async with acting(home) as stage:
+        with pytest.raises(AgentError, match="There is no agent called nobody"):
+            await stage.agents.get("nobody")
+
+
+async def test_agents_go_on_while_others_crash_flood_hang_and_make_no_sense(home: Path) -> None:
+    wild: dict[str, list[dict[str, Any]]] = {
+        "crashing": [{"say": "x"}, {"crash": 9}],
+        "flooding": [{"flood": 1_000_000_000}],
+        "babbling": [
+            {"garbage": "no sense {n}", "times": 20_000},
+            {"fail": {"code": 1, "message": "enough"}},
+        ],
+        "killed": [{"signal": 9}],
+    }
+    async with acting(home) as stage:
+        desk, failures, slowest = Notebook(), dict[str, str](), 0.0
+        session = await (await stage.agent()).open(Folder(cwd="/"), desk)
+        for name in wild:
+            stage.add(name)
+
+        async def act_up(name: str) -> None:
+            rowdy = await (await stage.agent(name)).open(Folder(cwd="/"), Notebook())
+            with pytest.raises(AgentError) as failed:
+                await prompt(rowdy, *wild[name])
+            failures[name] = str(failed.value)
+
+        async def feel_the_pulse() -> None:
+            nonlocal slowest
+            while True:
+                began = time.monotonic()
+                await anyio.sleep(0.005)
+                slowest = max(slowest, time.monotonic() - began)
+
+        async with anyio.create_task_group() as watch:
+            watch.start_soon(feel_the_pulse)
+            async with anyio.create_task_group() as group:
+                group.start_soon(prompt, session, {"say": "{n}", "times": 2000, "every": 0.001})
+                for name in wild:
+                    group.start_soon(act_up, name)
+            watch.cancel_scope.cancel()
+
+        assert desk.texts == [str(n) for n in range(2000)]
+        assert failures.keys() == wild.keys()
+        assert slowest < 2.0
+        assert (await prompt(session, {"say": "and on"})).stop == "end_turn"
+
+
+async def test_an_agent_that_has_ended_leaves_no_descriptor_and_no_terminal_behind(home: Path) -> None:
+    async with acting(home) as stage:
+        await (await stage.agent()).end("once, so that what is loaded later is loaded")
+        await until(lambda: not stage.agents.running)
+        before = descriptors(os.getpid())
+        for _ in range(3):
+            await (await stage.agent()).end("again")
+        stage.specs["none"] = AgentSection(name="none", command=("no-such-program",))
+        with pytest.raises(AgentError):
+            await stage.agent("none")
+
+        await until(lambda: not stage.agents.running)
+        assert descriptors(os.getpid()) == before
+        await until(lambda: stage.terminals.known == ())
+
+
+async def test_closing_ends_every_tree(home: Path) -> None:
+    async with acting(home) as stage:
+        stage.add("other")
+        pids = [(await stage.agent(name)).pid for name in ("scripted", "other")]
+        with anyio.fail_after(BOUND):
+            await stage.agents.close()
+
+        assert [pid for pid in pids if is_alive(pid)] == []
+        assert len(await stage.facts(AgentEnded)) == 2
+
+
+async def test_programs_that_a_dead_daemon_left_behind_are_ended_at_the_start(home: Path) -> None:
+    async with keeping(home, end=False) as scene:
+        left, pipes = await scene.terminals.open_pipes(command(ignores_eof=True), "/", ENV, grace=3600)
+    for fd in pipes:
+        os.close(fd)
+    assert is_alive(left.pid)
+    async with acting(home) as stage:
+        await until(lambda: not is_alive(left.pid))
+        assert stage.terminals.live == {}
+
+
+async def test_none_can_be_had_before_the_start_or_after_the_end(home: Path) -> None:
+    async with acting(home) as stage:
+        agents = stage.agents
+        await stage.agent()
+    with pytest.raises(AgentError, match="No agent can be started"):
+        await agents.get("scripted")
+
+
+def test_what_is_said_early_is_kept_for_its_session_alone_and_within_bounds() -> None:
+    desks, desk, other = Desks(), Notebook(), Notebook()
+    for n in range(1500):
+        desks.update({"sessionId": "a" if n % 2 else "b", "update": {"n": n}})
+    desks.add("a", desk)
+    desks.add("b", other, muted=True)
+    desks.update({"sessionId": "b", "update": {"n": "muted"}})
+    desks.add("b", other)
+    desks.update({"sessionId": "b", "update": {"n": "heard"}})
+
+    assert [update["n"] for update in desk.updates] == list(range(501, 1500, 2))
+    assert other.updates == [{"n": "heard"}]
+
+
+def test_an_error_is_its_sentence() -> None:
+    error = AgentError("It failed.", ("last",), (Login("web", "Web"),))
+    assert (str(error), error.said, error.logins[0].id, error.code) == ("It failed.", ("last",), "web", None)
