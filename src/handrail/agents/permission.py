@@ -30,7 +30,7 @@ def asked(params: Json, known: Json, cwd: str) -> Json:
 
 def answer(params: Json, outcome: Outcome | None) -> Json:
     """The option that says what became of the question; `cancelled` where none of those offered does."""
-    options = records(params.get("options"))
+    options = [each for each in records(params.get("options")) if each.get("optionId") is not None]
     match outcome and outcome.ending:
         case "done":
             chosen = _first(options, "allow")

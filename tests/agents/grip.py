@@ -1,0 +1,167 @@
+"""The hands of agents at work: the real gate, tools, keeper and files; an agent that asks, and a person who decides.
+
+Owns how a test meets the hands. Nothing of ours is played.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import pytest
+from acp.exceptions import RequestError
+from tests.tools.office import ENVIRONMENT, Office, office
+
+from handrail.agents.hands import Hands, Who
+from handrail.config import AgentSection
+from handrail.gate import verbs
+from handrail.gate.approval import Answer, Approval
+from handrail.gate.call import Call
+from handrail.gate.gate import Gate
+from handrail.gate.tool import Tool
+from handrail.store.blobs import Blobs
+from handrail.store.event import ApprovalOpened, Entry
+from handrail.store.value import Caller, Effect, Json
+from handrail.tools.advisory import AgentWork
+from handrail.tools.files.edits import WriteFile
+from handrail.tools.files.raw import ReadTextFile
+from handrail.tools.forms import AgentForm
+
+BOUND = 20.0
+"""Seconds for anything a test waits for."""
+
+
+@dataclass
+class Grip:
+    """An agent's session, and the person at the inbox."""
+
+    office: Office
+    hands: Hands
+    root: Path
+    caller: Caller
+    quirks: AgentSection = field(default_factory=lambda: AgentSection(name="mind", command=("mind",)))
+    links: list[tuple[str, Call]] = field(default_factory=list[tuple[str, Call]])
+    told: dict[str, Json] = field(default_factory=dict[str, Json])
+    """What the agent said of its own calls before."""
+    seen: set[str] = field(default_factory=set[str])
+
+    @property
+    def gate(self) -> Gate:
+        return self.office.gate
+
+    @property
+    def who(self) -> Who:
+        return Who(
+            caller=self.caller,
+            cwd=str(self.root),
+            quirks=self.quirks,
+            linked=lambda tool_call, call: self.links.append((tool_call, call)),
+            known=lambda tool_call: self.told.get(tool_call, {}),
+        )
+
+    async def ask(self, method: str, **params: Any) -> Any:
+        """What the agent is answered."""
+        with anyio.fail_after(BOUND):
+            return await self.hands.serve(method, cast("Json", {"sessionId": "s", **params}), self.who)
+
+    async def fails(self, method: str, **params: Any) -> RequestError:
+        """The error the agent is answered with."""
+        with pytest.raises(RequestError) as caught:
+            await self.ask(method, **params)
+        return caught.value
+
+    async def terminal(self, command: str, *args: str, **params: Any) -> str:
+        """The id of a new terminal."""
+        if args:
+            params["args"] = [*args]
+        return str((await self.ask("terminal/create", command=command, **params))["terminalId"])
+
+    async def question(self) -> Approval:
+        """The next question in the inbox."""
+        found: list[Approval] = []
+
+        async def look(entries: Sequence[Entry]) -> None:
+            for entry in entries:
+                call = (
+                    self.gate.open.get(entry.event.call) if isinstance(entry.event, ApprovalOpened) else None
+                )
+                if call is not None and call.approval is not None and call.approval.id not in self.seen:
+                    found.append(call.approval)
+                    scope.cancel()
+                    return
+
+        with anyio.fail_after(BOUND), anyio.CancelScope() as scope:
+            await self.gate.journal.follow(0, look)
+        self.seen.add(found[0].id)
+        return found[0]
+
+    async def answers(self, kind: Any = "allow", **how: Any) -> Approval:
+        """The person's answer to the next question, as they see it."""
+        approval = await self.question()
+        digest = approval.digest
+        changed = {name: how[name] for name in ("input", "content") if name in how}
+        if changed:
+            digest = (await verbs.edit(self.gate, self.gate.open[approval.call], **changed)).digest
+        await verbs.answer(self.gate, approval, Answer(kind=kind, by="ann", **how), digest)
+        return approval
+
+    async def meanwhile(self, act: Callable[[], Awaitable[object]], method: str, **params: Any) -> Any:
+        """What the agent is answered, or the error, when somebody does this while it waits."""
+        answered: list[Any] = []
+
+        async def ask() -> None:
+            try:
+                answered.append(await self.ask(method, **params))
+            except RequestError as error:
+                answered.append(error)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask)
+            await act()
+        return answered[0]
+
+    async def both(self, method: str, answer: Mapping[str, Any], **params: Any) -> Any:
+        """The same, when the person gives this answer to its question."""
+        return await self.meanwhile(lambda: self.answers(**answer), method, **params)
+
+    async def given_up(self, method: str, **params: Any) -> Approval:
+        """A question of the agent's, which took its request back while it was open."""
+        scope = anyio.CancelScope()
+
+        async def ask() -> None:
+            with scope:
+                await self.ask(method, **params)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask)
+            approval = await self.question()
+            scope.cancel()
+            return approval
+        raise AssertionError("it was not asked")
+
+    def another(self, **who: Any) -> "Grip":
+        """Another agent, or the same on another thread."""
+        return replace(self, caller=replace(self.caller, **who))
+
+
+@asynccontextmanager
+async def grip(
+    home: Path, caller: Caller, *, default: Effect = "allow", agrees: bool = True, grace: float = 0.3
+) -> AsyncGenerator[Grip]:
+    """Everything works. A person who `agrees` allows whatever auto-approve leaves to them."""
+    caller = replace(caller, door="acp", client="mind", key="h1", thread="h1")
+    async with office(home, caller, default=default, agrees=agrees, grace=grace) as here:
+        tools: list[Tool[Any, Any]] = [
+            ReadTextFile((home,)),
+            WriteFile((home,), Blobs(home / "blobs")),
+            AgentWork((home,), ENVIRONMENT),
+            AgentForm(),
+        ]
+        cast("dict[str, Tool[Any, Any]]", here.gate.toolbox).update({tool.name: tool for tool in tools})
+        yield Grip(here, Hands(here.gate, here.terminals), Path(caller.workspace or "/"), caller)
+
+
+def data(error: RequestError) -> Any:
+    return error.data
