@@ -5,12 +5,12 @@ Owns how a test says something, waits for the answer, and looks at what is left 
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import anyio
-from tests.agents.scripted import Obj, script
+from tests.agents.scripted import Manners, Obj, script
 from tests.agents.wire import BOUND, ENVIRONMENT, Stage, acting
 from tests.gate.toys import Echo, Patient, Write
 from tests.tools.office import reach_of
@@ -18,6 +18,8 @@ from tests.tools.office import reach_of
 from handrail.agents.blocks import Piece
 from handrail.agents.hands import Hands
 from handrail.agents.prompt import Prompted, Prompts
+from handrail.gate import verbs
+from handrail.gate.approval import Answer
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate, Request
 from handrail.gate.rules.rules import Rules
@@ -27,7 +29,7 @@ from handrail.store.event import Event, OperationEnded
 from handrail.store.query import Records, open_records
 from handrail.store.thread.record import MessageRecord
 from handrail.store.threads import Threads
-from handrail.store.value import Caller, Json
+from handrail.store.value import AnswerKind, Caller, Json
 from handrail.tools.advisory import AgentWork
 from handrail.tools.commands.commands import ExecuteCommand
 from handrail.tools.files.edits import WriteFile
@@ -53,6 +55,15 @@ class Scene:
     def thread(self, agent: str = "scripted", title: str = "A thread") -> str:
         workspace = str(self.stage.cwd)
         return self.threads.open(workspace=workspace, title=title, agent=agent, by=ANN)
+
+    def keen(self, **manners: Unpack[Manners]) -> str:
+        """An agent that keeps a record of its own."""
+        shelf = self.stage.cwd.parent / "shelf"
+        shelf.mkdir(exist_ok=True)
+        return self.stage.add("keen", **{"sessions": str(shelf), **manners})
+
+    def kept_by_keen(self) -> list[Path]:
+        return list((self.stage.cwd.parent / "shelf").iterdir())
 
     async def say(self, thread: str, *steps: Obj, **how: Any) -> Prompted:
         """Prompt the agent to act these steps out."""
@@ -111,6 +122,69 @@ class Scene:
 
         await self.until(look)
 
+    async def until_said(self, thread: str, words: str) -> list[MessageRecord]:
+        """All that was said, once an answer of these words has ended and nothing runs."""
+        found: list[MessageRecord] = []
+
+        async def look() -> bool:
+            found[:] = [each for each in await self.threads.messages(thread) if not each.queued]
+            return text(found[-1]) == words and self.prompts.running(thread) is None
+
+        await self.until(look)
+        return found
+
+    async def until_calls(
+        self, thread: str, condition: Callable[[Any], bool], *, count: int = 1, place: int = -1
+    ) -> list[Any]:
+        """The calls shown in a message, once all of at least `count` are so."""
+        found: list[Any] = []
+
+        async def look() -> bool:
+            found[:] = calls((await self.threads.messages(thread))[place])
+            return len(found) >= count and all(map(condition, found))
+
+        await self.until(look)
+        return found
+
+    async def title(self, thread: str) -> str:
+        await self.threads.written()
+        record = await self.records.thread(thread)
+        assert record is not None
+        return record.title
+
+    async def until_title(self, thread: str, title: str) -> None:
+        async def look() -> bool:
+            return await self.title(thread) == title
+
+        await self.until(look)
+
+    def place(self, thread: str, prompted: Prompted) -> int:
+        """Where its operation stands among all of them."""
+        return (
+            list(self.gate.operations).index(prompted.operation)
+            if prompted.operation in self.gate.operations
+            else -1
+        )
+
+    async def asked(self, thread: str, tool: str | None = None) -> Call:
+        """A call of the thread's that waits for the person."""
+        found: list[Call] = []
+
+        async def look() -> bool:
+            found[:] = [
+                call
+                for call in self.gate.open.values()
+                if call.caller.thread == thread and call.status == "waiting" and tool in (None, call.tool)
+            ]
+            return bool(found)
+
+        await self.until(look)
+        return found[0]
+
+    async def decide(self, call: Call, kind: AnswerKind) -> None:
+        assert call.approval is not None
+        await verbs.answer(self.gate, call.approval, Answer(kind=kind, by=ANN), call.approval.digest)
+
     async def last(self, thread: str) -> MessageRecord:
         return (await self.threads.messages(thread))[-1]
 
@@ -142,6 +216,10 @@ def text(message: MessageRecord) -> str:
     return "".join(part.text for part in message.parts if part.kind == "text")
 
 
+def notes(message: MessageRecord) -> list[str]:
+    return [part.text for part in message.parts if part.kind == "note"]
+
+
 def parts(message: MessageRecord, kind: str) -> list[Any]:
     return [part for part in message.parts if part.kind == kind]
 
@@ -165,11 +243,15 @@ async def conversing(home: Path, *, grace: float = 0.5) -> AsyncGenerator[Scene]
         prompts = Prompts(
             *(gate, threads, stage.agents, hands, records),
             specs=stage.specs.get,
-            door=lambda *_: None,
+            door=_no_door,
             images=images,
         )
         await stage.group.start(prompts.run)
         yield Scene(stage, gate, records, threads, prompts, images, patient)
+
+
+def _no_door(_thread: str, _workspace: str | None, _agent: str) -> None:
+    """No server of ours is open here; a test calls as if it were."""
 
 
 def _tools(stage: Stage, records: Records, home: Path, patient: Patient) -> list[Tool[Any, Any]]:
@@ -197,7 +279,3 @@ async def must_hold(scene: Scene) -> None:
     for event in events:
         if isinstance(event, OperationEnded):
             assert event.stop is not None
-
-
-def without_operation(caller: Caller) -> Caller:
-    return replace(caller, operation=None)
