@@ -42,7 +42,7 @@ class Threads(Asking):
         where.add("n < ?", before)
         which = f"SELECT * FROM messages{where} ORDER BY n DESC LIMIT ?"
         values = (*where.values, -1 if limit is None else limit)
-        return await self._reader.read(lambda db: _messages(db, which, values))
+        return await self._reader.read(lambda db: messages_in(db, which, values))
 
     async def open_messages(self) -> list[MessageRecord]:
         """Those that did not end, and those that are queued: what a restart finds. Their text whole."""
@@ -64,7 +64,7 @@ class Threads(Asking):
         return dict(await self._all(lambda row: (str(row["agent"]), session_of(row)), sql, (thread,)))
 
 
-def _messages(db: sqlite3.Connection, which: str, values: tuple[Value | None, ...]) -> list[MessageRecord]:
+def messages_in(db: sqlite3.Connection, which: str, values: tuple[Value | None, ...]) -> list[MessageRecord]:
     """The messages that `which` finds, newest first there, with their parts."""
     rows = db.execute(which, values).fetchall()
     parts: defaultdict[str, list[PartRecord]] = defaultdict(list)
@@ -76,7 +76,7 @@ def _messages(db: sqlite3.Connection, which: str, values: tuple[Value | None, ..
 
 def _open_messages(db: sqlite3.Connection) -> list[MessageRecord]:
     which = "SELECT * FROM messages WHERE ended_at IS NULL OR queued ORDER BY thread DESC, n DESC"
-    return [_grown(db, message) for message in _messages(db, which, ())]
+    return [_grown(db, message) for message in messages_in(db, which, ())]
 
 
 def _grown(db: sqlite3.Connection, message: MessageRecord) -> MessageRecord:
