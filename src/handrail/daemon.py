@@ -18,6 +18,7 @@ import anyio
 from anyio.abc import SocketListener, TaskGroup
 
 from handrail import __version__
+from handrail.agents.asking import Door
 from handrail.config import BadConfig, Config
 from handrail.errors import NewerSchema, Unwritable
 from handrail.gate.gate import Gate
@@ -30,6 +31,7 @@ from handrail.keeper.protocol import Remember
 from handrail.keeper.system import hide_memory
 from handrail.lock import Held, hold
 from handrail.logs import start_logging
+from handrail.minds import Minds, door_for, make_minds
 from handrail.notify import Notifier
 from handrail.places import Places
 from handrail.server.access import Access, Client
@@ -49,6 +51,7 @@ from handrail.store.event import DaemonStarted, DaemonStopped
 from handrail.store.journal import Journal, open_journal
 from handrail.store.query import Records, open_records
 from handrail.store.retention import BlobRetention
+from handrail.store.threads import Threads
 from handrail.store.value import Result
 from handrail.terminal.keeper import Keeper, KeeperError
 from handrail.terminal.lineage import Lineage, started_inside
@@ -164,18 +167,25 @@ class Daemon:
         """Serve until told to stop, then let go of everything in order."""
         async with anyio.create_task_group() as group:
             gate = await self._gate(ground, group)
-            rooms, listener = await self._rooms(ground, gate)
+            access = self._access = await self._make_access(ground)
+            listener = await ground.keeper.listen(*self._ports())
+            self._note_port(listener.getsockname()[1])
+            url = f"http://{HOST}:{listener.getsockname()[1]}"
+            minds = self._minds(ground, gate, door_for(access, self._places, url))
+            rooms = await self._rooms(ground, gate, access, url, minds)
             mcp = Mcp(gate, self._config.command.wait_seconds)
-            callers = Callers(lambda _thread: None)
+            callers = Callers(rooms.prompts.calling)
             local = Local(mcp, rooms.access, callers, Lineage(), rooms.url)
             streamable = Streamable(mcp, callers)
             async with streamable.run():
                 self._attend(group, ground, gate)
+                await minds.start(group)
                 await self._open(group, rooms, listener, local, streamable)
                 await self._told.wait()
                 if self._announce and not self._ends_all:
                     say_replaced()
                 gate.leave()
+                await minds.leave()
                 await local.leave()
                 await self._let_go(ground.keeper)
                 ground.journal.append(DaemonStopped(why="told to"))
@@ -202,11 +212,19 @@ class Daemon:
         ]
         return Rules(ground.journal, self._standing, kept, trusted)
 
-    async def _rooms(self, ground: Ground, gate: Gate) -> tuple[Rooms, socket.socket]:
-        """What the routes need, and the port they are served on."""
-        access = self._access = await self._make_access(ground)
-        listener = await ground.keeper.listen(*self._ports())
-        self._note_port(listener.getsockname()[1])
+    def _minds(self, ground: Ground, gate: Gate, door: Door) -> Minds:
+        return make_minds(
+            self._config.agents,
+            Blobs(self._places.images),
+            partial(child_environment, os.environ),
+            gate,
+            ground.records,
+            ground.terminals,
+            door,
+        )
+
+    async def _rooms(self, ground: Ground, gate: Gate, access: Access, url: str, minds: Minds) -> Rooms:
+        """What the routes need."""
         return Rooms(
             journal=ground.journal,
             records=ground.records,
@@ -216,13 +234,18 @@ class Daemon:
             undo=Undo(ground.records, ground.journal, self._blobs, self._own),
             marked=self._marked,
             access=access,
-            url=f"http://{HOST}:{listener.getsockname()[1]}",
+            url=url,
             command_line=line_for_an_agent(self._places.environment),
-            started=await self._restore(gate, ground),
+            started=await self._restore(gate, ground, minds.threads),
             pulse=Pulse(ground.keeper),
             stop=self.stop,
             presence=self._presence,
-        ), listener
+            threads=minds.threads,
+            images=minds.images,
+            registry=minds.registry,
+            agents=minds.agents,
+            prompts=minds.prompts,
+        )
 
     def _attend(self, group: TaskGroup, ground: Ground, gate: Gate) -> None:
         """Look after what goes on by itself: terminals, questions that nobody sees, and how long things are kept."""
@@ -313,7 +336,7 @@ class Daemon:
             log.warning("the keeper was lost: %s", why)
             self._access.seal(SEALED_KEEPER)
 
-    async def _restore(self, gate: Gate, ground: Ground) -> Restart:
+    async def _restore(self, gate: Gate, ground: Ground, threads: Threads) -> Restart:
         terminals = ground.terminals
 
         def output_of(terminal: str) -> Result:
@@ -321,6 +344,7 @@ class Daemon:
 
         crashed = self._places.daemon_json.exists()
         await ground.watch.catch_up(ground.records, terminals)
+        await threads.restore()
         found = await restore(gate, ground.records, output_of)
         event = DaemonStarted(
             version=__version__,
@@ -328,7 +352,7 @@ class Daemon:
             crashed=crashed,
             interrupted=found.interrupted,
             approvals_kept=found.approvals_kept,
-            terminals_adopted=len(terminals.live),
+            terminals_adopted=sum(not terminal.pipes for terminal in terminals.live.values()),
         )
         seq = gate.journal.append(event)
         await gate.journal.committed(seq)

@@ -44,6 +44,17 @@ PART_OF: dict[str, str] = {
         f"handrail.server.routes.{name}": "e2e/test_terminal_routes.py"
         for name in ("named", "output", "sharing", "terminals")
     },
+    **{
+        f"handrail.server.{name}": "e2e/test_threads.py"
+        for name in (
+            *("thread_views", "thread_wire"),
+            *(
+                f"routes.{name}"
+                for name in ("agents", "conversations", "images", "prompts", "search", "taken", "threads")
+            ),
+        )
+    },
+    **dict.fromkeys(("handrail.minds", "handrail.server.thread_live"), "e2e/test_thread_live.py"),
     "handrail.server.local": "e2e/test_socket.py",
     "handrail.server.streamable": "e2e/test_mcp.py",
     "handrail.server.streams": "server/test_talk.py",

@@ -4,6 +4,7 @@ A route that stands in the application and not here fails the tests by itself; s
 there.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -26,6 +27,8 @@ WHOSE: dict[str, Area] = {
     "GET /calls": "page",
     "GET /rules": "page",
     "GET /terminals": "page",
+    "GET /threads": "page",
+    "GET /t/{id}": "page",
     "GET /x/{id}": "page",
     "GET /gallery": "page",
     "GET /assets/{path}": "page",
@@ -67,12 +70,30 @@ WHOSE: dict[str, Area] = {
     "POST /api/terminals/{id}/take": "content",
     "POST /api/terminals/{id}/release": "content",
     "POST /api/terminals/{id}/close": "content",
+    "GET /api/threads": "content",
+    "POST /api/threads": "content",
+    "POST /api/threads/import": "content",
+    "GET /api/threads/{id}": "content",
+    "PATCH /api/threads/{id}": "content",
+    "DELETE /api/threads/{id}": "content",
+    "GET /api/threads/{id}/messages": "content",
+    "GET /api/threads/{id}/export": "content",
+    "POST /api/threads/{id}/fork": "content",
+    "POST /api/threads/{id}/prompt": "content",
+    "POST /api/threads/{id}/setting": "content",
+    "POST /api/threads/{id}/queue/{message}/send": "content",
+    "DELETE /api/threads/{id}/queue/{message}": "content",
+    "GET /api/search": "content",
+    "GET /api/images/{sha}": "content",
+    "GET /api/agents": "person",
+    "POST /api/agents/{name}/login": "person",
     "POST /api/code": "person",
     "GET /api/credentials": "person",
     "POST /api/credentials": "person",
     "DELETE /api/credentials/{id}": "person",
     "WEBSOCKET /api/live": "person",
     "WEBSOCKET /api/terminals/{id}/attach": "content",
+    "WEBSOCKET /api/threads/{id}/live": "content",
     **{f"{method} /mcp": "agent" for method in EVERY_METHOD},
 }
 
@@ -86,7 +107,7 @@ class Target:
 
     @property
     def path(self) -> str:
-        return self.template.replace("{id}", "x1").replace("{path}", "index.js")
+        return re.sub(r"\{\w+\}", "x1", self.template.replace("{path}", "index.js"))
 
     @property
     def area(self) -> Area:

@@ -36,6 +36,9 @@ def workspace_of(hello: Hello) -> str | None:
     folder = folder.resolve()
     if hello.workspace is None:
         folder = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
-    if Path.home().resolve().is_relative_to(folder) or not folder.is_dir():
-        return None
-    return str(folder)
+    return None if is_too_wide(folder) or not folder.is_dir() else str(folder)
+
+
+def is_too_wide(folder: Path) -> bool:
+    """Whether it is the person's home, or holds it: no workspace for anybody."""
+    return Path.home().resolve().is_relative_to(folder)

@@ -10,35 +10,43 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic.json_schema import models_json_schema
+from pydantic import TypeAdapter
+from pydantic.json_schema import JsonSchemaMode
 
 from handrail import __version__
+from handrail.agents.failure import AgentError
 from handrail.errors import Conflict, Unwritable
 from handrail.gate.rules.making import BadRule
 from handrail.gate.rules.rules import NoRule
 from handrail.gate.tool import Refusal
 from handrail.gate.undo import UnknownUndo
+from handrail.server.pictures import NoPicture
 from handrail.server.rooms import Rooms
 from handrail.server.routes import (
+    agents,
     approvals,
     calls,
     credentials,
     folders,
+    images,
     operations,
     output,
+    prompts,
     rules,
     sharing,
     sign_in,
     terminals,
+    threads,
     undo,
     watching,
 )
 from handrail.server.terminal_wire import SOCKET_SHAPES
+from handrail.server.thread_wire import FLOW_SHAPES
 from handrail.server.wire import Problem
 from handrail.terminal.keeper import KeeperError
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
-    code: {"model": Problem} for code in (400, 401, 403, 404, 409, 422, 503)
+    code: {"model": Problem} for code in (400, 401, 403, 404, 409, 422, 502, 503)
 }
 _ROUTES = (
     watching,
@@ -53,6 +61,10 @@ _ROUTES = (
     output,
     sign_in,
     credentials,
+    threads,
+    prompts,
+    agents,
+    images,
 )
 
 
@@ -75,6 +87,9 @@ def application(rooms: Rooms) -> FastAPI:
     app.add_exception_handler(Refusal, _unfit)
     app.add_exception_handler(NoRule, _missing)
     app.add_exception_handler(UnknownUndo, _missing)
+    app.add_exception_handler(LookupError, _gone)
+    app.add_exception_handler(AgentError, _failed)
+    app.add_exception_handler(NoPicture, _unfit)
     app.add_exception_handler(KeeperError, _unavailable)
     app.add_exception_handler(RequestValidationError, _invalid)
     return app
@@ -83,9 +98,10 @@ def application(rooms: Rooms) -> FastAPI:
 def _described(app: FastAPI) -> dict[str, Any]:
     """The description, with what sockets say: FastAPI knows only routes."""
     described = FastAPI.openapi(app)
-    _, said = models_json_schema(
-        [(shape, "serialization") for shape in SOCKET_SHAPES], ref_template="#/components/schemas/{model}"
-    )
+    shapes: list[tuple[Any, JsonSchemaMode, TypeAdapter[Any]]] = [
+        (shape, "serialization", TypeAdapter(shape)) for shape in (*SOCKET_SHAPES, *FLOW_SHAPES)
+    ]
+    _, said = TypeAdapter.json_schemas(shapes, ref_template="#/components/schemas/{model}")
     described["components"]["schemas"] |= said["$defs"]
     return described
 
@@ -105,6 +121,18 @@ async def _unfit(_request: Request, problem: Exception) -> JSONResponse:
 
 async def _missing(_request: Request, problem: Exception) -> JSONResponse:
     return JSONResponse({"detail": str(problem)}, 404)
+
+
+async def _gone(_request: Request, problem: Exception) -> JSONResponse:
+    """It was there when the route looked. Only what says so itself: a key that is missing is a fault of ours."""
+    if type(problem) is not LookupError:
+        raise problem
+    return JSONResponse({"detail": str(problem)}, 404)
+
+
+async def _failed(_request: Request, problem: Exception) -> JSONResponse:
+    """Somebody else's program could not do it."""
+    return JSONResponse({"detail": str(problem)}, 502)
 
 
 async def _invalid(_request: Request, problem: Exception) -> JSONResponse:

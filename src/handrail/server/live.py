@@ -32,7 +32,7 @@ def sockets(rooms: Rooms) -> APIRouter:
         await accept(socket)
         with rooms.presence.following(person):
             async with anyio.create_task_group() as group:
-                group.start_soon(_until_closed, socket, group.cancel_scope)
+                group.start_soon(until_closed, socket, group.cancel_scope)
                 await rooms.journal.follow(after, send)
 
     return router
@@ -43,7 +43,7 @@ async def accept(socket: WebSocket) -> None:
     await socket.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
 
 
-async def _until_closed(socket: WebSocket, scope: anyio.CancelScope) -> None:
+async def until_closed(socket: WebSocket, scope: anyio.CancelScope) -> None:
     """Followers only listen; whatever they send is ignored until they leave."""
     while (await socket.receive())["type"] != "websocket.disconnect":
         pass

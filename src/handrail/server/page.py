@@ -11,7 +11,18 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 STATIC = Path(__file__).parent / "static"
-_PAGES = ("/", "/c/{id}", "/a/{id}", "/calls", "/x/{id}", "/terminals", "/rules", "/gallery")
+_PAGES = (
+    "/",
+    "/c/{id}",
+    "/a/{id}",
+    "/calls",
+    "/x/{id}",
+    "/terminals",
+    "/threads",
+    "/t/{id}",
+    "/rules",
+    "/gallery",
+)
 _MISSING = (
     "<!doctype html><title>Handrail</title><p>The page was not built. Run <code>make ui</code>, then reload."
 )

@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from handrail.agents.agents import Agents
+from handrail.agents.prompt import Prompts
+from handrail.agents.registry import Registry
 from handrail.gate.gate import Gate
 from handrail.gate.undo import Undoes
 from handrail.server.access import Access
@@ -10,8 +13,10 @@ from handrail.server.health import Pulse
 from handrail.server.holders import Holders
 from handrail.server.presence import Presence
 from handrail.server.wire import Restart
+from handrail.store.blobs import Blobs
 from handrail.store.journal import Journal
 from handrail.store.query import Records
+from handrail.store.threads import Threads
 from handrail.terminal.opening import Means
 from handrail.terminal.shells.marked import Marked
 from handrail.terminal.terminals import Terminals
@@ -38,4 +43,10 @@ class Rooms:
     """End the daemon; True ends everything it started too."""
     presence: Presence
     """Who is there to be asked."""
+    threads: Threads
+    images: Blobs
+    """Pictures that conversations point to, each under its hash."""
+    registry: Registry
+    agents: Agents
+    prompts: Prompts
     holders: Holders = field(default_factory=Holders)

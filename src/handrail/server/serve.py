@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
-from handrail.server import attach, live
+from handrail.server import attach, live, thread_live
 from handrail.server.body import Bounded
 from handrail.server.guard import Guard
 from handrail.server.http import application
@@ -38,7 +38,7 @@ def guarded(rooms: Rooms, streamable: Streamable, port: int) -> ASGIApp:
 def unguarded(rooms: Rooms, streamable: Streamable) -> Starlette:
     """The route table: what there is, before anybody is let in."""
     api = application(rooms)
-    for sockets in (live.sockets, attach.sockets):
+    for sockets in (live.sockets, attach.sockets, thread_live.sockets):
         api.include_router(sockets(rooms), prefix="/api")
     routes = [Route("/mcp", streamable), *page_routes(), Mount("/", api)]
     return Starlette(routes=routes, exception_handlers={404: _nothing_here})

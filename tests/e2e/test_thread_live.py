@@ -1,0 +1,326 @@
+"""What is said, as it is said; what survives a kill; and an agent of ours that uses our own tools."""
+
+import json
+import re
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.agents.scripted import CAPABILITIES, command
+from tests.e2e.attached import following, in_thread
+from tests.e2e.conversing import SCRIPTED, agents, begun, listening, parts_of, text_of, told
+from tests.e2e.home import Home, living, processes, until
+from tests.e2e.person import Json, Person, person_of
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from handrail.door.find import connect
+from handrail.door.hello import HelloRefused, say_hello
+
+pytestmark = pytest.mark.anyio
+
+BEHIND_SECONDS = 0.2
+"""How much of the end of a streaming answer a kill may cost."""
+STDIO_ONLY = {**CAPABILITIES, "mcpCapabilities": {"http": False}}
+
+
+@pytest.fixture
+def home() -> Iterator[Home]:
+    """A daemon with an agent that does as it is told, to be killed at will."""
+    with living(SCRIPTED) as home:
+        yield home
+
+
+# Following
+
+
+async def test_a_follower_hears_an_answer_grow_and_one_that_comes_back_goes_on_from_there(
+    person: Person, workspace: Path
+) -> None:
+    thread = await begun(person, workspace)
+    prompted = await thread.prompt({"say": "w{n} ", "times": 300, "every": 0.005}, {"say": "end."})
+    await thread.heard(prompted["operation"], "w0")
+
+    def listen() -> str:
+        with listening(person, thread.id) as first:
+            first.until("w50 ")
+            rev, texts = first.rev, dict(first.texts)
+        with listening(person, thread.id, rev) as then:
+            then.texts |= texts
+            return then.until("w299 end.")
+
+    heard = await in_thread(listen)
+    whole = text_of(await thread.ended(prompted["operation"]))
+    assert whole == "".join(f"w{n} " for n in range(300)) + "end."
+    assert whole in heard
+
+
+async def test_a_follower_of_the_snapshots_place_gets_the_rest_and_no_more(
+    person: Person, workspace: Path
+) -> None:
+    thread = await begun(person, workspace)
+    prompted = await thread.prompt({"say": "early "}, {"sleep": 0.3}, {"say": "late"}, {"plan": ["x"]})
+    await thread.heard(prompted["operation"], "early")
+    seen = await thread.look()
+
+    def listen() -> str:
+        with listening(person, thread.id, seen["rev"]) as page:
+            for message in seen["said"]:
+                for part in message["parts"]:
+                    page.texts[message["id"], part["n"]] = part["text"]
+            return page.until("early late")
+
+    assert "early late" in await in_thread(listen)
+
+
+async def test_a_follower_that_never_reads_costs_nothing(home: Home, person: Person, workspace: Path) -> None:
+    thread = await begun(person, workspace)
+    before = (await person.get("health"))["daemon"]["rss_bytes"]
+    with closing(await in_thread(lambda: _deaf(person, f"threads/{thread.id}/live"))):
+        answer = await thread.act({"say": "x" * 1000, "times": 10_000})
+    cost = (await person.get("health"))["daemon"]["rss_bytes"] - before
+    assert len(text_of(answer)) == 10_000_000
+    assert cost < 250 * 1024 * 1024, "the text is held while it is said, but not once for each piece"
+
+
+def _deaf(person: Person, path: str) -> socket.socket:
+    sock = socket.create_connection(("127.0.0.1", person.home.port), timeout=20)
+    sock.sendall(
+        f"GET /api/{path}?after=0 HTTP/1.1\r\nHost: 127.0.0.1:{person.home.port}\r\nUpgrade: websocket\r\n"
+        "Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
+        f"Sec-WebSocket-Protocol: handrail, bearer.{person.bearer}\r\n\r\n".encode()
+    )
+    assert sock.recv(12) == b"HTTP/1.1 101"
+    return sock
+
+
+async def test_there_is_nothing_to_follow_where_there_is_no_thread(person: Person, workspace: Path) -> None:
+    thread = await begun(person, workspace)
+
+    def codes(path: str, then: Callable[[], None] = lambda: None) -> int | None:
+        with following(person, path) as follower:
+            then()
+            try:
+                while True:
+                    follower.recv(timeout=20)
+            except ConnectionClosed as closed:
+                return closed.rcvd.code if closed.rcvd else None
+
+    def delete() -> None:
+        url = f"{person.home.url}/api/threads/{thread.id}"
+        httpx.delete(url, headers=person.headers, timeout=20).raise_for_status()
+
+    assert await in_thread(lambda: codes("threads/h0/live")) == 4404
+    assert await in_thread(lambda: codes(f"threads/{thread.id}/live", delete)) == 4404
+
+
+async def test_whoever_only_watches_hears_nothing_of_what_is_said(
+    home: Home, person: Person, workspace: Path
+) -> None:
+    thread = await begun(person, workspace, title="Private words")
+
+    def listen() -> None:
+        with closing(connect(home.places, start=False)) as sock:
+            watcher = Person(home, say_hello(sock, "read")["bearer"])
+            with (
+                pytest.raises((ConnectionClosed, InvalidStatus)),
+                following(watcher, f"threads/{thread.id}/live") as follower,
+            ):
+                follower.recv(timeout=20)
+            for path in ("threads", f"threads/{thread.id}", "search?q=words", "images/" + "0" * 64):
+                got = httpx.get(f"{home.url}/api/{path}", headers=watcher.headers)
+                assert got.status_code == 403, path
+            got = httpx.get(f"{home.url}/api/events", headers=watcher.headers)
+            assert got.status_code == 200
+            assert "Private words" not in got.text
+
+    await in_thread(listen)
+
+
+# Killed in the middle of an answer
+
+
+async def test_a_kill_costs_no_more_than_the_last_moment_of_an_answer(
+    home: Home, person: Person, workspace: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "tokens"
+    thread = await begun(person, workspace)
+    prompted = await thread.prompt({"say": "w{n} ", "times": 100_000, "every": 0.005, "log": str(log)})
+    await thread.heard(prompted["operation"], "w200 ")
+
+    home.kill()
+    killed = time.time()
+    home.up()
+
+    answer = await thread.ended(prompted["operation"])
+    tokens = [json.loads(line) for line in log.read_text().splitlines()]
+    before = [token for token in tokens if token["at"] < killed - BEHIND_SECONDS]
+    due = "".join(token["update"]["content"]["text"] for token in before)
+    kept = text_of(answer)
+    print(f"{len(before)} tokens were due, {kept.count(' ')} of {len(tokens)} were kept")
+    assert len(before) > 150
+    assert kept.startswith(due)
+    assert "".join(token["update"]["content"]["text"] for token in tokens).startswith(kept)
+    assert answer["stop"] == "interrupted"
+    seen = await thread.look()
+    assert (seen["operation"], seen["stop"]) == (None, "interrupted")
+    await until(lambda: processes(str(tmp_path)) == [])
+
+    again = await thread.act({"say": "and on"})
+    assert (text_of(again), again["stop"]) == ("and on", "end_turn")
+    assert [m["role"] for m in (await thread.look())["said"]] == ["user", "assistant"] * 2
+
+
+async def test_a_queued_prompt_outlives_a_kill_and_waits_until_a_person_sends_it(
+    home: Home, person: Person, workspace: Path
+) -> None:
+    thread = await begun(person, workspace)
+    first = await thread.prompt({"say": "begun"}, {"hang": True})
+    await thread.heard(first["operation"], "begun")
+    queued = await thread.prompt({"say": "later"}, queue=True)
+
+    home.kill()
+    home.up()
+
+    seen = await thread.look()
+    assert (seen["queued"], seen["operation"]) == (1, None)
+    sent = await person.post(f"{thread.path}/queue/{queued['message']}/send")
+    assert text_of(await thread.ended(sent["operation"])) == "later"
+
+
+async def test_a_restart_ends_the_agents_cleanly_and_the_thread_goes_on(
+    home: Home, person: Person, workspace: Path
+) -> None:
+    thread = await begun(person, workspace)
+    pid = told(await thread.act({"tell_pid": True}))
+    prompted = await thread.prompt({"say": "begun"}, {"hang": True})
+    await thread.heard(prompted["operation"], "begun")
+
+    await person.post("down", keep_terminals=True)
+    await until(lambda: not home.is_ready())
+    home.up()
+
+    await until(lambda: not Path(f"/proc/{pid}").exists())
+    assert (await thread.ended(prompted["operation"]))["stop"] == "interrupted"
+    assert text_of(await thread.act({"say": "again"})) == "again"
+
+
+# An agent of ours that uses our own tools
+
+
+@pytest.fixture(params=["http", "stdio"])
+def lent_home(request: pytest.FixtureRequest) -> Json:
+    capabilities = CAPABILITIES if request.param == "http" else STDIO_ONLY
+    return {"transport": request.param, "config": agents(scripted=command(capabilities=capabilities))}
+
+
+async def test_an_agents_calls_belong_to_its_thread_and_prompt_and_are_asked_about(
+    lent_home: Json, workspace: Path
+) -> None:
+    with living(lent_home["config"]) as home:
+        person = person_of(home)
+        thread = await begun(person, workspace)
+        prompted = await thread.prompt(
+            {"mcp": "write_file", "arguments": {"path": "made.txt", "content": "by an agent\n"}, "as": "m"},
+            {"tell": "m"},
+        )
+
+        question = await person.question("made.txt")
+        call = await person.call(question["call_id"])
+        assert call["caller"]["door"] == lent_home["transport"]
+        assert (call["caller"]["client"], call["caller"]["workspace"]) == ("scripted", str(workspace))
+        assert (call["caller"]["thread"], call["caller"]["operation"]) == (thread.id, prompted["operation"])
+        assert call["thread"] == thread.id
+        (await person.answer(question, "allow")).raise_for_status()
+
+        answer = await thread.ended(prompted["operation"])
+        assert (workspace / "made.txt").read_text() == "by an agent\n"
+        assert '"status": "done"' in text_of(answer) or '"status":"done"' in text_of(answer)
+        assert [part["data"]["call"] for part in parts_of(answer, "call")] == [question["call_id"]]
+
+
+async def test_a_call_that_waits_is_withdrawn_when_its_prompt_is_cancelled(
+    lent_home: Json, workspace: Path
+) -> None:
+    with living(lent_home["config"]) as home:
+        person = person_of(home)
+        thread = await begun(person, workspace)
+        prompted = await thread.prompt(
+            {"mcp": "write_file", "arguments": {"path": "never.txt", "content": "x"}, "as": "m"}
+        )
+        question = await person.question("never.txt")
+
+        assert (await person.post(f"operations/{prompted['operation']}/cancel"))["won"]
+
+        assert (await person.settled(question["call_id"]))["status"] == "cancelled"
+        assert (await thread.ended(prompted["operation"]))["stop"] == "cancelled"
+        assert await person.get("approvals", open=True) == []
+        assert not (workspace / "never.txt").exists()
+
+
+async def test_what_was_lent_is_good_for_calls_alone_and_dies_with_the_daemon(
+    lent_home: Json, workspace: Path
+) -> None:
+    with living(lent_home["config"]) as home:
+        person = person_of(home)
+        thread = await begun(person, workspace)
+        (server,) = told(await thread.act({"tell_session": True}))["mcpServers"]
+        bearer = _bearer(server)
+        over_http = await in_thread(lambda: _lists_tools(home.url, bearer))
+        assert over_http == 200
+        agent = Person(home, bearer)
+        for path in ("state", "threads", f"threads/{thread.id}", "approvals", "events"):
+            assert (await agent.ask("GET", path)).status_code == 401, path
+        assert await person.get("credentials") == []
+
+        assert (await person.ask("DELETE", thread.path)).status_code == 204
+        assert await in_thread(lambda: _lists_tools(home.url, bearer)) == 401
+
+        other = await begun(person, workspace)
+        (server,) = told(await other.act({"tell_session": True}))["mcpServers"]
+        bearer = _bearer(server)
+        assert await in_thread(lambda: _lists_tools(home.url, bearer)) == 200
+        await person.post("down", keep_terminals=True)
+        await until(lambda: not home.is_ready())
+        home.up()
+        assert await in_thread(lambda: _lists_tools(home.url, bearer)) == 401
+        with closing(connect(home.places, start=False)) as sock, pytest.raises(HelloRefused) as refused:
+            say_hello(sock, "mcp", credential=bearer)
+        assert "no longer good" in str(refused.value)
+
+
+def _bearer(server: Json) -> str:
+    if "url" in server:
+        (header,) = [each for each in server["headers"] if each["name"].lower() == "authorization"]
+        return header["value"].removeprefix("Bearer ")
+    (lent,) = [each for each in server["env"] if each["name"] == "HANDRAIL_CREDENTIAL"]
+    return lent["value"]
+
+
+def _lists_tools(url: str, bearer: str) -> int:
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        },
+    }
+    headers = {"Authorization": f"Bearer {bearer}", "Accept": "application/json, text/event-stream"}
+    return httpx.post(f"{url}/mcp", json=body, headers=headers, timeout=20).status_code
+
+
+async def test_an_agent_cannot_reach_tools_that_are_not_for_it(
+    home: Home, person: Person, workspace: Path
+) -> None:
+    thread = await begun(person, workspace)
+    names = told(await thread.act({"mcp_list": True, "as": "m"}, {"tell": "m"}))
+    assert "execute_command" in json.dumps(names)
+    assert "agent_work" not in json.dumps(names)
+    answer = await thread.act({"mcp": "agent_work", "arguments": {}, "as": "m"}, {"tell": "m"})
+    assert re.search("no tool", text_of(answer), re.I)
