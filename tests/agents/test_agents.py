@@ -14,7 +14,7 @@ from tests.keeper.scene import ENV, descriptors, is_alive, keeping, until
 
 from handrail.agents.about import Folder
 from handrail.agents.agent import Agent, AgentError
-from handrail.agents.desks import Desks
+from handrail.agents.desks import EARLY_BYTES, Desks
 from handrail.agents.failure import Login
 from handrail.config import AgentSection
 from handrail.store.event import AgentEnded, AgentStarted
@@ -197,8 +197,7 @@ async def test_an_agent_that_has_ended_leaves_no_descriptor_and_no_terminal_behi
         await (await stage.agent()).end("once, so that what is loaded later is loaded")
         await until(lambda: not stage.agents.running)
         before = descriptors(os.getpid())
-        for _ in range(3):
-            await (await stage.agent()).end("again")
+        await (await stage.agent()).end("again")
         stage.specs["none"] = AgentSection(name="none", command=("no-such-program",))
         with pytest.raises(AgentError):
             await stage.agent("none")
@@ -240,15 +239,17 @@ async def test_none_can_be_had_before_the_start_or_after_the_end(home: Path) -> 
 
 def test_what_is_said_early_is_kept_for_its_session_alone_and_within_bounds() -> None:
     desks, desk, other = Desks(), Notebook(), Notebook()
-    for n in range(1500):
-        desks.update({"sessionId": "a" if n % 2 else "b", "update": {"n": n}})
+    desks.update({"sessionId": "a", "update": {"n": "while nothing is being opened"}})
+    desks.opening += 1
+    for n in range(100):
+        desks.update({"sessionId": "a" if n % 2 else "b", "update": {"n": n}}, EARLY_BYTES // 50)
     desks.add("a", desk)
     desks.add("b", other, muted=True)
     desks.update({"sessionId": "b", "update": {"n": "muted"}})
     desks.add("b", other)
     desks.update({"sessionId": "b", "update": {"n": "heard"}})
 
-    assert [update["n"] for update in desk.updates] == list(range(501, 1500, 2))
+    assert [update["n"] for update in desk.updates] == list(range(1, 50, 2))
     assert other.updates == [{"n": "heard"}]
 
 

@@ -44,6 +44,10 @@ def test_a_line_of_the_longest_length_is_taken_and_a_longer_one_is_a_flood() -> 
         b"\xff\xfe",
         b"[" * 100_000,
         b'{"jsonrpc": "2.0"}',
+        b'{"method": "x", "params": ' + b"[" * 150 + b"]" * 150 + b"}",
+        b'{"method": "x", "params": ' + b'{"a":' * 150 + b"1" + b"}" * 151,
+        b'{"id": 1e999, "result": {}}',
+        b'{"id": ' + b"9" * 5000 + b', "result": {}}',
     ],
 )
 def test_what_is_no_message_is_none(line: bytes) -> None:
@@ -53,6 +57,19 @@ def test_what_is_no_message_is_none(line: bytes) -> None:
 @pytest.mark.parametrize("number", [0, -1, "0", "8d5f3a0e-uuid", "", None])
 def test_any_id_that_the_protocol_has_makes_a_message(number: int | str | None) -> None:
     message = {"jsonrpc": "2.0", "id": number, "method": "fs/read_text_file", "unknown": {"field": 1}}
+    assert message_in(line_of(message)) == message
+
+
+def test_what_no_database_or_browser_takes_is_made_into_something_they_take() -> None:
+    line = rb'{"method": "x", "params": {"half \ud800": ["\udc00 \ud83d\ude00 \u00fc"], "cost": NaN, "size": -Infinity}}'
+    assert message_in(line) == {
+        "method": "x",
+        "params": {"half ?": ["? \U0001f600 ü"], "cost": None, "size": None},
+    }
+
+
+def test_a_message_may_be_long_without_being_deep() -> None:
+    message = {"method": "x", "params": {"rows": [{"n": [n]} for n in range(500)]}}
     assert message_in(line_of(message)) == message
 
 

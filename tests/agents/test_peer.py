@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 from acp.exceptions import RequestError
-from tests.agents.scripted import OPTIONS, Obj
+from tests.agents.scripted import OPTIONS, Obj, script
 from tests.agents.wire import BOUND, Notebook, Stage, acting, prompt
 
 from handrail.agents.about import Folder
@@ -303,6 +303,54 @@ async def test_no_more_than_so_many_requests_are_done_at_once(home: Path) -> Non
 
         assert desk.told["error"]["code"] == -32003
         assert len(desk.requests) == SERVED_MAX
+
+
+async def test_a_desk_that_stumbles_over_an_update_costs_the_agent_nothing(
+    home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Clumsy(Notebook):
+        def update(self, update: Json) -> None:
+            if update["sessionUpdate"] == "plan":
+                raise KeyError("entries")
+            super().update(update)
+
+    async with acting(home) as stage:
+        desk = Clumsy()
+        _, session = await opened(stage, desk)
+        ended = await prompt(session, {"say": "a"}, {"plan": []}, {"say": "b"})
+
+        assert (ended.stop, desk.texts) == ("end_turn", ["a", "b"])
+        assert "could not be taken down" in caplog.text
+
+
+async def test_a_question_about_a_request_goes_to_the_session_the_request_is_about(home: Path) -> None:
+    async with acting(home) as stage:
+        desk = Notebook()
+        agent, session = await opened(stage, desk)
+        asking = agent.ask(
+            "session/prompt",
+            {
+                "sessionId": session.id,
+                "prompt": [
+                    {
+                        "type": "text",
+                        "text": script(
+                            {
+                                "request": "elicitation/create",
+                                "params": {"message": "?", "requestId": 2},
+                                "as": "e",
+                            },
+                            {"tell": "e"},
+                        ),
+                    }
+                ],
+            },
+        )
+        with anyio.fail_after(BOUND):
+            await asking.answer()
+
+        assert asking.id == 2
+        assert desk.requests[0][1]["sessionId"] == session.id
 
 
 async def _selected(option: str) -> Json:

@@ -27,6 +27,8 @@ GREETING: Json = {
 }
 """What we can do, no more and no less."""
 SERVER = "handrail"
+TEXT_MAX = 500
+"""Characters of a name or description, which people see in a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ def _login(method: Json, command: Sequence[str]) -> Login:
 
 def _text(values: Json, name: str) -> str:
     found = values.get(name)
-    return found if isinstance(found, str) else ""
+    return found[:TEXT_MAX] if isinstance(found, str) else ""
 
 
 def _object(value: object) -> Json:

@@ -28,6 +28,8 @@ ANSWER_SECONDS = 60.0
 LOGIN_SECONDS = 600.0
 """A person may have to go through a page of somebody else's."""
 LISTED_MAX = 1000
+REASON_MAX = 2000
+"""Characters of an agent's own word on why it failed."""
 LOGIN_NEEDED = -32000
 
 
@@ -229,8 +231,9 @@ def _reason(error: Any) -> str:
     """The error's message, and the details that some agents put the real reason in."""
     data: object = error.data
     details = _object(data).get("details", data)
-    said = str(error).rstrip(".") or "no reason given"
-    return f"{said} ({error.code}): {details}" if isinstance(details, str) else f"{said} ({error.code})."
+    said = str(error)[:REASON_MAX].rstrip(".") or "no reason given"
+    more = f": {details[:REASON_MAX]}" if isinstance(details, str) else "."
+    return f"{said} ({error.code}){more}"
 
 
 def _object(value: Any) -> Json:

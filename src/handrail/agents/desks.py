@@ -4,7 +4,7 @@ Owns the desks by session id, and what an agent says of a session before we have
 do so before it answers `session/new`, or in the same breath. Does not know how messages come.
 """
 
-from collections import deque
+import logging
 from collections.abc import Mapping
 from typing import cast
 
@@ -13,8 +13,10 @@ import anyio
 from handrail.agents.desk import Desk
 from handrail.store.value import Json
 
-EARLY_MAX = 1000
-"""Updates kept of sessions that nobody has opened yet; the oldest go first."""
+log = logging.getLogger(__name__)
+
+EARLY_BYTES = 4 << 20
+"""Of updates about sessions that are just being opened; what comes beyond that is dropped."""
 OPENING_SECONDS = 30.0
 """How long a request of such a session waits for its opening."""
 
@@ -29,7 +31,8 @@ class Desks:
     def __init__(self) -> None:
         self._desks: dict[str, Desk] = {}
         self._muted: set[str] = set()
-        self._early: deque[tuple[str, Json]] = deque(maxlen=EARLY_MAX)
+        self._early: list[tuple[str, Json]] = []
+        self._early_bytes = 0
         self._opening = 0
         self._bell = anyio.Event()
 
@@ -41,31 +44,30 @@ class Desks:
         """From now on. What is said while it is `muted` is what was said before, read out once more."""
         self._desks[session] = desk
         self._muted.discard(session)
-        early, self._early = self._early, deque(maxlen=EARLY_MAX)
         if muted:
             self._muted.add(session)
+        early, self._early = self._early, [it for it in self._early if it[0] != session]
         for of, update in early:
-            if of != session:
-                self._early.append((of, update))
-            elif not muted:
-                desk.update(update)
-        bell, self._bell = self._bell, anyio.Event()
-        bell.set()
+            if of == session and not muted:
+                _tell(desk, update)
+        self._ring()
 
     def drop(self, session: str) -> None:
         self._desks.pop(session, None)
         self._muted.discard(session)
 
-    def update(self, params: Json) -> None:
-        """Give an update to whom it concerns, at once."""
+    def update(self, params: Json, size: int = 0) -> None:
+        """Give an update, of so many bytes, to whom it concerns, at once."""
         session, update = params.get("sessionId"), params.get("update")
         if not isinstance(session, str) or not isinstance(update, dict):
             return
         desk, told = self._desks.get(session), cast("Json", update)
-        if desk is None:
+        if desk is not None:
+            if session not in self._muted:
+                _tell(desk, told)
+        elif self._opening and self._early_bytes + size <= EARLY_BYTES:
             self._early.append((session, told))
-        elif session not in self._muted:
-            desk.update(told)
+            self._early_bytes += size
 
     async def serve(self, method: str, params: Json) -> Json | None:
         """Have a request done at the desk of its session. Raises NoSession."""
@@ -86,11 +88,24 @@ class Desks:
     @opening.setter
     def opening(self, count: int) -> None:
         self._opening = count
-        bell, self._bell = self._bell, anyio.Event()
-        bell.set()
+        if not count:
+            self._early, self._early_bytes = [], 0
+        self._ring()
 
     def lost(self, why: str) -> None:
         """The program is gone, and every session with it."""
         desks, self._desks = self._desks, {}
         for desk in desks.values():
             desk.lost(why)
+
+    def _ring(self) -> None:
+        bell, self._bell = self._bell, anyio.Event()
+        bell.set()
+
+
+def _tell(desk: Desk, update: Json) -> None:
+    """One update that a desk stumbles over must not cost the agent its line."""
+    try:
+        desk.update(update)
+    except Exception:
+        log.exception("an update of an agent could not be taken down")

@@ -5,12 +5,15 @@ means.
 """
 
 import json
-from typing import cast
+
+from pydantic import JsonValue
 
 from handrail.store.value import Json
 
 MESSAGE_MAX = 32 << 20
 """Bytes of one message; bounds what an agent can make us hold, a flood without any newline included."""
+DEPTH_MAX = 100
+"""Of a message's nesting: what is deeper could not be written down again."""
 SHOWN_MAX = 200
 """Characters shown of a line that is no message."""
 
@@ -47,14 +50,31 @@ class Lines:
 def message_in(line: bytes) -> Json | None:
     """The message in a line; None where it is none. What we could not answer or match is none either."""
     try:
-        message: object = json.loads(line)
+        message: JsonValue = json.loads(line, parse_constant=lambda _: None)
+        if b"\\u" in line or line.count(b"[") + line.count(b"{") > DEPTH_MAX:
+            message = _sound(message, DEPTH_MAX)
     except (ValueError, RecursionError):
         return None
     if not isinstance(message, dict):
         return None
-    found = cast("Json", message)
+    found: Json = message
     is_sane = isinstance(found.get("method", ""), str) and isinstance(found.get("id"), str | int | None)
     return found if is_sane and ("method" in found or "id" in found) else None
+
+
+def _sound(value: JsonValue, depth: int) -> JsonValue:
+    """The value without halves of characters, which no database takes. Raises ValueError where it is too deep."""
+    match value:
+        case str():
+            return value.encode(errors="replace").decode()
+        case dict() | list() if depth == 0:
+            raise ValueError
+        case dict():
+            return {str(_sound(key, 1)): _sound(inner, depth - 1) for key, inner in value.items()}
+        case list():
+            return [_sound(inner, depth - 1) for inner in value]
+        case _:
+            return value
 
 
 def line_of(message: object) -> bytes:

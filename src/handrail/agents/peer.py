@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from acp.connection import Connection
 
 SERVED_MAX = 256
-"""Requests of one agent that are done at the same time; bounds the tasks a mad one can make."""
+SERVED_BYTES = 64 << 20
+"""Requests of one agent that are done at the same time, and their bytes; bounds what a mad one can make us hold."""
 CLOSE_SECONDS = 5.0
 """What requests under way get to unwind when the line closes."""
 CANCELLED = -32800
@@ -67,6 +68,7 @@ class _Served:
 
     id: str | int | None
     params: Json
+    size: int
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
 
@@ -191,20 +193,20 @@ class Peer:
             if message is None:
                 if line.strip():
                     self.garbage, self.last_garbage = self.garbage + 1, shown(line)
-            elif self._hear(message):
+            elif self._hear(message, len(line)):
                 return message
         return None
 
-    def _hear(self, message: Json) -> bool:
+    def _hear(self, message: Json, size: int) -> bool:
         """Do what must be done in order; False where that was all."""
         params = cast("Json", message["params"]) if isinstance(message.get("params"), dict) else {}
         match message.get("method"), "id" in message:
             case "session/update", False:
-                self._desks.update(params)
+                self._desks.update(params, size)
             case "$/cancel_request", False:
                 self._cancel(params.get("requestId"))
             case str(), True:
-                return self._admit(message, params)
+                return self._admit(message, params, size)
             case str(), False:
                 return False
             case _:
@@ -216,10 +218,11 @@ class Peer:
         if served is not None:
             served.scope.cancel()
 
-    def _admit(self, message: Json, params: Json) -> bool:
-        served = _Served(cast("str | int | None", message["id"]), params)
-        if len(self._served) >= SERVED_MAX:
-            error = {"code": BUSY, "message": f"More than {SERVED_MAX} requests at the same time"}
+    def _admit(self, message: Json, params: Json, size: int) -> bool:
+        served = _Served(cast("str | int | None", message["id"]), params, size)
+        held = sum(it.size for it in self._served.values())
+        if len(self._served) >= SERVED_MAX or (held and held + size > SERVED_BYTES):
+            error = {"code": BUSY, "message": "Too many requests at the same time"}
             self._line.send(line_of({"jsonrpc": "2.0", "id": served.id, "error": error}))
             return False
         self._served[served.id] = served

@@ -97,12 +97,11 @@ class Process:
 
     def send(self, line: bytes) -> None:
         """Queue a line. Of one that does not read, no more than UNREAD_MAX bytes are kept: it is given up."""
-        if self.why is not None:
-            return
-        if len(self._unsent) + len(line) > UNREAD_MAX and self._unsent:
+        if self._unsent and len(self._unsent) + len(line) > UNREAD_MAX:
             self.give_up(f"{self.name} does not read what it is sent.")
-        self._unsent += line
-        self._unsent_bell.set()
+        if self.why is None:
+            self._unsent += line
+            self._unsent_bell.set()
 
     async def receive(self) -> bytes | None:
         """Its next line; None once it is over."""
