@@ -13,9 +13,11 @@ from bench import (
     finding,
     idle,
     inbox,
+    memory,
     policy,
     read_file,
     storm,
+    talk,
     trees,
 )
 from bench.figures import Line
@@ -34,6 +36,8 @@ BENCHES: dict[str, Callable[[Stage], list[Line]]] = {
     "cursor": cursor.run,
     "finding": finding.run,
     "inbox": inbox.run,
+    "talk": talk.run,
+    "memory": memory.run,
     "idle": idle.run,
 }
 

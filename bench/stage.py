@@ -26,7 +26,11 @@ STOP_GRACE = 0.1
 """Seconds between TERM and KILL: short, so that what is measured after it is seen clearly."""
 START_SECONDS = 30.0
 HTTP_SECONDS = 30.0
-_CONFIG = f'default_policy = "allow"\n[command]\nstop_grace = {STOP_GRACE}\nwait_seconds = 600\n'
+_SPEAKER = [sys.executable, str(Path(__file__).parent / "peers" / "speaker.py")]
+_CONFIG = (
+    f'default_policy = "allow"\n[command]\nstop_grace = {STOP_GRACE}\nwait_seconds = 600\n'
+    f'[[agents]]\nname = "speaker"\ncommand = {json.dumps(_SPEAKER)}\n'
+)
 
 
 @dataclass(frozen=True, slots=True)
