@@ -1,0 +1,48 @@
+"""An agent that speaks at a steady pace and says when it said each word. Standard library only: it must not be slow.
+
+A prompt's text is how many words, and how many a second. Each word is `NUMBER@MILLISECONDS`, of the system's clock.
+"""
+
+import json
+import sys
+import time
+from typing import Any
+
+
+def main() -> None:
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" in message and "method" in message:
+            _say({"id": message["id"], "result": _answer(message["method"], message.get("params") or {})})
+
+
+def _answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    match method:
+        case "initialize":
+            return {"protocolVersion": 1, "agentCapabilities": {}, "authMethods": []}
+        case "session/new":
+            return {"sessionId": "bench"}
+        case "session/prompt":
+            words, pace = params["prompt"][-1]["text"].split()
+            _speak(params["sessionId"], int(words), float(pace))
+            return {"stopReason": "end_turn"}
+        case _:
+            return {}
+
+
+def _speak(session: str, words: int, pace: float) -> None:
+    began = time.monotonic()
+    for number in range(words):
+        time.sleep(max(0.0, began + number / pace - time.monotonic()))
+        content = {"type": "text", "text": f"{number}@{time.time() * 1000:.2f} "}
+        update = {"sessionUpdate": "agent_message_chunk", "content": content}
+        _say({"method": "session/update", "params": {"sessionId": session, "update": update}})
+
+
+def _say(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
