@@ -258,7 +258,7 @@ async def test_when_the_disk_does_not_keep_up_a_call_is_refused_before_it_begins
         client = here.client("printer")
         call = await client.call()
         await tool.started.wait()
-        monkeypatch.setattr("handrail.store.journal.PENDING_BYTES", 1)
+        monkeypatch.setattr("handrail.store.outbox.PENDING_BYTES", 1)
         with busy(tmp_path):
             here.client("printer", {"word": "first to queue"})
             await anyio.wait_all_tasks_blocked()

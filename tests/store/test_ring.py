@@ -2,7 +2,7 @@
 
 from tests.store.facts import said
 
-from handrail.store.event import Entry
+from handrail.store.event import Entry, ThreadDeleted, ThreadOpened, ThreadRenamed
 from handrail.store.ring import Ring
 
 
@@ -39,3 +39,13 @@ def test_an_entry_larger_than_the_ring_is_not_kept() -> None:
     ring.add(entry(1), 101)
     assert ring.after(0, 500) is None
     assert seqs(ring.after(1, 500)) == []
+
+
+def test_it_holds_no_title_of_a_thread_that_was_deleted() -> None:
+    ring = Ring(floor=0)
+    for seq, thread in ((1, "h1"), (2, "h2")):
+        opened = ThreadOpened(thread=thread, workspace=None, title="Secret", agent="demo", by="me")
+        ring.add(Entry(seq=seq, at=0, event=opened), 10)
+    ring.add(Entry(seq=3, at=0, event=ThreadRenamed(thread="h1", title="Secret too", by="me")), 10)
+    ring.add(Entry(seq=4, at=0, event=ThreadDeleted(thread="h1", by="me")), 10)
+    assert seqs(ring.after(0, 500)) == [2, 4]

@@ -5,7 +5,7 @@ Bounded in count and bytes. Does not know the database: a reader that is further
 
 from collections import deque
 
-from handrail.store.event import Entry
+from handrail.store.event import Entry, Event, ThreadDeleted, ThreadOpened, ThreadRenamed
 
 RING_ENTRIES = 4096
 RING_BYTES = 8 * 1024 * 1024
@@ -25,6 +25,8 @@ class Ring:
     def add(self, entry: Entry, size: int) -> None:
         self._kept.append((entry, size))
         self._bytes += size
+        if isinstance(entry.event, ThreadDeleted):
+            self._forget(entry.event.thread)
         while self._kept and (len(self._kept) > self._entries_max or self._bytes > self._bytes_max):
             oldest, freed = self._kept.popleft()
             self._bytes -= freed
@@ -41,3 +43,13 @@ class Ring:
             newer.append(entry)
         newer.reverse()
         return newer[:limit]
+
+    def _forget(self, thread: str) -> None:
+        """What a deleted thread was called, as on disk: the facts that say so are no more."""
+        kept = [each for each in self._kept if not _names(each[0].event, thread)]
+        self._kept = deque(kept)
+        self._bytes = sum(size for _, size in kept)
+
+
+def _names(event: Event, thread: str) -> bool:
+    return isinstance(event, ThreadOpened | ThreadRenamed) and event.thread == thread

@@ -21,11 +21,11 @@ class Writing:
     """What is on its way to disk of all conversations."""
 
     def __init__(self, journal: Journal) -> None:
-        self._journal = journal
+        self._outbox = journal.outbox
         self._told = Told(journal)
         self._dirty: dict[str, Thread] = {}
-        self._again = Linger(AGAIN_SECONDS, journal.flowing)
-        journal.join(self)
+        self._again = Linger(AGAIN_SECONDS, journal.outbox.flowing)
+        journal.outbox.join(self)
 
     def tell(self, event: Event) -> None:
         """A fact, after all that was said before it."""
@@ -35,7 +35,7 @@ class Writing:
     def flows(self, thread: Thread) -> None:
         """Something of it changed."""
         self._dirty[thread.id] = thread
-        self._journal.flowing()
+        self._outbox.flowing()
 
     def flush(self) -> None:
         if not self._told.go_on():
@@ -69,7 +69,7 @@ class Writing:
                 state.safe = True
             thread.settle()
 
-        if self._journal.write(statements, size_of(statements), done):
+        if self._outbox.write(statements, size_of(statements), done):
             return True
         done("lost")
         self._again.ask()

@@ -164,5 +164,5 @@ _ADD_WORDS = "INSERT INTO words (rowid, room, title, text) VALUES (?, ?, ?, ?)"
 _REMOVE_WORDS = """
 INSERT INTO words (words, rowid, room, title, text) SELECT 'delete', id, room, title, text FROM texts"""
 _FIND = """
-SELECT texts.id, kind, thread, message, call, at, snippet(words, -1, ?, ?, '…', ?)
+SELECT texts.id, kind, thread, message, call, at, snippet(words, iif(kind = 'title', 1, 2), ?, ?, '…', ?)
 FROM words JOIN texts ON texts.id = words.rowid WHERE words MATCH ? ORDER BY words.rowid DESC LIMIT ?"""
