@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import acp
 import anyio
+from acp.helpers import update_available_commands
 from acp.schema import (
     AgentCapabilities,
     AvailableCommand,
@@ -73,7 +74,7 @@ class Mind:
         voice = self._voices[session_id]
         said = " ".join(block.text for block in prompt[-1:] if isinstance(block, TextContentBlock)).lower()
         commands = [AvailableCommand(name=word, description=act.__doc__ or "") for word, act in ACTS.items()]
-        await self._client.session_update(session_id, acp.update_available_commands(commands))
+        await self._client.session_update(session_id, update_available_commands(commands))
         with anyio.CancelScope() as scope:
             self._scopes[session_id] = scope
             await voice.think(lines.THOUGHT)
