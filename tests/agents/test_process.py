@@ -12,7 +12,8 @@ from tests.keeper.scene import is_alive, until
 from handrail.agents.about import Folder
 from handrail.agents.agent import AgentError
 from handrail.agents.frames import MESSAGE_MAX
-from handrail.agents.process import SAID_CHARS, SAID_LINES, UNREAD_MAX, Said
+from handrail.agents.process import UNREAD_MAX
+from handrail.agents.said import SAID_CHARS, SAID_LINES, Said
 from handrail.agents.session import Session
 from handrail.config import AgentSection
 from handrail.store.event import AgentEnded
@@ -95,9 +96,11 @@ async def test_what_is_asked_of_an_agent_that_is_gone_fails_with_the_reason(home
         session = await opened(stage, Notebook())
         with pytest.raises(AgentError, match="was ended by SIGKILL"):
             await prompt(session, {"signal": 9})
-        for late in (session.set_mode("x"), session.prompt([]), session.agent.sessions()):
-            with pytest.raises(AgentError, match="was ended by SIGKILL"):
-                await late
+        for _ in ("while its tree is ending", "and afterwards"):
+            for late in (session.set_mode("x"), session.prompt([]), session.agent.sessions()):
+                with pytest.raises(AgentError, match="was ended by SIGKILL"):
+                    await late
+            await until(lambda: not stage.agents.running)
 
 
 async def test_a_program_that_cannot_run_says_why(home: Path) -> None:

@@ -12,10 +12,11 @@ import anyio
 from anyio.abc import TaskGroup
 
 from handrail.agents.about import GREETING, About, Folder, about_of
+from handrail.agents.asked import Asked
 from handrail.agents.desk import Desk
 from handrail.agents.desks import Desks
 from handrail.agents.failure import AgentError, Login
-from handrail.agents.peer import Asked, Peer
+from handrail.agents.peer import Peer
 from handrail.agents.process import Process
 from handrail.agents.session import Session
 from handrail.config import AgentSection

@@ -7,7 +7,6 @@ what it asks for, and its answers, the SDK matches. Does not know programs, nor 
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -15,6 +14,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
+from handrail.agents.asked import Asked, Served
 from handrail.agents.desks import Desks, NoSession
 from handrail.agents.frames import line_of, message_in, shown
 from handrail.store.value import Json
@@ -39,39 +39,6 @@ class Line(Protocol):
     async def receive(self) -> bytes | None: ...
 
 
-@dataclass
-class Asked:
-    """A request of ours, under way."""
-
-    on_answer: Callable[[Any], None] | None = None
-    """Called as the result comes, before anything that came after it is heard."""
-    session: object = None
-    """Which session it is about, where it is about one."""
-    id: int = -1
-    sent: anyio.Event = field(default_factory=anyio.Event)
-    done: anyio.Event = field(default_factory=anyio.Event)
-    result: Any = None
-    error: Exception | None = None
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-
-    async def answer(self) -> Any:
-        """The result. Raises the SDK's RequestError, or ConnectionError where the line has closed."""
-        await self.done.wait()
-        if self.error is not None:
-            raise self.error
-        return self.result
-
-
-@dataclass
-class _Served:
-    """A request of the agent's, on its way through the SDK, with the id that the SDK does not tell."""
-
-    id: str | int | None
-    params: Json
-    size: int
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-
-
 _asking: ContextVar[Asked | None] = ContextVar("asking", default=None)
 
 
@@ -81,8 +48,9 @@ class Peer:
     def __init__(self, line: Line, desks: Desks, group: TaskGroup) -> None:
         self._line, self._desks, self._group = line, desks, group
         self._asked: dict[object, Asked] = {}
-        self._served: dict[object, _Served] = {}
+        self._served: dict[object, Served] = {}
         self._connection: Connection | None = None
+        self._is_shut = False
         self.garbage = 0
         """Lines that were no messages."""
         self.last_garbage = ""
@@ -94,7 +62,8 @@ class Peer:
         self._connection = sdk.Connection(self._handle, self._Wire(self))
 
     async def shut(self) -> None:
-        """Stop listening; what is under way is given up."""
+        """Stop listening; what is under way is given up, and what is asked later fails."""
+        self._is_shut = True
         if self._connection is not None:
             with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_SECONDS):
                 await self._connection.close()
@@ -106,7 +75,12 @@ class Peer:
     def ask(self, method: str, params: Json, on_answer: Callable[[Any], None] | None = None) -> Asked:
         """Send a request; its answer can be waited for more than once."""
         asked = Asked(on_answer, params.get("sessionId"))
-        self._group.start_soon(self._ask, asked, method, params)
+        if self._is_shut:
+            asked.error = ConnectionError("Connection closed")
+            asked.sent.set()
+            asked.done.set()
+        else:
+            self._group.start_soon(self._ask, asked, method, params)
         return asked
 
     async def request(self, method: str, params: Json, on_answer: Callable[[Any], None] | None = None) -> Any:
@@ -142,7 +116,7 @@ class Peer:
         """What the SDK has done for a message of the agent's."""
         if is_notification:
             return None  # what we know of these was heard in `_hear`; the others are none of our business
-        served = cast("_Served", params)
+        served = cast("Served", params)
         try:
             with served.scope:
                 return await self._serve(method, served.params)
@@ -219,7 +193,7 @@ class Peer:
             served.scope.cancel()
 
     def _admit(self, message: Json, params: Json, size: int) -> bool:
-        served = _Served(cast("str | int | None", message["id"]), params, size)
+        served = Served(cast("str | int | None", message["id"]), params, size)
         held = sum(it.size for it in self._served.values())
         if len(self._served) >= SERVED_MAX or (held and held + size > SERVED_BYTES):
             error = {"code": BUSY, "message": "Too many requests at the same time"}

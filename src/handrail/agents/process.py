@@ -5,16 +5,15 @@ waited for: an orphan of its may hold the pipe open for ever.
 """
 
 import os
-import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 import anyio
 
 from handrail.agents.failure import AgentError
 from handrail.agents.frames import MESSAGE_MAX, FloodError, Lines
+from handrail.agents.said import Said
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.terminal import Exit, Terminal
 from handrail.terminal.terminals import Terminals
@@ -24,36 +23,12 @@ LAST_BYTES = 1024 * 1024
 """What a pipe may still hold when its program has left; bounds what an orphan that goes on writing can make us read."""
 UNREAD_MAX = 2 * MESSAGE_MAX
 """Bytes that wait for an agent which does not read."""
-SAID_LINES = 50
-SAID_CHARS = 500
-"""Kept of its standard error: so many last lines, and of each so much."""
 LEAVE_SECONDS = 1.0
 """What a program gets to leave after it has closed its output, so that its exit can be told."""
 STOP_GRACE = 1.0
 """Seconds between asking its tree to end and killing it."""
 STOP_SECONDS = 30.0
 """Bounds the wait for the keeper's word that nothing is left."""
-_ESCAPES = re.compile(
-    r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\-_])|[\x00-\x08\x0b-\x1f\x7f]"
-)
-
-
-@dataclass
-class Said:
-    """The last lines of a standard error."""
-
-    _lines: deque[str] = field(default_factory=lambda: deque(maxlen=SAID_LINES))
-    _partial: bytes = b""
-
-    def feed(self, data: bytes) -> None:
-        *whole, self._partial = (self._partial + data).split(b"\n")
-        self._partial = self._partial[: 4 * SAID_CHARS]
-        self._lines.extend(filter(None, map(_readable, whole)))
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        last = _readable(self._partial)
-        return (*self._lines, last)[-SAID_LINES:] if last else tuple(self._lines)
 
 
 class Process:
@@ -203,11 +178,6 @@ class Process:
             return os.read(self._stderr, READ)
         except BlockingIOError:
             return None
-
-
-def _readable(line: bytes) -> str:
-    text = _ESCAPES.sub("", line[: 4 * SAID_CHARS].decode(errors="replace")).rstrip()
-    return text if len(text) <= SAID_CHARS else f"{text[:SAID_CHARS]}…"
 
 
 def _sentence(name: str, exit: Exit | None) -> str:

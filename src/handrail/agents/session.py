@@ -12,8 +12,8 @@ import anyio
 import anyio.lowlevel
 from pydantic import JsonValue
 
+from handrail.agents.asked import Asked
 from handrail.agents.failure import AgentError
-from handrail.agents.peer import Asked
 from handrail.store.value import Json
 
 if TYPE_CHECKING:
