@@ -61,6 +61,10 @@ class Places:
         return self.data / "handrail.head"
 
     @property
+    def words(self) -> Path:
+        return self.data / "words.db"
+
+    @property
     def spool(self) -> Path:
         return self.data / "spool"
 

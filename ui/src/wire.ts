@@ -717,8 +717,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Import Thread */
-        post: operations["import_thread_api_threads_import_post"];
+        /** Bring */
+        post: operations["bring_api_threads_import_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -751,8 +751,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Export */
-        get: operations["export_api_threads__id__export_get"];
+        /** Export Thread */
+        get: operations["export_thread_api_threads__id__export_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -8347,18 +8347,18 @@ export interface operations {
             };
         };
     };
-    import_thread_api_threads_import_post: {
+    bring_api_threads_import_post: {
         parameters: {
-            query?: never;
+            query?: {
+                workspace?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    [key: string]: components["schemas"]["JsonValue"];
-                };
+                "application/json": Record<string, never>;
             };
         };
         responses: {
@@ -8731,7 +8731,7 @@ export interface operations {
             };
         };
     };
-    export_api_threads__id__export_get: {
+    export_thread_api_threads__id__export_get: {
         parameters: {
             query?: {
                 format?: "md" | "json";
@@ -8749,9 +8749,7 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content: {
-                    "application/json": unknown;
-                };
+                content?: never;
             };
             /** @description Bad Request */
             400: {

@@ -33,8 +33,10 @@ from handrail.server.routes import (
     output,
     prompts,
     rules,
+    search,
     sharing,
     sign_in,
+    taken,
     terminals,
     threads,
     undo,
@@ -43,6 +45,7 @@ from handrail.server.routes import (
 from handrail.server.terminal_wire import SOCKET_SHAPES
 from handrail.server.thread_wire import FLOW_SHAPES
 from handrail.server.wire import Problem
+from handrail.store.export.shape import NotImportable
 from handrail.terminal.keeper import KeeperError
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -61,9 +64,11 @@ _ROUTES = (
     output,
     sign_in,
     credentials,
+    taken,
     threads,
     prompts,
     agents,
+    search,
     images,
 )
 
@@ -90,6 +95,7 @@ def application(rooms: Rooms) -> FastAPI:
     app.add_exception_handler(LookupError, _gone)
     app.add_exception_handler(AgentError, _failed)
     app.add_exception_handler(NoPicture, _unfit)
+    app.add_exception_handler(NotImportable, _unfit)
     app.add_exception_handler(KeeperError, _unavailable)
     app.add_exception_handler(RequestValidationError, _invalid)
     return app

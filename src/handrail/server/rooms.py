@@ -14,6 +14,7 @@ from handrail.server.holders import Holders
 from handrail.server.presence import Presence
 from handrail.server.wire import Restart
 from handrail.store.blobs import Blobs
+from handrail.store.index import Index
 from handrail.store.journal import Journal
 from handrail.store.query import Records
 from handrail.store.threads import Threads
@@ -43,6 +44,8 @@ class Rooms:
     """End the daemon; True ends everything it started too."""
     presence: Presence
     """Who is there to be asked."""
+    index: Index
+    """Every word, and where it stands."""
     threads: Threads
     images: Blobs
     """Pictures that conversations point to, each under its hash."""

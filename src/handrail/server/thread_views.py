@@ -13,11 +13,14 @@ from handrail.server.thread_wire import (
     LoginView,
     MessagePart,
     MessageView,
+    SearchHit,
+    SearchView,
     ThreadDetail,
     ThreadFlow,
     ThreadPage,
     ThreadView,
 )
+from handrail.store.index import Hits
 from handrail.store.thread import follow
 from handrail.store.thread.record import MessageRecord, Page, PartRecord, Snapshot, ThreadRecord
 
@@ -89,6 +92,11 @@ def agent_view(found: Found, agent: Agent | None) -> AgentView:
         running=agent is not None,
         logins=[LoginView(**asdict(login)) for login in logins],
     )
+
+
+def search_view(found: Hits) -> SearchView:
+    hits = [SearchHit.model_validate(asdict(hit)) for hit in found.hits]
+    return SearchView(hits=hits, more=found.more)
 
 
 def _part_view(part: PartRecord) -> MessagePart:
