@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# An example that takes long on a busy machine is no fault; a test that hangs meets pytest's own bound.
-settings.register_profile("handrail", deadline=None)
+# Examples that take long on a busy machine are no fault; a test that hangs meets pytest's own bound.
+settings.register_profile("handrail", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("handrail")
 
 

@@ -13,7 +13,7 @@ import pytest
 from handrail.cli.confirm import sure
 from handrail.cli.keyboard import GUARD_SECONDS
 
-BOUND = 10.0
+BOUND = 30.0
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import pytest
 
 from handrail.cli.keyboard import GUARD_SECONDS, Keyboard
 
-BOUND = 10.0
+BOUND = 30.0
 
 
 @pytest.fixture
@@ -33,16 +33,16 @@ def test_type_ahead_and_keys_within_the_guard_are_thrown_away(terminal: tuple[in
         assert keyboard.key(GUARD_SECONDS) is None
         assert time.monotonic() - begun >= GUARD_SECONDS
         os.write(person, b"s")
-        assert keyboard.key(5.0) == "s"
+        assert keyboard.key(BOUND) == "s"
 
 
 def test_a_burst_is_no_key(terminal: tuple[int, int]) -> None:
     person, program = terminal
     with Keyboard(program) as keyboard:
         os.write(person, b"\x1b[A")
-        assert keyboard.key(5.0) is None
+        assert keyboard.key(BOUND) is None
         os.write(person, b"d")
-        assert keyboard.key(5.0) == "d"
+        assert keyboard.key(BOUND) == "d"
 
 
 def test_a_reason_is_a_whole_line_and_the_terminal_is_left_as_it_was(terminal: tuple[int, int]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.door.peer import BOUND
 
 from handrail.door.hello import HELLO_MAX, HelloRefused, say_hello
 
@@ -17,7 +18,7 @@ from handrail.door.hello import HELLO_MAX, HelloRefused, say_hello
 def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        theirs.settimeout(5)
+        theirs.settimeout(BOUND)
         yield ours, theirs
 
 

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 
 import pytest
+from tests.keeper.scene import BOUND
 
 from handrail.keeper.connection import BACKLOG_MAX, Connection
 from handrail.keeper.frames import Lines, encode
@@ -31,7 +32,7 @@ def test_more_than_the_socket_holds_waits_and_arrives_whole(pair: tuple[Connecti
     assert not connection.has_room
     lines, found = Lines(), list[object]()
     while len(found) < len(sent):
-        assert select.select([theirs], [], [], 5)[0]
+        assert select.select([theirs], [], [], BOUND)[0]
         found += map(from_keeper, lines.feed(theirs.recv(65536)))
         connection.flush()
     assert found == sent

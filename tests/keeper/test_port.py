@@ -48,7 +48,7 @@ def test_a_port_stays_taken_when_the_daemon_has_closed_its_own_end(ports: Ports)
 
 def test_whoever_connects_while_there_is_no_daemon_is_served_by_the_next(ports: Ports) -> None:
     port = number(ports.open([0]))
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as page:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as page:
         with socket.socket(fileno=ports.open([port])) as listener, listener.accept()[0] as peer:
             peer.sendall(b"here again")
         assert page.recv(100) == b"here again"

@@ -4,6 +4,8 @@ import os
 import socket
 from pathlib import Path
 
+from tests.keeper.scene import BOUND
+
 from handrail.keeper.connection import Connection
 from handrail.keeper.loop import Loop
 from handrail.keeper.protocol import Hello, Request
@@ -51,7 +53,7 @@ def test_out_of_descriptors_a_peer_is_turned_away_and_the_loop_rests(home: Path)
         peer.connect(str(home / "socket"))
         held = exhausted()
         loop.once(0)
-        peer.settimeout(5)
+        peer.settimeout(BOUND)
         assert peer.recv(1) == b"", "it was hung up on"
         for descriptor in held:
             os.close(descriptor)

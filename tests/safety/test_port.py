@@ -26,7 +26,7 @@ def test_a_command_that_kills_the_daemon_cannot_take_its_port_and_wait_for_the_p
 
 def show_the_bearer(where: str, bearer: str) -> None:
     host, _, port = where.partition(":")
-    with socket.create_connection((host, int(port)), timeout=10) as page:
+    with socket.create_connection((host, int(port)), timeout=60) as page:
         page.sendall(
             f"GET /api/state HTTP/1.1\r\nHost: {where}\r\nAuthorization: Bearer {bearer}\r\n\r\n".encode()
         )

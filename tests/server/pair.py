@@ -11,7 +11,7 @@ from anyio.abc import SocketStream, UNIXSocketStream
 
 from handrail.server.lines import Lines
 
-BOUND = 10.0
+BOUND = 20.0
 """Seconds a test waits for what must come at once."""
 
 

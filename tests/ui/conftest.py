@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from handrail.server.guard import CSP
 from handrail.server.page import STATIC, page_routes
 
-BOUND = 20.0
+BOUND = 45.0
 """Seconds for anything a test waits for: far more than it takes, so that only a fault reaches it."""
 expect.set_options(timeout=BOUND * 1000)
 

@@ -127,7 +127,7 @@ def test_four_thousand_lines_are_drawn_while_the_page_goes_on(page: Page, site: 
 
     large.get_by_role("button", name="Draw it").click()
     expect(large.locator('[data-hunk="0"]')).to_be_visible()
-    large.locator('[data-hunk="399"]').wait_for(state="attached", timeout=2 * BOUND * 1000)
+    large.locator('[data-hunk="399"]').wait_for(state="attached", timeout=BOUND * 1000)
     drawing = rate(page, since)
     large.locator('[data-hunk="0"]').focus()
     page.keyboard.press("n")

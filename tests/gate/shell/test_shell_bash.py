@@ -31,7 +31,7 @@ KEPT = ("builtin", "return", "[")
 @cache
 def prelude() -> str:
     listed = subprocess.run(
-        [BASH, "-c", "compgen -b"], capture_output=True, text=True, check=True, timeout=10
+        [BASH, "-c", "compgen -b"], capture_output=True, text=True, check=True, timeout=60
     )
     return NOTE + "".join(shim(name) for name in listed.stdout.split() if name not in KEPT)
 
@@ -68,7 +68,7 @@ def ran(text: str, names: set[str], folder: Path) -> set[tuple[str, ...]]:
             cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=10,
+            timeout=60,
             check=False,
         )
         assert b"syntax error" not in done.stderr, (text, done.stderr)
@@ -125,7 +125,11 @@ TEXTS = st.lists(st.tuples(st.one_of(COMMANDS, BARE), SIGNS), min_size=1, max_si
 @settings(
     max_examples=150,
     deadline=None,
-    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture],
+    suppress_health_check=[
+        HealthCheck.filter_too_much,
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+    ],
 )
 def test_bash_runs_any_plain_line_as_it_is_read(tmp_path: Path, text: str) -> None:
     assume(is_plain(parse(text), text))

@@ -162,7 +162,11 @@ async def test_who_stops_waiting_leaves_no_process_behind(
     asking.end(process)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(
     printed=st.lists(
         st.sampled_from(

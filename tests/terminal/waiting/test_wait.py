@@ -79,11 +79,11 @@ async def test_a_wait_says_whether_its_wish_came_true_or_the_terminal_ended_or_a
 
 async def test_quiet_is_counted_from_the_last_output(home: Path) -> None:
     async with keeping(home) as scene:
-        terminal = await scene.sh("for n in 1 2 3 4; do echo $n; sleep 0.2; done; sleep 100")
+        terminal = await scene.sh("for n in 1 2 3 4; do echo $n; sleep 0.1; done; sleep 100")
         with anyio.fail_after(BOUND):
-            woke = await wait(terminal, Idle(terminal, 0.6), BOUND, nothing)
+            woke = await wait(terminal, Idle(terminal, 1.2), BOUND, nothing)
         assert (woke.why, terminal.tail.end) == ("idle", 12)
-        assert quiet(terminal) >= 0.5
+        assert quiet(terminal) >= 1.0
 
 
 async def test_a_program_rests_when_it_reads_and_not_while_it_works(home: Path) -> None:

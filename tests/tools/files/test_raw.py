@@ -46,7 +46,7 @@ async def test_some_lines_are_those_and_no_more(desk: Desk, line: int, limit: in
     assert content(await desk.result("read_text_file", path="a", line=line, limit=limit)) == found
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     lines=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0\n"), max_size=9), max_size=30),
     line=st.integers(1, 35),

@@ -85,9 +85,9 @@ async def test_idle_is_quiet_for_as_long_as_was_said(home: Path, caller: Caller)
     async with office(home, caller) as at:
         terminal = await at.open(
             shellPath="/bin/sh",
-            shellArgs=["-c", "for n in 1 2 3 4 5; do echo $n; sleep 0.2; done; sleep 100"],
+            shellArgs=["-c", "for n in 1 2 3 4 5; do echo $n; sleep 0.1; done; sleep 100"],
         )
-        woke = await wait(at, terminal, "idle", 0.7)
+        woke = await wait(at, terminal, "idle", 1.5)
         at_once = await wait(at, terminal, "idle", 0.5, timeout_seconds=0)
     assert (woke["woke"], woke["output"]) == ("idle", "1\n2\n3\n4\n5\n")
     assert at_once["woke"] == "idle", "no time to wait is time to look"
