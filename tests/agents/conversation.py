@@ -246,8 +246,11 @@ async def conversing(home: Path, *, grace: float = 0.5) -> AsyncGenerator[Scene]
             door=_no_door,
             images=images,
         )
-        await stage.group.start(prompts.run)
-        yield Scene(stage, gate, records, threads, prompts, images, patient)
+        async with anyio.create_task_group() as talking:
+            await talking.start(prompts.run)
+            yield Scene(stage, gate, records, threads, prompts, images, patient)
+            gate.leave()  # as a daemon ends: what is being said is interrupted before its agent is ended
+            talking.cancel_scope.cancel()
 
 
 def _no_door(_thread: str, _workspace: str | None, _agent: str) -> None:

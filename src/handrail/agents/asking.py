@@ -14,11 +14,12 @@ import anyio
 
 from handrail.agents.about import Folder, McpDoor
 from handrail.agents.agents import Agents
-from handrail.agents.blocks import Look, Piece, blocks_of
+from handrail.agents.blocks import Piece, blocks_of
 from handrail.agents.failure import AgentError
 from handrail.agents.handover import Summary, summary, told
 from handrail.agents.session import Session
 from handrail.agents.talk import Talk
+from handrail.agents.talks import Talks
 from handrail.gate.operation import Operation
 from handrail.store.thread.message import Message
 from handrail.store.threads import Threads
@@ -36,11 +37,11 @@ LEAVE_SECONDS = 5.0
 class Asking:
     """How prompts reach agents."""
 
-    def __init__(self, threads: Threads, agents: Agents, door: Door, look: Look) -> None:
+    def __init__(self, threads: Threads, agents: Agents, door: Door, talks: Talks) -> None:
         self._threads = threads
         self._agents = agents
         self._door = door
-        self._look = look
+        self._talks = talks
 
     async def ask(
         self, talk: Talk, pieces: tuple[Piece, ...], prompt: Message, answer: Message, operation: Operation
@@ -60,6 +61,7 @@ class Asking:
     async def open(self, talk: Talk) -> Handover:
         """See to it that the agent has a session for the thread. Raises AgentError."""
         async with talk.opening:
+            await self._talks.introduce(talk)
             if talk.is_open:
                 return "known"
             agent = await self._agents.get(talk.agent, talk.thread)
@@ -88,7 +90,7 @@ class Asking:
         sent = await self._unheard(talk, prompt)
         if words := told(talk.agent, how, sent):
             talk.recorder.note(words)
-        blocks, unsent = await blocks_of(pieces, session.agent.about, self._look)
+        blocks, unsent = await blocks_of(pieces, session.agent.about, self._talks.look)
         for sentence in unsent:
             talk.recorder.note(sentence)
         first: list[Json] = [] if sent is None else [{"type": "text", "text": sent.text}]

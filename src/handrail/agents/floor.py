@@ -14,8 +14,8 @@ from handrail.gate.operation import Operation
 from handrail.store.thread.message import Message
 from handrail.store.value import Caller, Stop
 
-GOOD: tuple[Stop, ...] = ("end_turn", "max_tokens", "max_turn_requests", "refusal")
-"""After these the queue goes on; after a cancel or a failure the person decides."""
+GOOD: tuple[Stop, ...] = ("end_turn", "max_tokens", "max_turn_requests")
+"""After these the queue goes on; after a cancel, a refusal or a failure the person decides."""
 
 
 @dataclass(eq=False, slots=True, kw_only=True)

@@ -65,7 +65,7 @@ class Prompts:
         self._threads = threads
         self._records = records
         self._talks = Talks(threads, records, hands, specs, images)
-        self._asking = Asking(threads, agents, door, self._talks.look)
+        self._asking = Asking(threads, agents, door, self._talks)
         self._floors: dict[str, Floor] = {}
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -142,8 +142,8 @@ class Prompts:
         floor = self._floor(thread)
         async with floor.arriving:
             record = await self._arrived(thread, floor)
-            talk = self._talks.get(_caller(record, agent or self._talks.speaker(thread) or record.agent))
-            await self._talks.introduce(talk)
+        speaker = agent or await self._talks.speaker(thread) or record.agent
+        talk = self._talks.get(_caller(record, speaker))
         await self._asking.open(talk)
         if talk.session is None:
             raise AgentError(f"{talk.agent} ended just as it was to be told.")
@@ -158,7 +158,6 @@ class Prompts:
         for turn in floor.close(by):
             turn.fail(LookupError(f"The thread {thread} was deleted by {by}."))
         await floor.idle.wait()
-        self._floors.pop(thread, None)
         for talk in self._talks.part(thread):
             await self._asking.leave(talk)
 
@@ -172,6 +171,8 @@ class Prompts:
         record = await self._records.thread(thread)
         if record is None or floor.closed:
             raise LookupError(f"There is no thread {thread}.")
+        if self._talks.group is None:
+            raise AgentError("Nothing can be asked now: Handrail is just starting, or ending.")
         if not floor.known:
             floor.known = True
             for message in self._threads.queued(thread):
@@ -181,10 +182,8 @@ class Prompts:
 
     def _go(self, floor: Floor, turn: Turn, *, waits: bool = False) -> None:
         """Let it have its turn, and see to it that somebody takes the turns."""
-        if self._talks.group is None:
-            raise AgentError("Nothing can be asked now: Handrail is just starting, or ending.")
         (floor.queue if waits else floor.press)(turn)
-        if not floor.taken:
+        if not floor.taken and self._talks.group is not None:
             floor.taken, floor.idle = True, anyio.Event()
             self._talks.group.start_soon(self._take_turns, floor)
 
@@ -214,7 +213,6 @@ class Prompts:
                 turn.begun.set()
                 with _interrupting(operation):
                     await _heed(turn, talk, operation)
-                    await self._talks.introduce(talk)
                     operation.stop = await self._asking.ask(talk, turn.pieces, prompt, answer, operation)
         except Exception as problem:  # it could not even begin: the journal cannot be written
             log.exception("a prompt on thread %s could not be taken", talk.thread)

@@ -21,6 +21,8 @@ MOST_TEXT = 16 * 1024 * 1024
 """Characters of one message; what floods beyond is not kept."""
 MOST_RAW = 200
 """Updates of kinds we do not know that are kept of one message."""
+MOST_CALLS = 5_000
+"""Calls that one message shows; nobody reads more."""
 MOST_KNOWN = 500
 """Calls whose second announcement is awaited at the same time; it comes within a commit of the journal."""
 
@@ -30,7 +32,7 @@ class _Shown:
 
     def __init__(self, part: Part | None, data: CallData) -> None:
         self.part = part
-        """None of a call that an agent speaks of before anybody prompted it."""
+        """None of a call that an agent speaks of before anybody prompted it, and of one too many."""
         self.data = data
         self.ours: Ours | None = None
         self.said: Json = {}
@@ -240,7 +242,8 @@ class Recorder:
             self.note(f"The agent sent more than {MOST_RAW} things here that Handrail does not know.")
 
     def _show(self, data: CallData) -> _Shown:
-        shown = _Shown(self._add("call", data=_json(data)), data)
+        room = len(self._calls) < MOST_CALLS
+        shown = _Shown(self._add("call", data=_json(data)) if room else None, data)
         if data["id"]:
             self._calls[data["id"]] = shown
         return shown

@@ -31,6 +31,8 @@ LONGEST_TITLE = 60
 """Of one made of a prompt."""
 LONGEST_GIVEN = 200
 """Of one that an agent gives."""
+MOST_UNKEPT = 64 * 1024 * 1024
+"""Bytes of pictures that may wait for the disk; what an agent shows beyond is not kept."""
 OURS = "handrail"
 """Who names a thread after its first prompt."""
 AGENT = "agent "
@@ -62,6 +64,10 @@ class Talks:
         """The agent whose state each thread shows, as far as that is known."""
         self._calls: dict[str, Talk] = {}
         """Whose our open calls are."""
+        self._titles: dict[tuple[str, str], str] = {}
+        """That agents gave, and that are not yet taken."""
+        self._unkept = 0
+        """Bytes of pictures that are on their way to disk."""
 
     def get(self, caller: Caller) -> Talk:
         """The talk of this agent on this thread."""
@@ -71,26 +77,27 @@ class Talks:
             recorder = Recorder(
                 lambda name, data: self._put_state(thread, agent, name, data),
                 self._keep,
-                lambda title: self._soon(self._retitle, thread, agent, title),
+                lambda title: self._titled(thread, agent, title),
             )
             talk = Talk(caller, self._specs(agent), self._hands, recorder, self._calls.__setitem__)
             self._talks[thread, agent] = talk
         return talk
 
-    def speaker(self, thread: str) -> str | None:
-        """Whose state the thread shows; None where that is not known yet."""
-        return self._speakers.get(thread)
+    async def speaker(self, thread: str) -> str:
+        """The agent whose state the thread shows; empty where none has spoken yet."""
+        if thread not in self._speakers:
+            state = (await self._threads.snapshot(thread, 1)).state
+            self._speakers.setdefault(thread, text(state.get("agent", {}).get("name")))
+        return self._speakers[thread]
 
     async def introduce(self, talk: Talk) -> None:
         """From now on the thread shows what this agent says of it as a whole."""
-        before = self._speakers.get(talk.thread)
-        if before is None:
+        before = await self.speaker(talk.thread)
+        if before == talk.agent and not talk.recorder.state:  # it spoke here before the daemon began
             state = (await self._threads.snapshot(talk.thread, 1)).state
-            before = text(state.get("agent", {}).get("name"))
-            if before == talk.agent:
-                talk.recorder.state.update({name: state[name] for name in NAMES if state.get(name)})
-        self._speakers[talk.thread] = talk.agent
-        if before != talk.agent:
+            talk.recorder.state.update({name: state[name] for name in NAMES if state.get(name)})
+        elif before != talk.agent:
+            self._speakers[talk.thread] = talk.agent
             self._threads.put_state(talk.thread, "agent", {"name": talk.agent})
             if before:
                 talk.recorder.show_state()
@@ -104,10 +111,10 @@ class Talks:
         """Follow what becomes of calls: an agent makes some of ours without speaking of them."""
         for entry in entries:
             match entry.event:
-                case CallOpened(call=call, caller=who) as opened:
-                    talk = self._talks.get((who.thread or "", who.client))
+                case CallOpened() as opened:
+                    talk = self._talks.get((opened.caller.thread or "", opened.caller.client))
                     if talk is not None:
-                        talk.link("", Ours(call, opened.tool, opened.title, opened.input))
+                        talk.link("", Ours(opened.call, opened.tool, opened.title, opened.input))
                 case CallSettled(call=call, ending=ending):
                     talk = self._calls.pop(call, None)
                     if talk is not None:
@@ -127,9 +134,17 @@ class Talks:
         short = words if len(words) <= LONGEST_TITLE else f"{words[: LONGEST_TITLE - 1].rstrip()}…"
         self._threads.rename(thread, short, OURS)
 
-    async def _retitle(self, thread: str, agent: str, title: str) -> None:
+    def _titled(self, thread: str, agent: str, title: str) -> None:
+        """An agent gives the thread a title; of many, the newest counts."""
+        begun = (thread, agent) in self._titles
+        self._titles[thread, agent] = title
+        if not begun:
+            self._soon(self._retitle, thread, agent)
+
+    async def _retitle(self, thread: str, agent: str) -> None:
         """Take an agent's own title, unless a person gave it one."""
         await self._threads.written()
+        title = self._titles.pop((thread, agent))
         record = await self._records.thread(thread)
         if record is None or record.title in (title, DEFAULT):
             return
@@ -140,9 +155,18 @@ class Talks:
         if self._speakers.get(thread) == agent:  # else it is shown when this agent speaks again
             self._threads.put_state(thread, name, data)
 
-    def _keep(self, content: bytes) -> str:
-        self._soon(anyio.to_thread.run_sync, self._images.put, content)
+    def _keep(self, content: bytes) -> str | None:
+        if self._unkept + len(content) > MOST_UNKEPT:
+            return None
+        self._unkept += len(content)
+        self._soon(self._put, content)
         return hashlib.sha256(content).hexdigest()
+
+    async def _put(self, content: bytes) -> None:
+        try:
+            await anyio.to_thread.run_sync(self._images.put, content)
+        finally:
+            self._unkept -= len(content)
 
     def _soon(self, work: Callable[..., Awaitable[object]], *arguments: object) -> None:
         if self.group is not None:

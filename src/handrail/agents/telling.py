@@ -16,8 +16,8 @@ from handrail.agents.loose import bounded, cut, name, number, record, records, t
 from handrail.store.part import CallData, CallSort, CallStatus, Content, Location
 from handrail.store.value import Ending, Json, Stop
 
-Keep = Callable[[bytes], str]
-"""Keeps a picture; returns its SHA-256."""
+Keep = Callable[[bytes], str | None]
+"""Keeps a picture; returns its SHA-256, or None where there is no room for it."""
 
 ADVISORY = ("agent_work", "agent_form")
 """The tools whose calls only say what the agent may do itself, or know."""
@@ -199,4 +199,5 @@ def picture(block: Json, keep: Keep) -> tuple[str, str] | None:
         content = base64.b64decode(text(block.get("data")), validate=True)
     except (binascii.Error, ValueError):
         return None
-    return (keep(content), text(block.get("mimeType")) or "image/png") if content else None
+    kept = keep(content) if content else None
+    return None if kept is None else (kept, text(block.get("mimeType")) or "image/png")
