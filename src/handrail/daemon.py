@@ -42,6 +42,7 @@ from handrail.server.local import Local
 from handrail.server.mcp import Mcp
 from handrail.server.presence import Presence
 from handrail.server.rooms import Rooms
+from handrail.server.routes.conversations import welcome
 from handrail.server.serve import HOST, Web, guarded
 from handrail.server.streamable import Streamable
 from handrail.server.views import now_ms
@@ -288,6 +289,7 @@ class Daemon:
         group.start_soon(self._heed_signals)
         group.start_soon(web.serve, [listener])
         group.start_soon((await self._doorway()).serve, local.handle)
+        group.start_soon(welcome, rooms)
         self._write_daemon_json(rooms.url)
         if self._announce:
             wished = None if rooms.url.endswith(f":{self._port}") else self._port

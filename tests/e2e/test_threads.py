@@ -11,7 +11,7 @@ import pytest
 from tests.agents.scripted import command
 from tests.e2e.conversing import Conversation, agents, begun, parts_of, text_of, told
 from tests.e2e.home import Home, eventually, living
-from tests.e2e.person import Json, Person, person_of
+from tests.e2e.person import Json, Person, person_of, reader
 
 pytestmark = pytest.mark.anyio
 
@@ -70,6 +70,29 @@ async def test_a_thread_is_begun_in_a_folder_and_listed_newest_first(person: Per
     listed = await person.get("threads", workspace=workspace)
     assert [each["id"] for each in listed] == [first["id"], second["id"]]
     assert (listed[0]["messages"], listed[0]["stop"], listed[0]["operation"]) == (2, "end_turn", None)
+
+
+async def test_who_just_wants_to_talk_finds_a_thread_or_goes_on_with_the_last_one(
+    home: Home, person: Person, workspace: Path
+) -> None:
+    async def first() -> Json | None:
+        return next((each for each in await person.get("threads") if each["title"] == "Default"), None)
+
+    assert (await eventually(first))["workspace"] is None
+
+    made = await person.post("threads/default", {"workspace": str(workspace), "agent": "other"})
+    assert (made["title"], made["agent"], made["workspace"]) == ("Default", "other", str(workspace))
+    again = await person.post("threads/default", {"workspace": str(workspace)})
+    assert again["id"] == made["id"]
+    newer = await begun(person, workspace)
+    assert (await person.post("threads/default", {"workspace": str(workspace)}))["id"] == newer.id
+
+
+async def test_a_thread_whose_agent_is_not_named_gets_the_one_used_last(
+    person: Person, workspace: Path
+) -> None:
+    await begun(person, workspace, agent="other")
+    assert (await person.post("threads", {"workspace": str(workspace)}))["agent"] == "other"
 
 
 async def test_a_list_goes_on_where_it_ended(person: Person, workspace: Path) -> None:
@@ -327,13 +350,16 @@ async def test_an_agent_that_wants_a_login_says_how_and_goes_on_after_it(
     assert text_of(await thread.act({"say": "in"})) == "in"
 
 
-async def test_agents_are_listed_with_what_is_missing(person: Person, workspace: Path) -> None:
+async def test_agents_are_listed_with_what_is_missing(home: Home, person: Person, workspace: Path) -> None:
     await (await begun(person, workspace)).act({"say": "hello"})
     listed = {agent["name"]: agent for agent in await person.get("agents")}
     assert (listed["scripted"]["found"], listed["scripted"]["source"]) == (True, "config")
     assert (listed["scripted"]["running"], listed["scripted"]["why"]) == (True, "")
     assert not listed["broken"]["found"]
     assert "/nowhere/at/all" in listed["broken"]["why"]
+    with reader(home) as bearer:
+        watched = {agent["name"]: agent for agent in await Person(home, bearer).get("agents")}
+    assert (watched["scripted"]["command"], listed["scripted"]["command"] != []) == ([], True)
 
 
 # Branch off, delete, take along, find

@@ -50,7 +50,10 @@ PART_OF: dict[str, str] = {
             *("thread_views", "thread_wire"),
             *(
                 f"routes.{name}"
-                for name in ("agents", "conversations", "images", "prompts", "search", "taken", "threads")
+                for name in (
+                    *("agents", "conversations", "images", "keeping", "prompts", "search", "taken"),
+                    "threads",
+                )
             ),
         )
     },

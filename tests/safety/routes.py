@@ -72,6 +72,7 @@ WHOSE: dict[str, Area] = {
     "POST /api/terminals/{id}/close": "content",
     "GET /api/threads": "content",
     "POST /api/threads": "content",
+    "POST /api/threads/default": "content",
     "POST /api/threads/import": "content",
     "GET /api/threads/{id}": "content",
     "PATCH /api/threads/{id}": "content",

@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from handrail.agents.agent import Agent
 from handrail.agents.registry import Found
+from handrail.server.access import Person
 from handrail.server.thread_wire import (
     AgentView,
     Growth,
@@ -77,15 +78,18 @@ def flow_view(flow: follow.Flow) -> ThreadFlow:
     )
 
 
-def agent_view(found: Found, agent: Agent | None) -> AgentView:
-    """An agent in the list; one that runs says itself how to log in."""
-    logins = agent.about.logins if agent else ()
+def agent_view(found: Found, agent: Agent | None, person: Person) -> AgentView:
+    """An agent in the list; one that runs says itself how to log in.
+
+    Its command line, which may hold a secret, is shown to nobody who is not taken for a person.
+    """
+    logins = agent.about.logins if agent and person.approves else ()
     return AgentView(
         name=found.name,
         title=found.title,
         found=found.found,
         version=found.version or (agent and agent.about.version) or None,
-        command=found.command,
+        command=found.command if person.approves else (),
         source=found.source,
         why=found.why,
         install=found.install,

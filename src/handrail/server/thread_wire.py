@@ -90,6 +90,15 @@ class ThreadBody(Wire):
     """The one used last, unless it is named."""
 
 
+class DefaultBody(Wire):
+    """Whose conversation to go on with: the one of a workspace that was updated last, or a new one."""
+
+    workspace: Annotated[str | None, Field(max_length=4096)] = None
+    """None: the newest of all."""
+    agent: AgentName | None = None
+    """For a new one."""
+
+
 class RenameBody(Wire):
     """Another title."""
 

@@ -1,5 +1,6 @@
 """The conversation that a path names, the agent that a body names, and the folder that a thread is begun in."""
 
+import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import anyio.to_thread
 from fastapi import HTTPException
 
+from handrail.errors import Unwritable
 from handrail.server.hello import is_too_wide
 from handrail.server.rooms import Rooms
 from handrail.server.routes.made import folder_of
@@ -45,6 +47,13 @@ async def usual_agent(rooms: Rooms) -> str:
         return last[0].agent
     listed = await rooms.registry.listing()
     return next(agent.name for agent in listed if agent.found)
+
+
+async def welcome(rooms: Rooms) -> None:
+    """On the first run there is a thread already: who just wants to talk needs no setup."""
+    if not await rooms.records.threads(limit=1):
+        with contextlib.suppress(Unwritable):  # whoever begins one is told
+            await rooms.threads.default(None, await usual_agent(rooms))
 
 
 async def workspace(text: str | None) -> str | None:
