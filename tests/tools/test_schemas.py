@@ -15,6 +15,7 @@ pytestmark = pytest.mark.anyio
 
 CALLS: dict[str, dict[str, Any]] = {
     "read_file": {"path": "a.txt"},
+    "read_text_file": {"path": "a.txt", "line": 1},
     "list_files": {},
     "search_files": {"pattern": "*"},
     "search_content": {"pattern": "one", "output_mode": "count"},
@@ -22,7 +23,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "edit_file": {"path": "a.txt", "old_string": "one", "new_string": "two"},
     "apply_diff": {"path": "a.txt", "diff": "@@ -1 +1 @@\n-one\n+two\n"},
 }
-READING = ("read_file", "list_files", "search_files", "search_content")
+READING = ("read_file", "read_text_file", "list_files", "search_files", "search_content")
 
 
 @pytest.mark.parametrize("name", CALLS)
