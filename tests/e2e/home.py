@@ -31,6 +31,10 @@ BOUND = 30.0
 """Seconds for anything a test waits for: far more than it takes, so that only a fault reaches it."""
 
 
+_OURS: set[bytes] = set()
+"""By which every process of a home made here can be told: each has one of these in its environment."""
+
+
 class Home:
     """One HANDRAIL_HOME, and whichever daemon lives there now."""
 
@@ -39,6 +43,7 @@ class Home:
         self.port = free_port()
         person = shell_home(path / "person")
         self.environment = {**os.environ, "HANDRAIL_HOME": str(path), "HOME": str(person)}
+        _OURS.update(f"{name}={self.environment[name]}".encode() for name in ("HANDRAIL_HOME", "HOME"))
         self._ours: subprocess.Popen[bytes] | None = None
         self.places.make()
         self.places.config.write_text(f"{config}\n[server]\nport = {self.port}\n")
@@ -194,14 +199,19 @@ def free_port() -> int:
 
 
 def processes(marker: str) -> list[int]:
-    """Every living process on whose command line this marker stands."""
-    found: list[int] = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                line = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if marker.encode() in line:
-                found.append(int(entry.name))
-    return found
+    """Every living process of a home made here on whose command line this marker stands.
+
+    Others on this machine may run the same tests at the same time.
+    """
+    numbers = (entry for entry in Path("/proc").iterdir() if entry.name.isdigit())
+    return [int(entry.name) for entry in numbers if _is_ours(entry, marker.encode())]
+
+
+def _is_ours(entry: Path, marker: bytes) -> bool:
+    try:
+        if entry.name == str(os.getpid()) or marker not in (entry / "cmdline").read_bytes():
+            return False
+        environment = (entry / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return not _OURS.isdisjoint(environment)
