@@ -127,7 +127,7 @@ class Manners(TypedDict):
     ids: NotRequired[str]
     """`uuid`: the ids of its requests are UUID strings. Else they count from 0."""
     ignores_eof: NotRequired[bool]
-    """It stays when its stdin is closed, and ignores SIGTERM."""
+    """It stays when its stdin is closed, and ignores SIGTERM and SIGHUP."""
 
 
 def command(**manners: Unpack[Manners]) -> tuple[str, ...]:
@@ -737,6 +737,7 @@ async def main(manners: Manners) -> None:
     router.add_route(Route(method="session/cancel", func=cancel, kind="notification"))
     if manners.get("ignores_eof"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     connection = Connection(router, wire, listening=False)
     await connection.main_loop()
     if manners.get("ignores_eof"):

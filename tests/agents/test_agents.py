@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import pytest
 from tests.agents.scripted import command
 from tests.agents.wire import BOUND, Notebook, acting, prompt
@@ -220,10 +221,11 @@ async def test_closing_ends_every_tree(home: Path) -> None:
 
 async def test_programs_that_a_dead_daemon_left_behind_are_ended_at_the_start(home: Path) -> None:
     async with keeping(home, end=False) as scene:
-        left, pipes = await scene.terminals.open_pipes(command(ignores_eof=True), "/", ENV, grace=3600)
+        stubborn = ["sh", "-c", "trap '' HUP TERM; echo ready; while :; do sleep 1; done"]
+        left, pipes = await scene.terminals.open_pipes(stubborn, "/", ENV, grace=3600)
+        assert await anyio.to_thread.run_sync(os.read, pipes[1], 100) == b"ready\n"
     for fd in pipes:
         os.close(fd)
-    assert is_alive(left.pid)
     async with acting(home) as stage:
         await until(lambda: not is_alive(left.pid))
         assert stage.terminals.live == {}
