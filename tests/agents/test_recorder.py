@@ -9,6 +9,7 @@ from tests.agents.saying import Page
 
 from handrail.agents.failure import AgentError, Login
 from handrail.agents.recorder import MOST_RAW, MOST_TEXT
+from handrail.agents.shown import MOST_CALLS
 from handrail.agents.telling import Ours
 from handrail.store.value import Stop
 
@@ -186,6 +187,13 @@ def test_a_flood_of_words_is_not_kept_beyond_its_bound() -> None:
     assert [kind for kind, _ in page.parts] == ["text", "note"]
 
 
+def test_a_flood_of_calls_is_not_shown_beyond_its_bound() -> None:
+    page = Page()
+    for n in range(MOST_CALLS + 10):
+        page.hears("tool_call", toolCallId=n, title="Again")
+    assert len(page.calls) == MOST_CALLS
+
+
 def test_a_title_is_handed_on() -> None:
     page = Page()
     page.hears("session_info_update", title="  About the house ")
@@ -234,6 +242,18 @@ def test_a_call_of_ours_that_came_first_is_the_one_its_agent_then_speaks_of() ->
         "tool_call", toolCallId="2", title="handrail/execute_command", rawInput={"command": "make test"}
     )
     assert [(call["id"], call["call"]) for call in page.calls] == [("1", "c1"), ("2", None)]
+
+
+def test_a_call_of_ours_that_is_over_is_still_the_one_its_agent_then_speaks_of() -> None:
+    page = Page()
+    page.recorder.linked("", RUN)
+    page.recorder.settled("c1", "done")
+    page.hears(
+        "tool_call", toolCallId="1", title="handrail/execute_command", rawInput={"command": "make test"}
+    )
+    page.hears("tool_call_update", toolCallId="1", status="completed", title="Ran the tests")
+    [call] = page.calls
+    assert (call["id"], call["call"], call["title"]) == ("1", "c1", "Ran the tests")
 
 
 def test_what_an_agent_does_with_our_hands_is_linked_by_what_it_is_about() -> None:

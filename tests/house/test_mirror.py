@@ -23,8 +23,9 @@ PART_OF: dict[str, str] = {
     "handrail.gate.rules.general": "gate/rules/test_suggest.py",
     "handrail.gate.path": "gate/test_gate.py",
     "handrail.agents.installed": "agents/test_registry.py",
-    **dict.fromkeys(("handrail.agents.loose", "handrail.agents.telling"), "agents/test_recorder.py"),
+    **{f"handrail.agents.{name}": "agents/test_recorder.py" for name in ("loose", "shown", "telling")},
     **dict.fromkeys(("handrail.agents.asking", "handrail.agents.talks"), "agents/test_talk.py"),
+    "handrail.agents.turns": "agents/test_prompt.py",
     **{
         f"handrail.gate.shell.{name}": "gate/shell/test_shell.py"
         for name in ("beyond", "characters", "plain", "syntax", "wrappers")

@@ -1,17 +1,14 @@
 """Prompts: one prompt on a thread is one operation, and a thread has one at a time.
 
-Owns the verbs of a person in a conversation (prompt, send now, drop, set, forget), and takes the turns of each thread.
-It does not know the order of turns (floor.py), how an agent is asked (asking.py), nor what it says (recorder.py).
+Owns the verbs of a person in a conversation: prompt, send now, drop, set, forget. It does not know how turns are
+ordered (floor.py) and taken (turns.py), how an agent is asked (asking.py), nor what it says (recorder.py).
 """
 
-import logging
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import anyio
-import anyio.lowlevel
 from anyio.abc import TaskStatus
 
 from handrail.agents.agents import Agents
@@ -20,19 +17,15 @@ from handrail.agents.blocks import Piece, first_line, pieces_of
 from handrail.agents.failure import AgentError
 from handrail.agents.floor import Floor, Turn
 from handrail.agents.hands import Hands
-from handrail.agents.talk import Talk
 from handrail.agents.talks import Talks
+from handrail.agents.turns import Turns
 from handrail.config import AgentSection
 from handrail.gate.gate import Gate
-from handrail.gate.operation import Operation
 from handrail.store.blobs import Blobs
 from handrail.store.query import Records
-from handrail.store.thread.message import Message
 from handrail.store.thread.record import ThreadRecord
 from handrail.store.threads import Threads
-from handrail.store.value import Caller, Stop
-
-log = logging.getLogger(__name__)
+from handrail.store.value import Caller
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,16 +54,17 @@ class Prompts:
         door: Door,
         images: Blobs,
     ) -> None:
-        self._gate = gate
+        self._journal = gate.journal
         self._threads = threads
         self._records = records
         self._talks = Talks(threads, records, hands, specs, images)
         self._asking = Asking(threads, agents, door, self._talks)
+        self._turns = Turns(gate, threads, self._talks, self._asking)
         self._floors: dict[str, Floor] = {}
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Take what people say to the agents, until cancelled."""
-        journal = self._gate.journal
+        journal = self._journal
         async with anyio.create_task_group() as group:
             self._talks.group = group
             group.start_soon(journal.follow, journal.head, self._talks.hear)
@@ -95,7 +89,7 @@ class Prompts:
                 self._talks.title(thread, words)
             waits = queue and floor.busy
             if floor.busy:
-                turn.message = self._write(turn, None)
+                turn.message = self._turns.write(turn, None)
             self._go(floor, turn, waits=waits)
         return _prompted(turn) if waits else await _begun(turn)
 
@@ -185,60 +179,7 @@ class Prompts:
         (floor.queue if waits else floor.press)(turn)
         if not floor.taken and self._talks.group is not None:
             floor.taken, floor.idle = True, anyio.Event()
-            self._talks.group.start_soon(self._take_turns, floor)
-
-    async def _take_turns(self, floor: Floor) -> None:
-        stop: Stop | None = None
-        try:
-            while (turn := floor.next(stop)) is not None:
-                floor.turn = turn
-                stop = await self._take(floor, turn)
-                floor.turn = None
-        finally:
-            floor.taken, floor.turn = False, None
-            floor.idle.set()
-
-    async def _take(self, floor: Floor, turn: Turn) -> Stop:
-        """One prompt, from its beginning to the end of all that was done for it."""
-        talk, answer = self._talks.get(turn.caller), None
-        try:
-            async with self._gate.operation(turn.caller) as operation:
-                floor.last = turn.operation = operation
-                prompt = self._write(turn, operation)
-                answer = self._threads.open_message(
-                    talk.thread, "assistant", agent=talk.agent, operation=operation.id
-                )
-                turn.message = prompt
-                talk.begin(operation, answer)
-                turn.begun.set()
-                with _interrupting(operation):
-                    await _heed(turn, talk, operation)
-                    operation.stop = await self._asking.ask(talk, turn.pieces, prompt, answer, operation)
-        except Exception as problem:  # it could not even begin: the journal cannot be written
-            log.exception("a prompt on thread %s could not be taken", talk.thread)
-            turn.fail(problem)
-        finally:
-            stop = _stop(turn)
-            if answer is not None:
-                talk.end(stop)
-                answer.end(stop)
-        return stop
-
-    def _write(self, turn: Turn, operation: Operation | None) -> Message:
-        """The prompt's own message: waiting, or at its place once its work begins."""
-        if turn.message is not None and operation is not None:
-            return self._threads.sent(turn.message.id, operation.id)
-        message = self._threads.open_message(
-            turn.caller.key,
-            "user",
-            agent=turn.caller.client,
-            operation=None if operation is None else operation.id,
-            queued=operation is None,
-        )
-        for piece in turn.pieces:
-            message.add(piece.kind, piece.text, piece.data)
-        message.end("end_turn")
-        return message
+            self._talks.group.start_soon(self._turns.take_all, floor)
 
 
 def _caller(record: ThreadRecord, agent: str) -> Caller:
@@ -264,27 +205,3 @@ def _prompted(turn: Turn) -> Prompted:
     assert turn.message is not None
     operation = None if turn.operation is None else turn.operation.id
     return Prompted(message=turn.message.id, operation=operation, replaced=turn.replaced)
-
-
-async def _heed(turn: Turn, talk: Talk, operation: Operation) -> None:
-    """Somebody may have said something else before this began."""
-    if turn.replaced_by is not None:
-        talk.recorder.note(f"Another prompt came before {talk.agent} was asked.")
-        operation.cancel(turn.replaced_by)
-        await anyio.lowlevel.checkpoint()
-
-
-@contextmanager
-def _interrupting(operation: Operation) -> Generator[None]:
-    """A cancel that is not the operation's own is the end of the daemon."""
-    try:
-        yield
-    except anyio.get_cancelled_exc_class():
-        operation.stop = operation.stop or "interrupted"
-        raise
-
-
-def _stop(turn: Turn) -> Stop:
-    if turn.problem is not None:
-        return "failed"
-    return (None if turn.operation is None else turn.operation.stop) or "interrupted"
