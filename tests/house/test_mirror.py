@@ -22,6 +22,7 @@ PART_OF: dict[str, str] = {
     "handrail.gate.rules.example": "gate/rules/test_rules.py",
     "handrail.gate.rules.general": "gate/rules/test_suggest.py",
     "handrail.gate.path": "gate/test_gate.py",
+    "handrail.agents.asked": "agents/test_peer.py",
     "handrail.agents.installed": "agents/test_registry.py",
     **{f"handrail.agents.{name}": "agents/test_recorder.py" for name in ("loose", "shown", "telling")},
     **dict.fromkeys(("handrail.agents.asking", "handrail.agents.talks"), "agents/test_talk.py"),
