@@ -254,6 +254,40 @@ async def test_an_agent_that_ignores_a_cancel_is_ended_and_started_again_by_the_
         await must_hold(scene)
 
 
+async def test_a_prompt_can_be_cancelled_while_its_agent_starts_or_opens_the_session(tmp_path: Path) -> None:
+    async with conversing(tmp_path, grace=20.0) as scene:
+        scene.stage.add("dumb", at_start=[HANG])
+        scene.stage.add("slow", at_new=[{"sleep": 600}])
+        for agent in ("dumb", "slow"):
+            thread = scene.thread(agent)
+            prompted = await scene.say(thread, {"say": "never"})
+            if agent == "slow":
+                await scene.stage.agent("slow")
+            began = anyio.current_time()
+            assert scene.gate.operations[prompted.operation or ""].cancel(ANN)
+            assert (await scene.answer(thread, prompted)).stop == "cancelled"
+            assert anyio.current_time() - began < 10.0, "nobody waits for an agent that has not begun"
+            assert text(await scene.ask(thread, {"say": "here"}, agent="scripted")) == "here"
+        await must_hold(scene)
+
+
+async def test_what_an_agent_did_for_other_threads_fails_with_the_reason_when_its_program_is_ended(
+    tmp_path: Path,
+) -> None:
+    async with conversing(tmp_path, grace=0.5) as scene:
+        stubborn, other = scene.thread(), scene.thread()
+        hung = await scene.say(other, {"say": "begun "}, HANG)
+        prompted = await scene.say(stubborn, {"ignore_cancel": True}, {"say": "begun "}, HANG)
+        for thread in (stubborn, other):
+            await scene.saying(thread, "begun")
+        assert scene.gate.operations[prompted.operation or ""].cancel(ANN)
+        await scene.answer(stubborn, prompted)
+        answer = await scene.answer(other, hung)
+        assert answer.stop == "failed"
+        assert "did not stop within" in parts(answer, "error")[0].text
+        assert text(await scene.ask(other, {"say": "again"})) == "again"
+
+
 async def test_a_call_that_was_handed_back_outlives_its_prompt_and_is_shown_where_it_was_made(
     tmp_path: Path,
 ) -> None:
