@@ -120,10 +120,10 @@ def test_a_path_pattern_fits_what_a_regular_expression_would(pattern: list[str],
 def test_no_pattern_is_slow() -> None:
     glob, path = Glob.of("*a" * 2000), PathPattern.of("/".join(["**", "*a*a*b"] * 200), ROOT, HOME)
     assert path is not None
-    began = time.perf_counter()
+    began = time.thread_time()
     assert not glob.fits("a" * 1999 + "b")
     assert not path.fits(ROOT + "/aaaaaaaa" * 400)
-    assert time.perf_counter() - began < 5.0
+    assert time.thread_time() - began < 5.0
 
 
 def test_a_path_with_a_star_in_its_name_is_no_pattern_of_its_own() -> None:

@@ -84,6 +84,6 @@ def test_a_long_heredoc_is_one_command_and_its_body_none() -> None:
 
 @pytest.mark.parametrize("text", ["(", "$(", "`", "a|", "<<E\n", "a=(", "nice ", "'", "{ ", ")", "1<<E;a|"])
 def test_no_line_takes_long_to_read(text: str) -> None:
-    began = time.perf_counter()
+    began = time.thread_time()
     parse((text * 100_000)[:100_000])
-    assert time.perf_counter() - began < 10
+    assert time.thread_time() - began < 10

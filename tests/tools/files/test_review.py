@@ -305,18 +305,18 @@ def test_a_review_of_a_large_file_with_many_hunks_takes_bounded_time(edit: int) 
     old = [b"%d\n" % (number % 7 if number % 3 else number) for number in range(150_000)]
     new = [b"new\n" if number % 30 == 5 else line for number, line in enumerate(old)]
     left = [*new[:edit], b"mine\n", *new[edit + 1 :]]
-    began = time.monotonic()
+    began = time.thread_time()
     found = fates(old, new, left)
-    assert time.monotonic() - began < 20
+    assert time.thread_time() - began < 20
     assert (len(found), found.count("rejected")) == (5000, 0)
     assert found.count("edited") <= 1
 
 
 def test_a_long_file_of_equal_lines_takes_bounded_time() -> None:
     same = [b"a\n"] * 100_000
-    began = time.monotonic()
+    began = time.thread_time()
     found = fates([*same, b"b\n", *same], [*same, b"c\n", *same], [*same[1:], b"mine\n", *same, b"a\n"])
-    assert time.monotonic() - began < 20
+    assert time.thread_time() - began < 20
     assert len(found) == 1
 
 
