@@ -12,12 +12,13 @@ from tests.agents.wire import BOUND, Notebook, Stage, acting, prompt
 
 from handrail.agents.about import Folder
 from handrail.agents.agent import Agent, AgentError
+from handrail.agents.desk import Desk
 from handrail.agents.peer import SERVED_MAX
 from handrail.agents.session import Session
 from handrail.store.value import Json
 
 
-async def opened(stage: Stage, desk: Notebook, name: str = "scripted") -> tuple[Agent, Session]:
+async def opened(stage: Stage, desk: Desk, name: str = "scripted") -> tuple[Agent, Session]:
     agent = await stage.agent(name)
     with anyio.fail_after(BOUND):
         return agent, await agent.open(Folder(cwd=str(stage.cwd)), desk)
