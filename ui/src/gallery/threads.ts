@@ -186,23 +186,21 @@ export function many(count: number): readonly Message[] {
   });
 }
 
-/** An answer that grows word by word, and is long. */
-export function speak({ flow, talk }: Spoken, words: number, every: number, done: () => void): void {
+/** An answer that grows word by word: so many more of them. */
+export function speak({ flow, talk }: Spoken, words: number): void {
   const id = "spoken";
-  const head = { ...message("assistant", [], { id, ended_at: null, stop: null }), n: (talk.said.at(-1)?.n ?? 0) + 1 };
-  flow({ messages: [head], parts: [{ message: id, n: 0, kind: "text", at: 0, text: "# A long answer\n\n", data: {} }] });
-  let length = 17;
-  let word = 0;
+  const known = talk.said.find((one) => one.id === id);
+  if (!known) flow({ messages: [{ ...message("assistant", [], { id, ended_at: null, stop: null }), n: (talk.said.at(-1)?.n ?? 0) + 1 }], parts: [{ message: id, n: 0, kind: "text", at: 0, text: "# A long answer\n\n", data: {} }] });
+  let length = known?.parts[0]?.text.length ?? 17;
+  let word = Number(/word(\d+) \s*$/.exec(known?.parts[0]?.text ?? "")?.[1] ?? 0);
+  const last = word + words;
   const timer = setInterval(() => {
     word++;
-    const text = word % 120 === 0 ? "\n\n```py\nprint('a block of code')\n```\n\n" : word % 40 === 0 ? "\n\n" : `word${word} `;
+    const text = `${word % 120 === 0 ? "\n\n```py\nprint('a block of code')\n```\n\n" : word % 40 === 0 ? "\n\n" : ""}word${word} `;
     flow({ parts: [{ message: id, n: 0, kind: "text", at: length, text, data: null }] });
     length += text.length;
-    if (word < words) return;
-    clearInterval(timer);
-    flow({ messages: [{ ...head, ended_at: Date.now(), stop: "end_turn" }] });
-    done();
-  }, every);
+    if (word >= last) clearInterval(timer);
+  }, 5);
 }
 
 const did = (what: string) => (): Promise<never> => (toasts.say(what), Promise.resolve(null as never));

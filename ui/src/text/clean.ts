@@ -17,6 +17,7 @@ export function clean(html: string): { toString(): string } {
     ALLOWED_TAGS: TAGS,
     ALLOWED_ATTR: ATTRIBUTES,
     ALLOWED_URI_REGEXP: /^(?:https?:\/\/|mailto:)/i,
+    ADD_URI_SAFE_ATTR: ["align", "rel", "start", "target"], // these hold no address
     ALLOW_ARIA_ATTR: false,
     ALLOW_DATA_ATTR: false,
   });

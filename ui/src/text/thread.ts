@@ -106,7 +106,7 @@ export function usageOf(state: Readonly<Record<string, Json>>): Usage | null {
 }
 
 function money(amount: number | null, currency: string): string {
-  if (amount === null) return "";
+  if (!amount) return "";
   try {
     return amount.toLocaleString("en", { style: "currency", currency: currency || "USD", minimumFractionDigits: 2, maximumFractionDigits: amount < 1 ? 4 : 2 });
   } catch {
