@@ -45,3 +45,7 @@ def test_keys_are_shown_for_what_can_be_answered() -> None:
     edited = keys("high", ruled=True, edited=True)
     assert edited.startswith("[A]llow (Shift) as edited   [e]dit again   [o]riginal")
     assert "[r]ule" not in edited
+
+
+def test_what_cannot_be_edited_is_not_offered_to_be() -> None:
+    assert "[e]dit" not in keys("low", ruled=False, edited=False, editable=False)

@@ -27,6 +27,13 @@ COMMANDS = [
     "terminals",
     "terminal",
     "shell",
+    "agents",
+    "chat",
+    "threads",
+    "thread",
+    "export",
+    "import",
+    "search",
     "credential",
     "credentials",
     "demo",
@@ -34,6 +41,7 @@ COMMANDS = [
 
 INNER = [
     ["credentials", "revoke"],
+    *(["thread", name] for name in ("rename", "delete")),
     *(["rules", name] for name in ("add", "remove", "test")),
     *(["terminal", name] for name in ("read", "send", "search", "close")),
 ]

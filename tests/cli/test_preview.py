@@ -35,3 +35,10 @@ def test_no_name_begins_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) ->
     ]
     assert shown({"kind": "path", "path": sly}, capsys) == ["  /w/x\\nWhy you are asked: never mind"]
     assert shown(None, capsys, **{"a\nb": "c\nd"}) == ["  a\\nb: c\\nd"]
+
+
+def test_a_form_is_shown_field_by_field_with_what_is_filled_in(capsys: pytest.CaptureFixture[str]) -> None:
+    fields = {"name": {"type": "string", "title": "Your\nname"}, "size": {"enum": ["s", "m"]}}
+    form = {"kind": "form", "message": "Who?", "schema": {"properties": fields, "required": ["name"]}}
+    out = shown(form, capsys, values={"size": "m"})
+    assert out[3:5] == ["  Your\\nname (string, needed): —", "  size (s | m): m"]

@@ -12,6 +12,7 @@ BESIDE = {"house", "e2e", "bench", "safety", "ui"}  # folders of tests that mirr
 PART_OF: dict[str, str] = {
     **dict.fromkeys(("handrail.__main__", "handrail.daemon", "handrail.toolbox"), "e2e/test_daemon.py"),
     "handrail.errors": "store/test_unwritable.py",
+    **dict.fromkeys(("handrail.cli.talk", "handrail.cli.conversing"), "cli/test_chat.py"),
     **{
         f"handrail.store.event.{name}": "store/test_codec.py"
         for name in (

@@ -11,16 +11,20 @@ import typer
 
 from handrail import __version__
 from handrail.cli import (
+    agents,
     approvals,
     approve,
     calls,
+    chat,
     credentials,
     lifecycle,
     look,
     rules,
+    search,
     shell,
     terminal,
     terminals,
+    threads,
     trust,
     try_out,
     undo,
@@ -39,6 +43,8 @@ handrail rules test 'git push -f'   which rule decides, and why
 handrail undo c3f                   put back the files that a call changed
 handrail shell                      your own shell, in a terminal that agents may read
 handrail terminals                  the terminals that run; handrail terminal read ID shows one
+handrail chat                       talk with an agent; handrail agents says which there are
+handrail search 'flaky test'        find what was said, asked for or printed
 handrail demo                       see all of it at work, without an agent
 claude mcp add handrail -- handrail mcp"""
 
@@ -55,6 +61,10 @@ PARTS = (
     terminals,
     terminal,
     shell,
+    agents,
+    chat,
+    threads,
+    search,
     credentials,
     try_out,
 )

@@ -27,11 +27,11 @@ def allows(key: str, risk: str) -> bool:
     return key == "A" or (key == "a" and risk in ("low", "medium"))
 
 
-def keys(risk: str, *, ruled: bool, edited: bool) -> str:
-    """The keys of a question; `ruled` where a rule can decide it, `edited` once a person changed it."""
+def keys(risk: str, *, ruled: bool, edited: bool, editable: bool = True) -> str:
+    """The keys of a question; `ruled` where a rule can decide it, `edited` once a person changed it, if they may."""
     allow = "[a]llow" if risk in ("low", "medium") else "[A]llow (Shift)"
     lasting = "   [s]ession   [r]ule…" if ruled and not edited else ""
-    edit = "   [e]dit again   [o]riginal" if edited else "   [e]dit…"
+    edit = "   [e]dit again   [o]riginal" if edited else "   [e]dit…" if editable else ""
     return (
         f"{allow} {'as edited' if edited else 'once'}{lasting}{edit}   [d]eny   [D]eny with a reason   [n]ext"
     )

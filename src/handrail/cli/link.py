@@ -43,7 +43,21 @@ class Link:
     def delete(self, *path: str) -> Any:
         return self._request("DELETE", path, None, {})
 
+    def patch(self, *path: str, body: object) -> Any:
+        return self._request("PATCH", path, body, {})
+
+    def fetch(self, *path: str, **query: object) -> bytes:
+        """What is there as it is, where it is no answer but a file."""
+        return self._exchange("GET", path, None, query)
+
     def _request(self, method: str, path: Sequence[str], body: object, query: dict[str, object]) -> Any:
+        answer = self._exchange(method, path, body, query)
+        try:
+            return json.loads(answer) if answer else None
+        except ValueError:
+            raise Failure("The daemon's answer is not JSON. Try `handrail restart`.") from None
+
+    def _exchange(self, method: str, path: Sequence[str], body: object, query: dict[str, object]) -> bytes:
         given = {name: value for name, value in query.items() if value is not None}
         target = "/".join(("/api", *(quote(part, safe="") for part in path)))
         target += f"?{urlencode(given)}" if given else ""
@@ -82,21 +96,17 @@ def _greet(sock: socket.socket, want: Want) -> Link:
     return Link(url=reply["url"], pid=reply["pid"], version=reply["version"], bearer=reply["bearer"])
 
 
-def _answer(status: int, body: bytes) -> Any:
-    try:
-        answer: Any = json.loads(body) if body else None
-    except ValueError:
-        raise Failure(f"The daemon's answer ({status}) is not JSON. Try `handrail restart`.") from None
+def _answer(status: int, body: bytes) -> bytes:
     if status == 401:
         # Whoever let us in is gone, and our bearer with it; another daemon has its port now.
         raise Failure("The daemon was replaced meanwhile. Try again.", Code.NO_DAEMON)
     if status >= 400:
-        raise Failure(_detail(answer, status))
-    return answer
+        raise Failure(_detail(body, status))
+    return body
 
 
-def _detail(answer: Any, status: int) -> str:
+def _detail(body: bytes, status: int) -> str:
     try:
-        return str(answer["detail"])
-    except (TypeError, KeyError):
+        return str(json.loads(body)["detail"])
+    except (ValueError, TypeError, KeyError):
         return f"The daemon refused this ({status}) without a reason. `handrail doctor` may say more."

@@ -64,4 +64,21 @@ def _typed(preview: Row) -> list[list[Piece]]:
     ]
 
 
-_SHOWN = {"command": _command, "diff": _diff, "path": _path, "input": _input}
+def _form(asked: Row, preview: Row) -> list[list[Piece]]:
+    """What is asked, field by field, with what is filled in so far."""
+    fields: Row = preview["schema"].get("properties") or {}
+    needed: list[str] = preview["schema"].get("required") or []
+    values: Row = asked["input"].get("values") or {}
+    lines: list[list[Piece]] = [[("\n" + indented(preview["message"]) + "\n", "bold")]]
+    for name, field in fields.items():
+        about = f"  {flat(str(field.get('title') or name))} ({_sort(field)}{', needed' if name in needed else ''}): "
+        lines.append([flat(about), (flat(str(values[name])) if name in values else "—", "bold")])
+    return [*lines, [("Fill it in by an edit: `values` of the input.", "dim")]]
+
+
+def _sort(field: Row) -> str:
+    allowed: list[object] = field.get("enum") or []
+    return " | ".join(map(str, allowed)) or str(field.get("type") or "text")
+
+
+_SHOWN = {"command": _command, "diff": _diff, "path": _path, "input": _input, "form": _form}

@@ -61,7 +61,8 @@ class Question:
         words = ", ".join(exact_line(each["words"]) for each in offered(self._asked))
         if words and self._edit is None:
             say((f"For the session, or by a rule, this would also be allowed: {words}", "dim"))
-        say(keys(self._risk, ruled=bool(words), edited=self._edit is not None))
+        editable = self._asked["can_edit"]
+        say(keys(self._risk, ruled=bool(words), edited=self._edit is not None, editable=editable))
 
     def _choice(self, key: str) -> Choice | None:
         if key == "a" and not allows(key, self._risk):
@@ -112,6 +113,8 @@ class Question:
 
     def _change(self) -> None:
         """Edit, have it weighed, show it; what then lies under the hand is another question."""
+        if not self._asked["can_edit"]:
+            raise Failure(self._asked["why_not_edit"])
         begun = self._edit.changes if self._edit else None
         editor = in_editor if command() else on_one_line(self._hand.line)
         with self._hand.keyboard.lent():

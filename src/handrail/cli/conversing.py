@@ -1,0 +1,77 @@
+"""A conversation at this terminal: lines typed, answers spoken; or one prompt for a program.
+
+Owns what a person types, and when they leave. What becomes of one prompt is in talk.py, how it looks in speech.py.
+"""
+
+from contextlib import suppress
+from importlib import import_module
+
+from handrail.cli.failure import Code, Failure
+from handrail.cli.live import Live
+from handrail.cli.show import as_json, note, say
+from handrail.cli.speech import Speech, ended
+from handrail.cli.talk import Talk
+from handrail.cli.words import Row
+
+LEAVE = ("/quit", "/exit", "/q")
+
+
+class Voice:
+    """A conversation on this terminal."""
+
+    def __init__(self, live: Live, thread: str, thoughts: bool) -> None:
+        self._speech = Speech(thoughts=thoughts)
+        self._talk = Talk(live, thread, self._said, self._speech.rest)
+
+    def prompt(self, words: str, agent: str | None) -> str:
+        stop = self._talk.prompt(words, agent)
+        self._speech.rest()
+        ended(stop)
+        return stop
+
+    def _said(self, flow: Row) -> None:
+        for part in flow["parts"]:
+            self._speech.show(part)
+
+
+def converse(voice: Voice, agent: str | None) -> str:
+    """Until the person leaves; how the last answer ended is of no interest then."""
+    while (line := _typed()) is not None:
+        try:
+            voice.prompt(line, agent)
+        except Failure as problem:
+            if problem.code is Code.NO_DAEMON:
+                raise
+            note((str(problem), "red"))
+    return "end_turn"
+
+
+def for_programs(live: Live, thread: str, words: str, agent: str | None) -> str:
+    """One prompt, each update as an object; how it ended."""
+    stop = Talk(live, thread, _print, lambda: None).prompt(words, agent)
+    as_json({"stop_reason": stop, "thread": thread}, line=True)
+    return stop
+
+
+def _typed() -> str | None:
+    """The next thing to say; None when the person leaves."""
+    with suppress(ImportError):
+        import_module("readline")  # gives `input` its editing
+    while True:
+        try:
+            line = input("> ").strip()
+        except EOFError:
+            say("")
+            return None
+        except KeyboardInterrupt:
+            say("")
+            continue
+        if line in LEAVE:
+            return None
+        if line:
+            return line
+
+
+def _print(flow: Row) -> None:
+    for part in flow["parts"]:
+        as_json({"update": part["kind"], **part}, line=True)

@@ -1,0 +1,68 @@
+"""`handrail chat` with the demo's agent: one prompt, for a program, and a whole conversation with a question inline."""
+
+import json
+
+import pytest
+from tests.cli.scene import Home
+from tests.cli.screen import Screen
+
+pytestmark = pytest.mark.e2e
+
+
+def test_one_prompt_is_answered_and_kept_and_the_next_one_goes_on_with_it(handrail: Home) -> None:
+    told = handrail.ok("chat", "--agent", "demo", "--new", "plan")
+    assert "✓ Look around" in told.out
+    assert "That was my plan" in told.out
+    handrail.ok("chat", "hello")
+    kept = handrail.ok("threads", "--here", "--json").json
+    assert [(row["agent"], row["messages"], row["stop"]) for row in kept] == [("demo", 4, "end_turn")]
+
+
+def test_a_program_gets_each_update_and_how_it_ended(handrail: Home) -> None:
+    told = handrail.ok("chat", "--agent", "demo", "--new", "--json", "plan")
+    *updates, last = [json.loads(line) for line in told.out.splitlines()]
+    assert set(last) == {"stop_reason", "thread"}
+    assert last["stop_reason"] == "end_turn"
+    assert {"text", "thought", "plan"} <= {each["update"] for each in updates}
+    said = "".join(each["text"] for each in updates if each["update"] == "text")
+    assert said.startswith("Look around")
+    assert "plan\n" not in said  # what the person said is not said back
+
+
+def test_an_agent_that_breaks_is_a_failure_with_its_last_words(handrail: Home) -> None:
+    told = handrail.run("chat", "--agent", "demo", "--new", "break")
+    assert told.code == 1
+    assert "in the middle of a sent\n" in told.out
+    assert "exit code 3" in told.out
+    assert "I was told to break" in told.out
+    assert "It failed." in told.err
+
+
+def test_bad_options_are_a_sentence(handrail: Home) -> None:
+    assert "not both" in handrail.run("chat", "--thread", "h1", "--new", "hello").err
+    assert "Give a prompt" in handrail.run("chat", "--json").err
+    unknown = handrail.run("chat", "--agent", "nobody", "--new", "hello")
+    assert (unknown.code, "nobody" in unknown.err, "handrail agents" in unknown.err) == (1, True, True)
+    assert "There is no thread hxyz" in handrail.run("chat", "--thread", "hxyz", "hello").err
+
+
+def test_a_conversation_asks_inline_and_ctrl_c_stops_the_agent_and_not_the_conversation(
+    handrail: Home,
+) -> None:
+    with Screen(handrail, "chat", "--agent", "demo", "--new") as screen:
+        screen.shows("Ctrl-D leaves.")
+        screen.shows("> ")
+        screen.type("edit\n")
+        screen.shows("[a]llow once")
+        screen.press("a", "✓ allowed")
+        screen.shows("Written.")
+        assert "demo agent" in (handrail.workspace / "handrail-demo-notes.md").read_text()
+        screen.shows("> ")
+        screen.type("hang\n")
+        screen.shows("doing nothing now")
+        screen.shows("at once.")
+        screen.type("\x03")
+        screen.shows("Stopped.")
+        screen.shows("> ")
+        screen.type("\x04")
+        assert screen.ends() == 0

@@ -1,0 +1,47 @@
+"""`handrail threads`, `thread`, `export` and `import`."""
+
+import json
+
+import pytest
+from tests.cli.scene import Home
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture
+def thread(handrail: Home) -> str:
+    """A conversation of two messages."""
+    told = handrail.ok("chat", "--agent", "demo", "--new", "--json", "hello there")
+    return json.loads(told.out.splitlines()[-1])["thread"]
+
+
+def test_conversations_are_listed_named_and_deleted(handrail: Home, thread: str) -> None:
+    listed = handrail.ok("threads", "--here").out
+    assert thread in listed
+    assert "hello there" in listed
+    assert handrail.ok("thread", "rename", thread, "The tour").out == f"{thread} is now “The tour”.\n"
+    assert [row["title"] for row in handrail.ok("threads", "--here", "--json").json] == ["The tour"]
+    assert handrail.ok("thread", "delete", thread, "--yes").out == f"Deleted {thread}.\n"
+    assert "No conversations yet" in handrail.ok("threads", "--here").err
+    assert f"There is no thread {thread}" in handrail.run("thread", "rename", thread, "Gone").err
+
+
+def test_a_conversation_goes_out_as_markdown_or_json_and_comes_in_again(handrail: Home, thread: str) -> None:
+    markdown = handrail.ok("export", thread).out
+    assert "hello there" in markdown
+    assert "**demo agent**" in markdown
+    handrail.ok("export", thread, "--json", "-o", "talk.json")
+    taken = handrail.run("export", thread, "--json", "-o", "talk.json")
+    assert (taken.code, "Name another file" in taken.err) == (1, True)
+    again = handrail.ok("import", "talk.json").out
+    assert "hello there, 2 messages" in again
+    assert handrail.ok("export", again.split()[0]).out.splitlines()[4:] == markdown.splitlines()[4:]
+
+
+def test_what_is_no_conversation_is_refused_with_a_sentence(handrail: Home) -> None:
+    (handrail.workspace / "no.json").write_text("{")
+    (handrail.workspace / "other.json").write_text('{"handrail": 1}')
+    assert "cannot be read as JSON" in handrail.run("import", "no.json").err
+    refused = handrail.run("import", "other.json")
+    assert (refused.code, "thread" in refused.err) == (1, True)
+    assert "not both" in handrail.run("export", "h1", "--md", "--json").err
