@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ import httpx
 import pytest
 from tests.agents.scripted import CAPABILITIES, command
 from tests.e2e.attached import following, in_thread
-from tests.e2e.conversing import SCRIPTED, agents, begun, listening, parts_of, text_of, told
+from tests.e2e.conversing import SCRIPTED, Conversation, agents, begun, listening, parts_of, text_of, told
 from tests.e2e.home import Home, living, processes, until
 from tests.e2e.person import Json, Person, person_of
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -24,6 +25,8 @@ pytestmark = pytest.mark.anyio
 
 BEHIND_SECONDS = 0.2
 """How much of the end of a streaming answer a kill may cost."""
+ENDS_SECONDS = 10.0
+"""For a daemon to end with an agent that heeds nothing: five are the most it takes on a quiet machine."""
 STDIO_ONLY = {**CAPABILITIES, "mcpCapabilities": {"http": False}}
 
 
@@ -32,6 +35,10 @@ def home() -> Iterator[Home]:
     """A daemon with an agent that does as it is told, to be killed at will."""
     with living(SCRIPTED) as home:
         yield home
+
+
+def is_there(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
 
 
 # Following
@@ -203,9 +210,31 @@ async def test_a_restart_ends_the_agents_cleanly_and_the_thread_goes_on(
     await until(lambda: not home.is_ready())
     home.up()
 
-    await until(lambda: not Path(f"/proc/{pid}").exists())
+    await until(lambda: not is_there(pid))
     assert (await thread.ended(prompted["operation"]))["stop"] == "interrupted"
     assert text_of(await thread.act({"say": "again"})) == "again"
+
+
+async def test_a_daemon_that_ends_takes_even_an_agent_along_that_heeds_nothing(workspace: Path) -> None:
+    with living(agents(scripted=command(ignores_eof=True))) as home:
+        thread = await begun(person_of(home), workspace)
+        prompted = await thread.prompt(
+            {"spawn": "x", "setsid": True, "ignores_term": True},
+            {"tell": "x"},
+            {"ignore_cancel": True},
+            {"hang": True},
+        )
+        child = told(await thread.heard(prompted["operation"], "pid"))["pid"]
+        assert is_there(child)
+
+        took = home.signal(home.pid, signal.SIGTERM)
+
+        print(f"ended {took:.2f} s after SIGTERM")
+        assert took < ENDS_SECONDS
+        assert not is_there(child)
+        home.up()
+        again = Conversation(person_of(home), thread.id)  # the keeper, which kept the sign-in, ended too
+        assert (await again.ended(prompted["operation"]))["stop"] == "interrupted"
 
 
 # An agent of ours that uses our own tools

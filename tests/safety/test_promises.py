@@ -50,6 +50,7 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "safety.test_inside.test_the_call_bearer_opens_no_route_of_people",
             "safety.test_port.test_a_command_that_kills_the_daemon_cannot_take_its_port_and_wait_for_the_page",
             "safety.test_door.test_what_an_agent_with_a_door_starts_is_refused_a_persons_verbs",
+            "safety.test_hosted.test_a_hosted_agent_is_refused_a_persons_verbs_and_hears_nothing_of_other_conversations",
             "safety.test_sealed.test_no_link_is_given_to_the_command_line_or_to_a_page",
             "safety.test_sign_in.test_a_code_used_twice_ends_the_sign_in_it_made_and_says_so",
             "safety.test_terminals.test_what_runs_in_a_terminal_is_refused_every_verb_of_a_person",
