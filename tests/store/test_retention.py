@@ -7,10 +7,12 @@ from typing import Any
 import anyio
 import anyio.from_thread
 import pytest
+from tests.store.conftest import Kept
+from tests.store.thread.talk import talking
 
 from handrail.store import retention
 from handrail.store.blobs import Blobs
-from handrail.store.retention import BlobRetention
+from handrail.store.retention import BlobRetention, PictureRetention
 
 pytestmark = pytest.mark.anyio
 
@@ -84,3 +86,28 @@ async def test_the_limits_are_the_persons(tmp_path: Path) -> None:
         blobs.put(content)
     assert await BlobRetention(blobs, keep_days=30, keep_bytes=15).prune() == 1
     assert blobs.size() == 10
+
+
+async def test_a_picture_stays_as_long_as_a_conversation_shows_it(tmp_path: Path, kept: Kept) -> None:
+    images = Watched(tmp_path / "images")
+    said, drawn, shared, never = (
+        images.put_long_ago(word) for word in (b"said", b"drawn", b"shared", b"never")
+    )
+    fresh = images.put(b"fresh, and about to be said")
+    async with talking(kept) as talk:
+        first, second = talk.open(), talk.open()
+        for thread, sha in ((first, said), (first, shared), (second, shared)):
+            message = talk.threads.open_message(thread, "user")
+            message.add("image", data={"image": sha, "mime": "image/png"})
+        answer = talk.threads.open_message(first, "assistant")
+        answer.add("call", data={"content": [{"kind": "image", "image": drawn, "mime": "image/png"}]})
+        await talk.threads.written()
+        pictures = PictureRetention(images, talk.records)
+
+        assert await pictures.prune() == 1
+        assert {one.sha for one in images.kept()} == {said, drawn, shared, fresh}
+        assert never not in {one.sha for one in images.kept()}
+
+        await talk.threads.delete(first, "a person")
+        assert await pictures.prune() == 2
+        assert {one.sha for one in images.kept()} == {shared, fresh}

@@ -13,6 +13,7 @@ from handrail.store.query.calls import Calls
 from handrail.store.query.changes import Changes
 from handrail.store.query.credentials import Credentials
 from handrail.store.query.operations import Operations
+from handrail.store.query.pictures import Pictures
 from handrail.store.query.places import Places
 from handrail.store.query.rules import Rules
 from handrail.store.query.terminals import Terminals
@@ -30,7 +31,9 @@ async def open_records(path: Path) -> AsyncGenerator["Records"]:
         records.close()
 
 
-class Records(Calls, Approvals, Terminals, Rules, Changes, Credentials, Threads, Operations, Places):
+class Records(
+    Calls, Approvals, Terminals, Rules, Changes, Credentials, Threads, Operations, Places, Pictures
+):
     """What is known of every noun, newest first unless said otherwise."""
 
     def close(self) -> None:
