@@ -1,6 +1,7 @@
 """Conversations in a real browser and without a daemon: read, written, scrolled through, and safe to look at."""
 
 import base64
+
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from tests.ui.conftest import BOUND
@@ -118,9 +119,7 @@ def test_a_question_in_a_thread_is_guarded_like_any_other(page: Page, site: str)
     thread = specimen(page, site, "thread: high risk")
     answers = thread.get_by_role("group", name="Your answer")
 
-    expect(answers.get_by_role("button", name="Allow once")).to_have_attribute(
-        "aria-keyshortcuts", "Shift+A"
-    )
+    expect(answers.get_by_role("button", name="Allow once")).to_have_attribute("aria-keyshortcuts", "Shift+A")
     page.clock.run_for(1000)
     expect(answers.get_by_role("button", name="Allow once")).not_to_have_attribute("aria-disabled", "true")
     answers.get_by_role("button", name="Allow once").click()
@@ -206,7 +205,7 @@ def test_while_the_agent_works_a_message_replaces_or_is_queued_and_escape_twice_
     field.press("Escape")
     expect(thread).to_contain_text("Escape again to stop the agent")
     expect(remarks(page)).not_to_contain_text("stopped")
-    field.press("Escape")
+    page.keyboard.press("Escape")
     expect(remarks(page)).to_contain_text("stopped")
 
     waiting = thread.get_by_role("region", name="Queued messages").get_by_role("listitem")
