@@ -11,7 +11,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint types-python imports types-page wire wire-check types bench ui tools format lock dist clean
+.PHONY: help run test test-agents check lint types-python imports types-page wire wire-check types bench ui tools format lock dist clean
 
 help: ## list the chores
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -21,7 +21,12 @@ run: $(VENV)/run ui ## start Handrail in the foreground; Ctrl-C stops all of it
 
 test: tools check ui ## lint, types, unit, end-to-end and browser tests
 	$(NPM) test
-	$(PY) -m pytest $(PYTEST_ARGS)
+	$(PY) -m pytest --ignore=tests/real $(PYTEST_ARGS)
+	@$(MAKE) --no-print-directory test-agents
+
+test-agents: $(VENV)/dev ui ## host real third-party agents, offline, against a scripted model
+	$(PY) -m tests.real.install
+	$(PY) -m pytest tests/real
 
 check: lint types-python imports types-page wire-check ## everything that reads the code without running it
 

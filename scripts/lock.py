@@ -1,4 +1,4 @@
-"""Writes `constraints.txt` and `ui/package-lock.json` anew from what the registries hold today.
+"""Writes `constraints.txt` and the lock files of `ui` and `tests/real` anew from what the registries hold today.
 
 Owns how the pins are made: a real install into an empty environment, its versions written down without
 any address. Does not know which bounds they must meet: those are pyproject.toml's and package.json's.
@@ -25,7 +25,8 @@ def main() -> None:
         if line.partition("==")[0] not in UNPINNED and line[0] not in "#-"
     ]
     (ROOT / "constraints.txt").write_text("# Written by `make lock`.\n" + "\n".join(pins) + "\n")
-    lock_page()
+    lock_packages("ui", "hatch_build.py")
+    lock_packages("tests/real", "-m", "tests.real.install")
 
 
 def new_environment(folder: Path) -> Path:
@@ -39,10 +40,10 @@ def new_environment(folder: Path) -> Path:
     return python
 
 
-def lock_page() -> None:
-    """The lock file of the page, without the addresses that npm copies from its packages."""
-    lock = ROOT / "ui" / "package-lock.json"
-    run(sys.executable, "hatch_build.py", "install", "--package-lock-only")
+def lock_packages(folder: str, *npm: str) -> None:
+    """The lock file of npm's packages in a folder, without the addresses that npm copies from them."""
+    lock = ROOT / folder / "package-lock.json"
+    run(sys.executable, *npm, "install", "--package-lock-only")
     tree = json.loads(lock.read_text())
     for package in tree["packages"].values():
         package.pop("funding", None)

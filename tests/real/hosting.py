@@ -1,0 +1,130 @@
+"""A real agent hosted by a real daemon, a model that says what it is told to, and a person at the inbox.
+
+Knows how the three are put together, and that agents are slow to start; nothing of any agent in particular.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+
+import anyio
+from tests.e2e.conversing import GRACE, Conversation, begun
+from tests.e2e.home import Home, eventually, living
+from tests.e2e.person import Json, Person, person_of
+from tests.real.model_server import ModelServer, model_server
+
+SLOW = 90.0
+"""Seconds for what an agent does: some take ten to start on a busy machine, and only a fault reaches this."""
+MARK = "HANDRAIL_TEST_MARK"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hosted:
+    """One agent, with all it needs."""
+
+    name: str
+    home: Home
+    person: Person
+    model: ModelServer
+    workspace: Path
+    mark: str
+
+    async def begin(self) -> Conversation:
+        return await begun(self.person, self.workspace, agent=self.name)
+
+    @property
+    def left(self) -> list[int]:
+        """What runs of everything that the agent has started."""
+        return marked(self.mark)
+
+
+@contextmanager
+def hosting(
+    name: str,
+    command: tuple[str, ...],
+    environment: Callable[[str], Mapping[str, str]],
+    files: Mapping[str, str],
+) -> Generator[Hosted]:
+    """`environment` is what the agent needs of it, for a model at this address; `files` lie in its home."""
+    with model_server() as model, tempfile.TemporaryDirectory(prefix="hr-work-") as folder:
+        mark = token_hex(8)
+        told = {**environment(model.url), **_offline(model.url), MARK: mark}
+        with living(GRACE + _section(name, command, told)) as home:
+            _put(Path(home.environment["HOME"]), files)
+            yield Hosted(
+                name=name,
+                home=home,
+                person=person_of(home),
+                model=model,
+                workspace=Path(os.path.realpath(folder)),
+                mark=mark,
+            )
+        assert marked(mark) == [], "nothing that the agent started may outlive the daemon's end"
+
+
+def _put(home: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(text)
+
+
+def _offline(model: str) -> Mapping[str, str]:
+    """Whatever would go elsewhere comes to the model's server instead, which takes it down as strange."""
+    return {
+        "HTTP_PROXY": model,
+        "HTTPS_PROXY": model,
+        "NO_PROXY": "127.0.0.1,localhost",
+        "NODE_USE_ENV_PROXY": "1",
+    }
+
+
+def _section(name: str, command: tuple[str, ...], environment: Mapping[str, str]) -> str:
+    told = "".join(f"{key} = {json.dumps(value)}\n" for key, value in environment.items())
+    words = json.dumps(list(command))
+    return f"[[agents]]\nname = {json.dumps(name)}\ncommand = {words}\n[agents.env]\n{told}"
+
+
+def marked(mark: str) -> list[int]:
+    """Every living process with this mark in its environment."""
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and f"{MARK}={mark}".encode() in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+async def ended(conversation: Conversation, operation: str) -> Json:
+    """The agent's message of an operation, once nothing more is added to it."""
+
+    async def look() -> Json | None:
+        said = (await conversation.look())["said"]
+        found = [m for m in said if m["operation"] == operation and m["role"] == "assistant"]
+        return found[0] if found and found[0]["ended_at"] is not None else None
+
+    return await eventually(look, SLOW)
+
+
+@asynccontextmanager
+async def answering(person: Person, answer: str) -> AsyncGenerator[list[Json]]:
+    """Somebody at the inbox who answers every question like this, as it comes; what they were asked."""
+    asked: list[Json] = []
+
+    async def attend() -> None:
+        while True:
+            for approval in await person.get("approvals", open=True):
+                asked.append(approval)
+                (await person.answer(approval, answer)).raise_for_status()
+            await anyio.sleep(0.05)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(attend)
+        yield asked
+        group.cancel_scope.cancel()
