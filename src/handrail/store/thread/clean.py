@@ -3,11 +3,9 @@
 Pure.
 """
 
-from typing import TypeVar, cast
-
 from pydantic import JsonValue
 
-T = TypeVar("T", bound=JsonValue)
+from handrail.store.value import Json
 
 
 def clean(text: str) -> str:
@@ -26,15 +24,18 @@ def ends_in_half(text: str) -> bool:
     return "\ud800" <= text[-1:] <= "\udbff"
 
 
-def clean_json(value: T) -> T:
+def clean_json(data: Json) -> Json:
     """The same, of every text in it."""
+    return {clean(name): _cleaned(one) for name, one in data.items()}
+
+
+def _cleaned(value: JsonValue) -> JsonValue:
     match value:
         case str():
-            return cast("T", clean(value))
+            return clean(value)
         case dict():
-            items = cast("dict[str, JsonValue]", value).items()
-            return cast("T", {clean(name): clean_json(one) for name, one in items})
+            return clean_json(value)
         case list():
-            return cast("T", [clean_json(one) for one in cast("list[JsonValue]", value)])
+            return [_cleaned(one) for one in value]
         case _:
             return value
