@@ -18,7 +18,7 @@ import anyio
 from anyio.abc import SocketListener, TaskGroup
 
 from handrail import __version__
-from handrail.agents.asking import Door
+from handrail.agents.talk.asking import Door
 from handrail.config import BadConfig, Config
 from handrail.errors import NewerSchema, Unwritable
 from handrail.gate.gate import Gate

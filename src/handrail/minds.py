@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from handrail.agents.about import McpDoor
 from handrail.agents.agents import Agents
-from handrail.agents.asking import Door
-from handrail.agents.hands import Hands
-from handrail.agents.prompt import Prompts
-from handrail.agents.registry import Registry
+from handrail.agents.hands.hands import Hands
+from handrail.agents.program.about import McpDoor
+from handrail.agents.registry.registry import Registry
+from handrail.agents.talk.asking import Door
+from handrail.agents.talk.prompt import Prompts
 from handrail.config import AgentSection
 from handrail.gate.gate import Gate
 from handrail.places import Places

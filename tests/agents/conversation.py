@@ -15,9 +15,9 @@ from tests.agents.wire import BOUND, ENVIRONMENT, Stage, acting
 from tests.gate.toys import Echo, Patient, Write
 from tests.tools.office import reach_of
 
-from handrail.agents.blocks import Piece
-from handrail.agents.hands import Hands
-from handrail.agents.prompt import Prompted, Prompts
+from handrail.agents.hands.hands import Hands
+from handrail.agents.talk.blocks import Piece
+from handrail.agents.talk.prompt import Prompted, Prompts
 from handrail.gate import verbs
 from handrail.gate.approval import Answer
 from handrail.gate.call import Call

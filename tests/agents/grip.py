@@ -14,7 +14,7 @@ import pytest
 from acp.exceptions import RequestError
 from tests.tools.office import ENVIRONMENT, Office, office
 
-from handrail.agents.hands import Hands, Who
+from handrail.agents.hands.hands import Hands, Who
 from handrail.config import AgentSection
 from handrail.gate import verbs
 from handrail.gate.approval import Answer, Approval

@@ -6,7 +6,7 @@ from tests.house.source import ROOT, Module, modules
 from tests.house.source import imports as imports_of
 
 TESTS = ROOT / "tests"
-BESIDE = {"house", "e2e", "bench", "safety", "ui"}  # folders of tests that mirror no room
+BESIDE = {"house", "e2e", "bench", "real", "safety", "ui"}  # folders of tests that mirror no room
 
 # Parts that only their whole can show at work, and the test that does.
 PART_OF: dict[str, str] = {
@@ -23,11 +23,14 @@ PART_OF: dict[str, str] = {
     "handrail.gate.rules.example": "gate/rules/test_rules.py",
     "handrail.gate.rules.general": "gate/rules/test_suggest.py",
     "handrail.gate.path": "gate/test_gate.py",
-    "handrail.agents.asked": "agents/test_peer.py",
-    "handrail.agents.installed": "agents/test_registry.py",
-    **{f"handrail.agents.{name}": "agents/test_recorder.py" for name in ("loose", "shown", "telling")},
-    **dict.fromkeys(("handrail.agents.asking", "handrail.agents.talks"), "agents/test_talk.py"),
-    "handrail.agents.turns": "agents/test_prompt.py",
+    "handrail.agents.program.asked": "agents/program/test_peer.py",
+    "handrail.agents.registry.installed": "agents/registry/test_registry.py",
+    "handrail.agents.loose": "agents/talk/test_recorder.py",
+    **{f"handrail.agents.talk.{name}": "agents/talk/test_recorder.py" for name in ("shown", "telling")},
+    **dict.fromkeys(
+        ("handrail.agents.talk.asking", "handrail.agents.talk.talks"), "agents/talk/test_talk.py"
+    ),
+    "handrail.agents.talk.turns": "agents/talk/test_prompt.py",
     **{
         f"handrail.gate.shell.{name}": "gate/shell/test_shell.py"
         for name in ("beyond", "characters", "plain", "syntax", "wrappers")

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from handrail.agents.agent import Agent
 from handrail.agents.failure import AgentError
-from handrail.agents.process import Process
+from handrail.agents.program.agent import Agent
+from handrail.agents.program.process import Process
 from handrail.config import AgentSection
 from handrail.errors import Unwritable
 from handrail.store.event.thread import AgentEnded, AgentStarted

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_REQUEST
 from pydantic import ValidationError
 
 from handrail import __version__
@@ -102,6 +104,8 @@ class Local:
         def caller(context: Context) -> Caller:
             told = client_name(context)
             if client is not None:
+                if self._access.client(hello.credential) is None:  # taken back since: its thread is gone
+                    raise MCPError(INVALID_REQUEST, VOID)
                 return self._callers.holding(client, "stdio", told)
             return Caller(door="stdio", client=told, key=key, workspace=workspace)
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from handrail.agents.agents import Agents
-from handrail.agents.prompt import Prompts
-from handrail.agents.registry import Registry
+from handrail.agents.registry.registry import Registry
+from handrail.agents.talk.prompt import Prompts
 from handrail.gate.gate import Gate
 from handrail.gate.undo import Undoes
 from handrail.server.access import Access

@@ -5,8 +5,8 @@ Pure translations. What runs for a thread comes from whoever runs it, which know
 
 from dataclasses import asdict
 
-from handrail.agents.agent import Agent
-from handrail.agents.registry import Found
+from handrail.agents.program.agent import Agent
+from handrail.agents.registry.registry import Found
 from handrail.server.access import Person
 from handrail.server.thread_wire import (
     AgentView,

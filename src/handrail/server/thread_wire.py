@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from handrail.agents.state import Commands, Modes, Options, Usage
+from handrail.agents.talk.state import Commands, Modes, Options, Usage
 from handrail.server.shape import Position, Wire
 from handrail.store.part import CallData, ErrorData, FileData, ImageData, PlanData, RawData
 from handrail.store.value import Json, PartKind, Role, Stop

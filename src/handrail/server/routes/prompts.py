@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import anyio.to_thread
 from fastapi import APIRouter, HTTPException, Request, Response
 
-from handrail.agents import prompt as agents
-from handrail.agents.blocks import Piece
+from handrail.agents.talk import prompt as agents
+from handrail.agents.talk.blocks import Piece
 from handrail.server.pictures import picture
 from handrail.server.rooms import Rooms
 from handrail.server.routes import conversations

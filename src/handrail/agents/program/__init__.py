@@ -1,0 +1,1 @@
+"""One running program that speaks the Agent Client Protocol: its pipes, its line, its sessions."""

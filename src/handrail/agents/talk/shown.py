@@ -1,0 +1,148 @@
+"""The calls that a message shows: what its agent tells of them, and which of them are ours.
+
+Owns which part each call has, and what joins an agent's words to our call. It never awaits. It does not know what is
+said beside them (recorder.py), nor what the data of a call means (telling.py).
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import cast
+
+from handrail.agents.talk import telling
+from handrail.agents.talk.telling import Keep, Ours
+from handrail.store.part import CallData
+from handrail.store.thread.message import Part
+from handrail.store.value import Ending, Json, Stop
+
+MOST_CALLS = 5_000
+"""Calls that one message shows; nobody reads more."""
+MOST_KNOWN = 500
+"""Calls whose second announcement is awaited at the same time; it comes within a commit of the journal."""
+
+
+class Shown:
+    """One call, and the part it has."""
+
+    def __init__(self, part: Part | None, data: CallData) -> None:
+        self._part = part
+        """None of a call that an agent speaks of before anybody prompted it, and of one too many."""
+        self.data = data
+        self.ours: Ours | None = None
+        self.said: Json = {}
+        """The agent's own words."""
+
+    @property
+    def bound(self) -> bool:
+        """It is a call of ours that does the work itself; not merely one that allowed it."""
+        return self.ours is not None and self.ours.tool not in telling.ADVISORY
+
+    @property
+    def open(self) -> bool:
+        return self.data["status"] in ("pending", "in_progress")
+
+    def hear(self, update: Json, keep: Keep) -> None:
+        """The agent says more of it."""
+        self.said |= {key: update[key] for key in telling.SAID if update.get(key) is not None}
+        self.put(telling.told(self.data, update, keep))
+
+    def put(self, data: CallData) -> None:
+        if data != self.data:
+            self.data = data
+            if self._part is not None:
+                self._part.put(cast("Json", data))
+
+
+class Calls:
+    """The calls of the message that is being said, and of the one before."""
+
+    def __init__(self, add: Callable[[Json], Part | None], keep: Keep) -> None:
+        """`add` makes a new part of the message."""
+        self._add = add
+        self._keep = keep
+        self._over = False
+        self._told: dict[str, Shown] = {}
+        """By the agent's ids, of this message."""
+        self._before: dict[str, Shown] = {}
+        """The same of the message before: what was begun there may end here."""
+        self._untold: list[Shown] = []
+        """Calls of ours in this message of which its agent has not spoken."""
+        self._ours: dict[str, Shown] = {}
+        """By our ids, those without an outcome, of any message."""
+        self._known: deque[str] = deque(maxlen=MOST_KNOWN)
+        """Our ids that were linked lately: we hear of each call twice, and may hear late."""
+
+    def begin(self) -> None:
+        """The next message begins."""
+        self._over = False
+        self._before, self._told = self._told, {}
+        self._untold = []
+
+    def end(self, stop: Stop) -> None:
+        """The agent has stopped: what it left open ended with it, but for calls of ours that go on."""
+        self._over = True
+        for shown in self._told.values():
+            if not (shown.bound and shown in self._ours.values()):
+                shown.put(telling.stopped(shown.data, stop))
+
+    def told(self, id: str, update: Json, *, begins: bool) -> None:
+        """An agent tells of the call that it knows by this id. One that begins is of this message."""
+        shown = self._told.get(id)
+        if shown is None and not begins:
+            shown = self._before.get(id)
+        if shown is None:
+            data = telling.told(telling.untold(id), update, self._keep)
+            shown = self._adopt(data) or self._show(data)
+        shown.hear(update, self._keep)
+
+    def said(self, id: str) -> Json:
+        """What the agent has said of a call of its own, in its own words."""
+        shown = self._told.get(id) or self._before.get(id)
+        return {} if shown is None else shown.said
+
+    def linked(self, id: str, ours: Ours) -> bool:
+        """A call of ours was made for the agent's call `id`, or for one it did not name; False when that is known."""
+        if ours.id in self._known:
+            return False
+        self._known.append(ours.id)
+        shown = self._told.get(id) if id else self._spoken(ours)
+        if shown is None or shown.bound:  # of several things that one call does, the first stands for it
+            shown = self._show(telling.untold(id) if id and shown is None else telling.own(ours))
+        shown.ours = ours
+        shown.put(telling.linked(shown.data, ours))
+        self._ours[ours.id] = shown
+        return True
+
+    def settled(self, call: str, ending: Ending) -> None:
+        """A call of ours has its outcome."""
+        shown = self._ours.pop(call, None)
+        if shown is None:
+            return
+        under_way = shown.data["id"] in self._told and not self._over
+        if not shown.data["id"] or (shown.bound and not under_way):  # else its agent says how it ends
+            shown.put(telling.settled(shown.data, ending))
+
+    def _adopt(self, data: CallData) -> Shown | None:
+        """The call of ours that is shown already and that the agent now speaks of."""
+        for shown in self._untold:
+            if shown.ours is not None and telling.speaks_of(data, shown.ours):
+                self._untold.remove(shown)
+                self._told[data["id"]] = shown
+                shown.put(telling.linked(data, shown.ours))
+                return shown
+        return None
+
+    def _spoken(self, ours: Ours) -> Shown | None:
+        """The call that an agent spoke of and that is this one of ours; the first one still open."""
+        for shown in self._told.values():
+            if shown.open and not shown.bound and telling.speaks_of(shown.data, ours):
+                return shown
+        return None
+
+    def _show(self, data: CallData) -> Shown:
+        room = len(self._told) + len(self._untold) < MOST_CALLS
+        shown = Shown(self._add(cast("Json", data)) if room else None, data)
+        if data["id"]:
+            self._told[data["id"]] = shown
+        else:
+            self._untold.append(shown)
+        return shown

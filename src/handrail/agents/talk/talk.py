@@ -1,0 +1,132 @@
+"""A talk: one agent's part in one conversation, and our side of its session.
+
+Owns the session while it is open, how it is opened again, and on whose behalf the agent asks for things. It does not
+know whose turn it is (floor.py), how a session is spoken to (session.py), or what its requests do (hands.py).
+"""
+
+import logging
+from collections.abc import Callable
+
+import anyio
+
+from handrail.agents.hands.hands import Hands
+from handrail.agents.hands.who import Who
+from handrail.agents.program.about import Folder
+from handrail.agents.program.agent import Agent
+from handrail.agents.program.session import Session
+from handrail.agents.talk.recorder import Recorder
+from handrail.agents.talk.telling import Ours
+from handrail.config import AgentSection
+from handrail.gate.call import Call
+from handrail.gate.operation import Operation
+from handrail.store.thread.message import Message
+from handrail.store.thread.record import SessionRecord
+from handrail.store.value import Caller, Handover, Json, Stop
+
+log = logging.getLogger(__name__)
+
+
+class Talk:
+    """Our side of what one agent does for one thread: its desk."""
+
+    def __init__(
+        self,
+        caller: Caller,
+        spec: AgentSection | None,
+        hands: Hands,
+        recorder: Recorder,
+        linked: Callable[[str, "Talk"], None],
+    ) -> None:
+        self.recorder = recorder
+        self.session: Session | None = None
+        self.upto = 0
+        """The place of the last message this agent knows."""
+        self.opening = anyio.Lock()
+        self._caller = caller
+        self._spec = spec
+        self._hands = hands
+        self._linked_to = linked
+        self._cwd = ""
+        self._operation: Operation | None = None
+        self._busy = False
+
+    @property
+    def agent(self) -> str:
+        return self._caller.client
+
+    @property
+    def thread(self) -> str:
+        return self._caller.key
+
+    @property
+    def workspace(self) -> str | None:
+        return self._caller.workspace
+
+    @property
+    def is_open(self) -> bool:
+        return self.session is not None and not self.session.agent.is_over
+
+    @property
+    def caller(self) -> Caller:
+        """On whose behalf it asks: the prompt's, while that runs; and of one that was cancelled, even later."""
+        last = self._operation
+        over = last is None or (last.ended and last.cancelled_by is None)
+        return self._caller if over or last is None else last.caller
+
+    def begin(self, operation: Operation, message: Message) -> None:
+        """From now on, what it says is said in this message, and what it asks for is asked for this prompt."""
+        self._operation, self._busy = operation, True
+        self.recorder.begin(message)
+
+    def end(self, stop: Stop) -> None:
+        """The prompt's work has ended."""
+        self._busy = False
+        self.recorder.end(stop)
+
+    async def open(self, agent: Agent, folder: Folder, kept: SessionRecord | None) -> Handover:
+        """A session of this agent, by its own record where it has one. Raises AgentError."""
+        self._cwd, self.session = folder.cwd, None
+        if kept is not None and (found := await agent.resume(kept.session, folder, self)) is not None:
+            self.session, how = found
+            self.upto = kept.upto
+            return how
+        if self.recorder.state:  # of a session that is no more
+            self.recorder.state.clear()
+            self.recorder.show_state()
+        self.session = await agent.open(folder, self)
+        self.upto = 0
+        return "new"
+
+    # The desk
+
+    def update(self, update: Json) -> None:
+        try:
+            self.recorder.update(update)
+        except Exception:  # what one update does to us must not cost the agent its line
+            log.exception("an update of %s could not be taken down", self.agent)
+
+    async def serve(self, method: str, params: Json) -> Json | None:
+        assert self._spec is not None, "who has no program asks for nothing"
+        who = Who(
+            caller=self.caller,
+            cwd=self._cwd,
+            quirks=self._spec,
+            linked=self._linked,
+            known=self.recorder.known,
+        )
+        return await self._hands.serve(method, params, who)
+
+    def lost(self, why: str) -> None:
+        self.session = None
+        self._hands.forget(self._caller)
+        cancelled = self._operation is not None and self._operation.cancelled_by is not None
+        if self._busy and cancelled and why:  # else whoever waits for it says so
+            self.recorder.note(why)
+
+    def _linked(self, tool_call: str, call: Call) -> None:
+        self.link(tool_call, Ours(call.id, call.tool, call.title, call.input))
+
+    def link(self, tool_call: str, ours: Ours) -> None:
+        """A call of ours is this agent's."""
+        if self.recorder.linked(tool_call, ours):
+            self._linked_to(ours.id, self)
