@@ -6,6 +6,7 @@ Owns the commands of one terminal, read from its output by a cursor. It does not
 
 from __future__ import annotations
 
+import math
 import re
 from collections import deque
 from dataclasses import dataclass, replace
@@ -82,9 +83,9 @@ class Marks:
         last = self.commands[-1] if self.commands else None
         return None if self.at_prompt or last is None or last.end is not None else last
 
-    def catch_up(self, tail: Tail) -> None:
-        """Read what has come since; bounded in memory, however far behind."""
-        while True:
+    def catch_up(self, tail: Tail, until: float = math.inf) -> None:
+        """Read what has come since, up to an offset or a little further; bounded in memory, however far behind."""
+        while self.read_to < until:
             data, following = tail.read(self.read_to, _PIECE)
             if not data:
                 return

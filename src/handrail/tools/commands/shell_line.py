@@ -65,6 +65,14 @@ class ShellLine:
         finally:
             self.took = anyio.current_time() - began
 
+    def catch_up(self) -> None:
+        """Note where its output begins, for whoever asks for it before `finish` has come so far."""
+        if self.known.nonce and not self.ran:
+            marks = Marks(self.known.nonce)
+            marks.read_to = self.begin
+            marks.catch_up(self.terminal.tail, until=self.begin + 1)
+            self._note(marks)
+
     async def interrupt(self) -> bool:
         """Press Ctrl-C, and say whether it has stopped; the receipt says so, too."""
         grace, stopped = self.reach.means.grace, False

@@ -99,6 +99,7 @@ class TypedCommands:
         line = self._lines.get(call.id)
         if line is None:
             return None
+        line.catch_up()
         data = _data(line, _output(plan.input, line))
         if (asks := plan.terminal.asks) is not None:
             then = f'call wait_for_call with call_id "{call.id}"'
