@@ -185,7 +185,7 @@ async def test_words_come_as_they_are_said_and_markup_stays_words(
         {"hang": True},
     )
 
-    await tab.sees(pane(tab), "word40")
+    await tab.sees(pane(tab), "word39 ")
     said = pane(tab).get_by_role("article", name="scripted").last
     await expect(said.get_by_role("heading", name="Title")).to_be_visible(timeout=MS)
     await expect(said.locator("strong")).to_have_text("bold", timeout=MS)
@@ -233,8 +233,7 @@ async def test_a_denial_reaches_the_agent_and_a_permission_is_its_own_word(
     await tab.sees(pane(tab), "Paint the house")
     await (await ready(tab, "Deny")).click()
 
-    await tab.sees(pane(tab), '"outcome"')
-    assert "reject" in await pane(tab).inner_text()
+    await tab.sees(pane(tab), '{"outcome": {"outcome": "selected", "optionId": "no"')
 
 
 async def test_a_form_is_filled_in_and_its_values_reach_the_agent(
