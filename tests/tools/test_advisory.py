@@ -7,7 +7,7 @@ import pytest
 
 from handrail.gate.tool import Refusal
 from handrail.store.value import Caller, CommandPreview, DiffPreview, PathPreview
-from handrail.tools.advisory import UNSAID, AgentWork, AgentWorkInput, WorkPlan
+from handrail.tools.advisory import UNCLEAR, UNSAID, AgentWork, AgentWorkInput, WorkPlan
 
 pytestmark = pytest.mark.anyio
 
@@ -173,3 +173,38 @@ def test_its_line_in_a_list_is_the_command_or_what_the_agent_calls_it(tool: Agen
     assert tool.display(run) == "make  test"
     assert tool.display(AgentWorkInput(sort="edit", title="Edit a.py")) == "Edit a.py"
     assert tool.display(AgentWorkInput()) == "other"
+
+
+@pytest.mark.parametrize(
+    ("said", "worst"),
+    [
+        ({"sort": "read", "input": {"command": "rm -rf ."}}, ("run", ("rm", "-rf", "."))),
+        ({"sort": "read", "input": {"file_path": "/etc/shadow"}}, ("read", ())),
+        ({"sort": "read", "diffs": [{"path": "/etc/passwd", "new": "x"}]}, ("write", ())),
+        ({"sort": "fetch", "input": {"url": "https://a.org", "path": "/etc/x"}}, ("write", ())),
+        (
+            {"sort": "execute", "input": {"command": "ls"}, "diffs": [{"path": "/x", "new": ""}]},
+            ("write", ()),
+        ),
+    ],
+)
+async def test_a_word_that_understates_takes_nothing_from_another(
+    tool: AgentWork, caller: Caller, root: Path, said: dict[str, Any], worst: tuple[str, Any]
+) -> None:
+    found = await plan(tool, caller, **{"locations": [{"path": str(root / "a.py")}], **said})
+    assert worst in [(claim.action, claim.words) for claim in found.claims]
+    assert any(claim.opaque or not claim.inside for claim in found.claims)
+
+
+async def test_what_was_said_before_counts_and_what_was_left_out_is_not_understood(
+    tool: AgentWork, caller: Caller, root: Path
+) -> None:
+    here: dict[str, Any] = {"sort": "read", "locations": [{"path": str(root / "a.py")}]}
+    assert not any(claim.opaque for claim in (await plan(tool, caller, **here)).claims)
+    before = await plan(tool, caller, **here, before={"sort": "execute", "input": {"command": "git push"}})
+    assert ("git", "push") in [claim.words for claim in before.claims]
+    assert before.preview is None
+    partly = await plan(tool, caller, **here, partly=True)
+    assert [claim.opaque for claim in partly.claims] == ["", UNCLEAR]
+    nothing = await plan(tool, caller, sort="edit", before=here)
+    assert UNSAID in [claim.opaque for claim in nothing.claims]

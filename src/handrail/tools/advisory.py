@@ -5,7 +5,6 @@ whether the agent keeps to its word, nobody here can know.
 """
 
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +25,9 @@ from handrail.store.value import (
     Preview,
     Result,
 )
+from handrail.tools.agent_words import MOST_NAMED, Words
 from handrail.tools.answer import Input, brief
 from handrail.tools.commands.command_claims import command_claims, read_line
-from handrail.tools.commands.commanding import COMMAND_BYTES
-from handrail.tools.commands.hosts import hosts
 from handrail.tools.files.diff import unified
 from handrail.tools.workspace import Workspace
 
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
 
 ALLOWED = "Allowed. The agent does this itself."
 UNSAID = "the agent does not say what this would touch"
+UNCLEAR = "the agent says more of this than can be judged"
 _WORD = "As the agent says it; Handrail has not looked at the file."
 _ACTIONS: dict[str, tuple[Action, ...]] = {
     "read": ("read",),
@@ -45,11 +44,9 @@ _ACTIONS: dict[str, tuple[Action, ...]] = {
     "edit": ("write",),
     "delete": ("delete",),
     "move": ("write", "delete"),
+    "fetch": ("write",),
 }
-"""On each path that is named."""
-_PATHS = ("path", "file_path", "filePath", "abs_path", "absolute_path", "notebook_path")
-_FOLDERS = ("cwd", "workdir", "working_directory")
-"""What agents call these in their own input."""
+"""On each path that is named; a diff is a change, whatever it is called."""
 
 
 class Location(Input):
@@ -65,15 +62,24 @@ class Said(Input):
     new: str
 
 
-class AgentWorkInput(Input):
+class Work(Input):
+    """Some work, in the words of whoever will do it."""
+
     sort: Annotated[
         str, Field(description="read, edit, delete, move, search, execute, fetch, or another.")
     ] = "other"
-    title: str = ""
     input: Annotated[JsonValue, Field(description="The agent's own, as it is.")] = None
     locations: tuple[Location, ...] = ()
     diffs: tuple[Said, ...] = ()
+
+
+class AgentWorkInput(Work):
+    title: str = ""
     cwd: str | None = None
+    before: Annotated[
+        Work | None, Field(description="What the agent said of it before it asked, where that is different.")
+    ] = None
+    partly: Annotated[bool, Field(description="It said more than is kept here.")] = False
 
 
 class AgentWorkOutput(BaseModel):
@@ -106,50 +112,86 @@ class AgentWork(Tool[AgentWorkInput, WorkPlan]):
         self._path = environment.get("PATH", os.defpath)
 
     def display(self, input: AgentWorkInput) -> str:
-        return brief(_command(input) or input.title or input.sort)
+        return brief(_line(input) or input.title or input.sort)
 
     async def plan(self, input: AgentWorkInput, caller: Caller) -> WorkPlan:
+        """The worst of all that is said: a word that understates takes nothing from another."""
         workspace = Workspace.of(caller, self._own)
-        command = _command(input)
-        if command is not None:
-            return await self._runs(command, input, caller, workspace)
-        claims = _claims(input, workspace) or (_unsaid(input, UNSAID),)
-        return WorkPlan(claims=claims, preview=_preview(input, claims), bound={})
+        earlier = () if input.before is None else (input.before,)
+        claims = await self._claims(input, input, caller, workspace) or [_unsaid(input, UNSAID)]
+        for work in earlier:
+            claims += await self._claims(work, input, caller, workspace)
+        if input.partly:
+            claims.append(_unsaid(input, UNCLEAR))
+        found = tuple(dict.fromkeys(claims))
+        return WorkPlan(claims=found, preview=_preview(input, found, caller, workspace), bound={})
 
     async def run(self, plan: WorkPlan, call: "Call") -> Result:
         return Result(text=ALLOWED, data={})
 
+    async def _claims(
+        self, work: Work, input: AgentWorkInput, caller: Caller, workspace: Workspace
+    ) -> list[Claim]:
+        words = Words(work.input)
+        found = _path_claims_of(work, words, input, workspace)
+        if work.sort == "fetch":
+            found += [Claim(action="connect", resource=host, inside=True) for host in words.hosts]
+        for line in words.lines:
+            found += await self._runs(line, words, input, caller, workspace)
+        if not _is_plain(work, words) and (found or work.sort == "execute"):
+            found.append(_unsaid(input, UNSAID))
+        return found
+
     async def _runs(
-        self, command: str, input: AgentWorkInput, caller: Caller, workspace: Workspace
-    ) -> WorkPlan:
-        """A command, judged as if we were to run it; of what is no plain command, that much is known for sure."""
-        place = workspace.place(_first(input.input, _FOLDERS) or input.cwd or caller.workspace or "/")
-        line = await anyio.to_thread.run_sync(read_line, command)
-        claims = command_claims(line, place, workspace, self._path)
-        if not claims or input.sort != "execute":
-            return WorkPlan(claims=(*claims, _unsaid(input, UNSAID)), bound={})
-        shown = CommandPreview(command=command, cwd=place.path, program=f"{caller.client}, by itself")
-        return WorkPlan(claims=claims, preview=shown, bound={})
+        self, line: str, words: Words, input: AgentWorkInput, caller: Caller, workspace: Workspace
+    ) -> list[Claim]:
+        """Of a command, judged as if we were to run it."""
+        read = await anyio.to_thread.run_sync(read_line, line)
+        try:
+            places = [workspace.place(folder) for folder in words.folders or [_folder(input, caller)]]
+        except Refusal as refusal:
+            return [_unsaid(input, refusal.sentence)]
+        return [claim for place in places for claim in command_claims(read, place, workspace, self._path)]
 
 
-def _command(input: AgentWorkInput) -> str | None:
-    """The line it would run; None where it would run none, or does not say which."""
-    said = input.input.get("command") if isinstance(input.input, dict) else None
-    if input.sort not in ("execute", "other"):
-        return None
-    words = [word for word in said if isinstance(word, str)] if isinstance(said, list) else []
-    line = said if isinstance(said, str) else shlex.join(words)
-    is_line = bool(line.strip()) and len(line) <= COMMAND_BYTES and "\0" not in line
-    return line if is_line else None
+def _is_plain(work: Work, words: Words) -> bool:
+    """All that it says is judged by what it names; else no rule may let it pass."""
+    if not words.readable or (work.sort != "execute" and words.lines):
+        return False
+    match work.sort:
+        case "execute":
+            return words.one_line
+        case "fetch":
+            return words.reaches
+        case "read" | "search":
+            return not words.changes
+        case _:
+            return work.sort in _ACTIONS
 
 
-def _claims(input: AgentWorkInput, workspace: Workspace) -> tuple[Claim, ...]:
-    if input.sort == "fetch":
-        url = _first(input.input, ("url", "uri"))
-        return tuple(Claim(action="connect", resource=host, inside=True) for host in hosts(("fetch", url)))
-    actions = _ACTIONS.get(input.sort, ())
-    found = [claim for path in _paths(input) for claim in _path_claims(input, path, actions, workspace)]
-    return tuple(dict.fromkeys(found))
+def _folder(input: AgentWorkInput, caller: Caller) -> str:
+    return input.cwd or caller.workspace or "/"
+
+
+def _line(input: AgentWorkInput) -> str:
+    return next(iter(Words(input.input).lines), "")
+
+
+def _path_claims_of(work: Work, words: Words, input: AgentWorkInput, workspace: Workspace) -> list[Claim]:
+    actions = _ACTIONS.get(work.sort, ())
+    named = [*(location.path for location in work.locations), *(words.paths if actions else ())]
+    found = [
+        claim
+        for said in work.diffs
+        for claim in _path_claims(input, said.path, ("write", *actions), workspace)
+    ]
+    if work.sort == "execute":  # what it would run is judged by itself
+        actions = ("read",)
+    if len(named) > MOST_NAMED:
+        found.append(_unsaid(input, UNCLEAR))
+    for path in dict.fromkeys(named[:MOST_NAMED]) if actions else ():
+        found += _path_claims(input, path, actions, workspace)
+    return found
 
 
 def _path_claims(
@@ -162,21 +204,33 @@ def _path_claims(
     return tuple(place.claim(action) for action in actions)
 
 
-def _paths(input: AgentWorkInput) -> list[str]:
-    named = [*(said.path for said in input.diffs), *(location.path for location in input.locations)]
-    own = _first(input.input, _PATHS)
-    return [*dict.fromkeys(named)] or ([own] if own else [])
-
-
 def _unsaid(input: AgentWorkInput, why: str) -> Claim:
     return Claim(action="run", resource=brief(input.title or input.sort), inside=True, opaque=why)
 
 
-def _preview(input: AgentWorkInput, claims: tuple[Claim, ...]) -> Preview | None:
+def _preview(
+    input: AgentWorkInput, claims: tuple[Claim, ...], caller: Caller, workspace: Workspace
+) -> Preview | None:
+    """Only what shows all of it; else a person is shown the agent's words as they are."""
+    words = Words(input.input)
+    if input.before is not None or input.partly or not _is_plain(input, words):
+        return None
+    if input.sort == "execute":
+        return None if input.diffs else _command(words, input, caller, workspace)
     if input.diffs:
         return _diff(input.diffs)
     is_path = len(claims) == 1 and claims[0].action in ("read", "write", "delete")
     return PathPreview(path=claims[0].resource) if is_path else None
+
+
+def _command(
+    words: Words, input: AgentWorkInput, caller: Caller, workspace: Workspace
+) -> CommandPreview | None:
+    try:
+        place = workspace.place(next(iter(words.folders), _folder(input, caller)))
+    except Refusal:
+        return None
+    return CommandPreview(command=words.lines[0], cwd=place.path, program=f"{caller.client}, by itself")
 
 
 def _diff(said: Sequence[Said]) -> DiffPreview:
@@ -194,9 +248,3 @@ def _diff(said: Sequence[Said]) -> DiffPreview:
 
 def _raw(text: str | None) -> bytes | None:
     return None if text is None else text.encode(errors="replace")
-
-
-def _first(input: JsonValue, names: tuple[str, ...]) -> str:
-    """The first of these that is said as a text."""
-    said = input if isinstance(input, dict) else {}
-    return next((value for name in names if isinstance(value := said.get(name), str) and value), "")

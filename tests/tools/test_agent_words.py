@@ -1,0 +1,74 @@
+"""Whatever an agent names in its own input counts, wherever it stands; what might mean more is not taken for plain."""
+
+from typing import Any
+
+import pytest
+
+from handrail.tools.agent_words import Words
+
+
+@pytest.mark.parametrize(
+    ("given", "lines"),
+    [
+        ({"command": "ls -l"}, ["ls -l"]),
+        ({"command": ["git", "commit", "-m", "a b"]}, ["git commit -m 'a b'"]),
+        ({"command": "git", "args": ["push", "--force"]}, ["git push --force"]),
+        ({"command": "ls", "cmd": "rm x"}, ["ls", "rm x"]),
+        ({"command": ["ls", 7]}, []),
+        ({"command": "git", "args": ["push", None]}, []),
+        ({"command": "a\0b"}, []),
+        ({"command": " "}, []),
+        ("ls", []),
+        (None, []),
+    ],
+)
+def test_lines_are_read_whole_or_not_at_all(given: Any, lines: list[str]) -> None:
+    assert Words(given).lines == lines
+
+
+@pytest.mark.parametrize(
+    ("given", "plain"),
+    [
+        ({"command": "ls", "description": "look", "timeout": 5, "cwd": "/x", "env": {}}, True),
+        ({"command": "git", "args": ["log"]}, True),
+        ({"command": "ls", "env": {"LD_PRELOAD": "x"}}, False),
+        ({"command": "ls", "dangerouslyDisableSandbox": True}, False),
+        ({"command": "ls", "cwd": "/x", "workdir": "/y"}, False),
+        ({"command": "ls", "script": "rm x"}, False),
+        ({"command": "ls", "script": 7}, False),
+        ({}, False),
+    ],
+)
+def test_a_line_is_plain_when_nothing_beside_it_could_change_it(given: Any, plain: bool) -> None:
+    assert Words(given).one_line is plain
+
+
+@pytest.mark.parametrize(
+    ("given", "paths"),
+    [
+        ({"file_path": "/a", "filePath": "/b", "notebook_path": "/c"}, ["/a", "/b", "/c"]),
+        ({"edits": [{"path": "/a", "new_string": "/no"}]}, ["/a"]),
+        ({"paths": ["/a", 7, "/b"]}, ["/a", "/b"]),
+        ({"changes": {"/a": {"type": "add"}}, "grant_root": "/"}, ["/a", "/"]),
+        ({"source": "/a", "destination": "../b", "to": "Ann"}, ["/a", "../b"]),
+        ({"pattern": "/x", "content": "/y"}, []),
+        (["/a"], []),
+    ],
+)
+def test_paths_are_found_wherever_they_stand(given: Any, paths: list[str]) -> None:
+    assert Words(given).paths == paths
+
+
+def test_every_url_must_say_which_machine() -> None:
+    both = Words({"url": "https://a.org/x", "urls": ["https://b.org"], "prompt": "see https://c.org"})
+    assert (both.hosts, both.reaches) == (["a.org", "b.org"], True)
+    assert not Words({"url": "https://a.org", "uri": "b"}).reaches
+    assert not Words({"query": "weather"}).reaches
+
+
+def test_what_is_no_object_is_not_read() -> None:
+    assert Words(None).readable
+    assert Words({}).readable
+    assert not Words("a part of something").readable
+    assert Words({"new_string": "x"}).changes
+    assert not Words({"pattern": "x", "content": None}).changes
