@@ -309,3 +309,26 @@ async def test_what_an_agent_asks_permission_for_is_shown_with_its_own_words(tmp
         [shown] = [part.data for part in parts(answer, "call")]
         assert (shown["call"], shown["title"], shown["status"]) == (call.id, "Remove the roof", "completed")
         assert '"selected"' in text(answer)
+
+
+async def test_what_an_agent_says_of_a_call_only_when_it_asks_is_shown_and_joins_what_it_then_does(
+    tmp_path: Path,
+) -> None:
+    """So does Qwen Code: it announces a nameless call, asks with all there is to say, and writes through us."""
+    async with conversing(tmp_path) as scene:
+        thread, path = scene.thread(), str(tmp_path / "a.txt")
+        diff: Obj = {"type": "diff", "path": path, "oldText": "", "newText": "new\n"}
+        told: Obj = {"toolCallId": "1", "title": "Writing to a.txt", "kind": "edit", "content": [diff]}
+        prompted = await scene.say(
+            thread,
+            {"tool_call": {"toolCallId": "1", "title": "WriteFile", "kind": "edit", "rawInput": {}}},
+            {"ask": {"toolCall": told}},
+            {"write": {"path": path, "content": "new\n"}},
+            {"tool_call_update": {"toolCallId": "1", "status": "completed"}},
+        )
+        await scene.decide(await scene.asked(thread, "agent_work"), "allow")
+        written = await scene.asked(thread, "write_file")
+        await scene.decide(written, "allow")
+        answer = await scene.answer(thread, prompted)
+        [shown] = [part.data for part in parts(answer, "call")]
+        assert (shown["call"], shown["title"], shown["status"]) == (written.id, told["title"], "completed")

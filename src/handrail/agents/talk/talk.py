@@ -11,6 +11,7 @@ import anyio
 
 from handrail.agents.hands.hands import Hands
 from handrail.agents.hands.who import Who
+from handrail.agents.loose import name, record
 from handrail.agents.program.about import Folder
 from handrail.agents.program.agent import Agent
 from handrail.agents.program.session import Session
@@ -107,6 +108,10 @@ class Talk:
 
     async def serve(self, method: str, params: Json) -> Json | None:
         assert self._spec is not None, "who has no program asks for nothing"
+        told = record(params.get("toolCall"))
+        if method == "session/request_permission" and name(told.get("toolCallId")):
+            # Some say only here what they will do.
+            self.update({**told, "sessionUpdate": "tool_call_update"})
         who = Who(
             caller=self.caller,
             cwd=self._cwd,
