@@ -30,7 +30,7 @@ WATCH = r"""() => {
   const look = () => {
     const now = performance.timeOrigin + performance.now();
     const said = [...document.querySelectorAll("article.assistant")].at(-1)?.textContent ?? "";
-    for (const [, n, at] of said.slice(-4000).matchAll(/(\d+)@(\d+\.\d\d)(?=\s)/g))
+    for (const [, n, at] of said.slice(-4000).matchAll(/(\d+)@(\d+\.\d\d)(?=;)/g))
       if (!window.seen.has(n)) window.seen.set(n, now - Number(at));
   };
   new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
@@ -86,8 +86,16 @@ def _streamed(stage: Stage, page: Page) -> list[float]:
     page.get_by_text(re.compile(r"\b19@")).wait_for()
     page.evaluate(WATCH)
     stage.post(f"/api/threads/{thread['id']}/prompt", {"text": f"{WORDS} {PACE}"})
-    page.wait_for_function(f"window.seen.has('{WORDS - 1}')")
+    _wait_for_last(page)
     return page.evaluate("[...window.seen.values()]")
+
+
+def _wait_for_last(page: Page) -> None:
+    deadline = time.monotonic() + BOUND_MS / 1000
+    while not page.evaluate(f"window.seen.has('{WORDS - 1}')"):
+        if time.monotonic() > deadline:
+            raise TimeoutError("Not every word was seen.")
+        time.sleep(0.2)
 
 
 def _opened(stage: Stage, page: Page) -> float:

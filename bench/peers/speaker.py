@@ -1,12 +1,15 @@
 """An agent that speaks at a steady pace and says when it said each word. Standard library only: it must not be slow.
 
-A prompt's text is how many words, and how many a second. Each word is `NUMBER@MILLISECONDS`, of the system's clock.
+A prompt's text is how many words, and how many a second. Each word is `NUMBER@MILLISECONDS;`, of the system's clock.
 """
 
 import json
 import sys
 import time
 from typing import Any
+
+PARAGRAPH = 50
+"""Words, as people and models write."""
 
 
 def main() -> None:
@@ -34,7 +37,8 @@ def _speak(session: str, words: int, pace: float) -> None:
     began = time.monotonic()
     for number in range(words):
         time.sleep(max(0.0, began + number / pace - time.monotonic()))
-        content = {"type": "text", "text": f"{number}@{time.time() * 1000:.2f} "}
+        after = "\n\n" if number % PARAGRAPH == PARAGRAPH - 1 else " "
+        content = {"type": "text", "text": f"{number}@{time.time() * 1000:.2f};{after}"}
         update = {"sessionUpdate": "agent_message_chunk", "content": content}
         _say({"method": "session/update", "params": {"sessionId": session, "update": update}})
 
