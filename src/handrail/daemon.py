@@ -257,6 +257,7 @@ class Daemon:
             index=ground.index,
             threads=minds.threads,
             images=minds.images,
+            pictures=minds.pictures,
             registry=minds.registry,
             agents=minds.agents,
             prompts=minds.prompts,

@@ -22,6 +22,7 @@ from handrail.places import Places
 from handrail.server.access import Access
 from handrail.store.blobs import Blobs
 from handrail.store.query import Records
+from handrail.store.retention import PictureRetention
 from handrail.store.threads import Threads
 from handrail.terminal.terminals import Terminals
 
@@ -39,6 +40,7 @@ class Minds:
 
     threads: Threads
     images: Blobs
+    pictures: PictureRetention
     registry: Registry
     agents: Agents
     prompts: Prompts
@@ -49,6 +51,7 @@ class Minds:
         """From here on there can be talk."""
         await group.start(self.agents.run)
         await group.start(self._talk)
+        group.start_soon(self.pictures.run)
 
     async def leave(self) -> None:
         """End what thinks; what was being said is marked as interrupted."""
@@ -87,7 +90,14 @@ def make_minds(
         door=door,
         images=images,
     )
-    return Minds(threads=threads, images=images, registry=registry, agents=agents, prompts=prompts)
+    return Minds(
+        threads=threads,
+        images=images,
+        pictures=PictureRetention(images, records),
+        registry=registry,
+        agents=agents,
+        prompts=prompts,
+    )
 
 
 def door_for(access: Access, places: Places, url: str) -> Door:

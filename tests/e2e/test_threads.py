@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import anyio
 import pytest
 from tests.agents.scripted import command
 from tests.e2e.conversing import Conversation, agents, begun, parts_of, text_of, told
-from tests.e2e.home import Home, eventually, living
+from tests.e2e.home import Home, eventually, living, until
 from tests.e2e.person import Json, Person, person_of, reader
 
 pytestmark = pytest.mark.anyio
@@ -287,6 +288,22 @@ async def test_a_picture_that_the_agent_sends_can_be_looked_at(person: Person, w
     answer = await thread.act({"image": base64.b64encode(DOT).decode(), "mime": "image/png"})
     (image,) = parts_of(answer, "image")
     assert (await person.ask("GET", f"images/{image['data']['image']}")).content == DOT
+
+
+async def test_a_picture_goes_with_the_last_thread_that_shows_it(
+    home: Home, person: Person, workspace: Path
+) -> None:
+    content = DOT + b"another"
+    sha = hashlib.sha256(content).hexdigest()
+    thread = await begun(person, workspace)
+    await thread.act({"say": "x"}, images=[{"mime": "image/png", "data": base64.b64encode(content).decode()}])
+    path = home.places.images / sha[:2] / sha[2:]
+    os.utime(path, (1, 1))  # long ago
+
+    assert (await person.ask("DELETE", thread.path)).status_code == 204
+
+    await until(lambda: not path.exists())
+    assert (await person.ask("GET", f"images/{sha}")).status_code == 404
 
 
 async def test_what_is_kept_and_no_picture_is_not_shown_as_one(home: Home, person: Person) -> None:

@@ -95,6 +95,7 @@ PART_OF: dict[str, str] = {
     **{f"handrail.store.{name}": "store/test_verify.py" for name in ("chain", "head")},
     **{f"handrail.store.{name}": "store/test_journal.py" for name in ("loop", "writer")},
     "handrail.store.rows": "store/test_query.py",
+    "handrail.store.query.pictures": "store/test_retention.py",
     **{
         f"handrail.store.{name}": "store/test_query.py"
         for name in ("query.asking", "query.credentials", "query.terminals")

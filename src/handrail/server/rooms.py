@@ -17,6 +17,7 @@ from handrail.store.blobs import Blobs
 from handrail.store.index import Index
 from handrail.store.journal import Journal
 from handrail.store.query import Records
+from handrail.store.retention import PictureRetention
 from handrail.store.threads import Threads
 from handrail.terminal.opening import Means
 from handrail.terminal.shells.marked import Marked
@@ -49,6 +50,7 @@ class Rooms:
     threads: Threads
     images: Blobs
     """Pictures that conversations point to, each under its hash."""
+    pictures: PictureRetention
     registry: Registry
     agents: Agents
     prompts: Prompts

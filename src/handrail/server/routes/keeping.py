@@ -1,6 +1,6 @@
 """Routes by which a person keeps conversations in order: rename, branch off, delete."""
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import APIRouter, BackgroundTasks, HTTPException, Request, Response
 
 from handrail.server.rooms import Rooms
 from handrail.server.routes import conversations
@@ -21,12 +21,13 @@ def routes(rooms: Rooms) -> APIRouter:
         return await conversations.fresh_view(rooms, id)
 
     @router.delete("/threads/{id}", status_code=204)
-    async def delete(id: str, request: Request) -> Response:
+    async def delete(id: str, request: Request, later: BackgroundTasks) -> Response:
         await conversations.found(rooms, id)
         await rooms.prompts.forget(id)
         rooms.access.take_back(id)
         await rooms.threads.delete(id, by(request))
-        return Response(status_code=204)
+        later.add_task(rooms.pictures.prune)
+        return Response(status_code=204, background=later)
 
     @router.post("/threads/{id}/fork", status_code=201)
     async def fork(id: str, body: ForkBody, request: Request) -> ThreadView:
