@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.agents.saying import Page
 
 from handrail.agents.failure import AgentError, Login
-from handrail.agents.talk.recorder import MOST_RAW, MOST_TEXT
-from handrail.agents.talk.shown import MOST_CALLS
+from handrail.agents.talk.recorder import MOST_PARTS, MOST_RAW, MOST_TEXT
+from handrail.agents.talk.shown import MOST_CALLS, MOST_HEARD
 from handrail.agents.talk.telling import Ours
 from handrail.store.value import Stop
 
@@ -359,3 +359,24 @@ def test_the_state_is_shown_again_when_another_agent_spoke_in_between() -> None:
     page.recorder.show_state()
     usage = {"used": 1, "size": 10, "cost": None}
     assert dict(page.states) == {"modes": {}, "options": {}, "commands": {}, "usage": usage, "plan": {}}
+
+
+def test_of_more_things_than_anybody_reads_the_rest_is_not_kept_and_that_is_said() -> None:
+    page = Page()
+    for n in range(MOST_PARTS // 2 + 10):
+        page.says(f"{n}")
+        page.says("hm", "agent_thought_chunk")
+    assert len(page.parts) == MOST_PARTS + 1
+    assert page.parts[-1][0] == "note"
+
+
+def test_what_is_told_of_calls_is_kept_within_a_bound_and_how_they_went_is_always_heard() -> None:
+    page = Page()
+    large = "x" * 200_000
+    for n in range(2 * MOST_HEARD // len(large)):
+        page.hears("tool_call", toolCallId=f"{n}", title=f"{n}", rawOutput=large)
+        page.hears("tool_call_update", toolCallId=f"{n}", status="completed", rawOutput=large)
+    calls = page.calls
+    assert {call["status"] for call in calls} == {"completed"}
+    kept = sum(len(call["output"] or "") for call in calls)
+    assert 0.9 * MOST_HEARD < kept <= MOST_HEARD

@@ -18,6 +18,10 @@ from handrail.store.value import Ending, Json, PartKind, Stop
 
 MOST_TEXT = 16 * 1024 * 1024
 """Characters of one message; what floods beyond is not kept."""
+MOST_PARTS = 10_000
+"""Of one message: words and thoughts that take turns make one each."""
+MOST_NAME = 4096
+"""Characters of an address."""
 MOST_RAW = 200
 """Updates of kinds we do not know that are kept of one message."""
 
@@ -41,6 +45,7 @@ class Recorder:
         self._growing: tuple[PartKind, str, Part] | None = None
         self._plan: Part | None = None
         self._texts = 0
+        self._parts = 0
         self._raws = 0
 
     def begin(self, message: Message) -> None:
@@ -115,26 +120,31 @@ class Recorder:
             case "image" if (shown := telling.picture(block, self._keep)) is not None:
                 self._add("image", data={"image": shown[0], "mime": shown[1]})
             case "resource_link":
-                uri = text(block.get("uri"))
-                self._add("file", data={"uri": uri, "name": text(block.get("name")) or uri})
+                uri, called = text(block.get("uri"))[:MOST_NAME], text(block.get("name"))[:MOST_NAME]
+                self._add("file", data={"uri": uri, "name": called or uri})
             case "resource":
                 inner = record(block.get("resource"))
-                uri = text(inner.get("uri"))
-                self._add("file", cut(text(inner.get("text"))), {"uri": uri, "name": uri.rsplit("/", 1)[-1]})
+                uri, words = text(inner.get("uri"))[:MOST_NAME], cut(text(inner.get("text")))
+                if self._takes(len(words)):
+                    self._add("file", words, {"uri": uri, "name": uri.rsplit("/", 1)[-1]})
             case _:
                 self._raw(update)
 
     def _say(self, kind: PartKind, words: str, message_id: str) -> None:
         """Words of one kind and of one message of the agent's grow one part."""
-        if not words or self._texts > MOST_TEXT:
+        if not words or not self._takes(len(words)):
             return
-        self._texts += len(words)
-        if self._texts > MOST_TEXT:
-            self.note(f"More than {MOST_TEXT:,} characters were said here; the rest is not kept.")
-        elif self._growing is not None and self._growing[:2] == (kind, message_id):
+        if self._growing is not None and self._growing[:2] == (kind, message_id):
             self._growing[2].grow(words)
         elif (part := self._add(kind, words)) is not None:
             self._growing = (kind, message_id, part)
+
+    def _takes(self, size: int) -> bool:
+        """Whether so many more characters are kept; the first time that they are not, it is said."""
+        before, self._texts = self._texts, self._texts + size
+        if before <= MOST_TEXT < self._texts:
+            self.note(f"More than {MOST_TEXT:,} characters were said here; the rest is not kept.")
+        return self._texts <= MOST_TEXT
 
     def _planned(self, update: Json) -> None:
         data = _json(plan(update))
@@ -153,7 +163,15 @@ class Recorder:
     def _add(self, kind: PartKind, words: str = "", data: Json | None = None) -> Part | None:
         """A new part; nothing that is said before the first prompt has a place."""
         self._growing = None
-        return None if self._message is None else self._message.add(kind, words, data)
+        if self._message is None or not (kind in ("note", "error") or self._has_room()):
+            return None
+        return self._message.add(kind, words, data)
+
+    def _has_room(self) -> bool:
+        self._parts += 1
+        if self._parts == MOST_PARTS + 1:
+            self.note(f"The agent said more than {MOST_PARTS:,} things here; the rest is not kept.")
+        return self._parts <= MOST_PARTS
 
 
 def _json(data: object) -> Json:

@@ -16,6 +16,8 @@ from handrail.store.value import Ending, Json, Stop
 
 MOST_CALLS = 5_000
 """Calls that one message shows; nobody reads more."""
+MOST_HEARD = 32 * 1024 * 1024
+"""Characters that are kept of what is told of the calls of one message, about; of what is told beyond, only the rest."""
 MOST_KNOWN = 500
 """Calls whose second announcement is awaited at the same time; it comes within a commit of the journal."""
 
@@ -30,6 +32,8 @@ class Shown:
         self.ours: Ours | None = None
         self.said: Json = {}
         """The agent's own words."""
+        self.heard = 0
+        """The most characters it was told in at once."""
 
     @property
     def bound(self) -> bool:
@@ -60,6 +64,8 @@ class Calls:
         self._add = add
         self._keep = keep
         self._over = False
+        self._heard = 0
+        """Characters of what is kept of this message's calls, about."""
         self._told: dict[str, Shown] = {}
         """By the agent's ids, of this message."""
         self._before: dict[str, Shown] = {}
@@ -74,6 +80,7 @@ class Calls:
     def begin(self) -> None:
         """The next message begins."""
         self._over = False
+        self._heard = 0
         self._before, self._told = self._told, {}
         self._untold = []
 
@@ -89,10 +96,25 @@ class Calls:
         shown = self._told.get(id)
         if shown is None and not begins:
             shown = self._before.get(id)
+        heard = self._heard
+        update = self._bounded(shown, update)
         if shown is None:
             data = telling.told(telling.untold(id), update, self._keep)
             shown = self._adopt(data) or self._show(data)
+        shown.heard += self._heard - heard
         shown.hear(update, self._keep)
+
+    def _bounded(self, shown: Shown | None, update: Json) -> Json:
+        """All of it; or where too much was told of the calls of one message, what it is and how it went."""
+        more = max(0, telling.size(update) - (0 if shown is None else shown.heard))
+        if self._heard + more > MOST_HEARD:
+            return {
+                key: value
+                for key, value in update.items()
+                if key in telling.BRIEF and telling.size(value) < 2000
+            }
+        self._heard += more
+        return update
 
     def said(self, id: str) -> Json:
         """What the agent has said of a call of its own, in its own words."""
@@ -141,6 +163,8 @@ class Calls:
     def _show(self, data: CallData) -> Shown:
         room = len(self._told) + len(self._untold) < MOST_CALLS
         shown = Shown(self._add(cast("Json", data)) if room else None, data)
+        if len(self._told) + len(self._untold) >= 2 * MOST_CALLS:
+            return shown  # nobody asks for it again
         if data["id"]:
             self._told[data["id"]] = shown
         else:

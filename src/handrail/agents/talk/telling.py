@@ -23,6 +23,8 @@ ADVISORY = ("agent_work", "agent_form")
 """The tools whose calls only say what the agent may do itself, or know."""
 SAID = ("title", "kind", "status", "content", "locations", "rawInput")
 """What is remembered of a call in its agent's own words."""
+BRIEF = ("toolCallId", "title", "kind", "status")
+"""What is never too much of it: of a title, only the beginning is kept."""
 MOST_PIECES = 200
 """Of one call's content or places; a list without end is somebody's mistake."""
 
@@ -68,6 +70,19 @@ def told(data: CallData, update: Json, keep: Keep) -> CallData:
     if update.get("rawOutput") is not None:
         after["output"] = bounded(update["rawOutput"])
     return after
+
+
+def size(value: JsonValue) -> int:
+    """Characters, about."""
+    match value:
+        case str():
+            return len(value)
+        case list():
+            return len(value) + sum(map(size, value))
+        case dict():
+            return sum(len(key) + size(inner) for key, inner in value.items())
+        case _:
+            return 1
 
 
 def linked(data: CallData, ours: Ours) -> CallData:
