@@ -18,7 +18,6 @@ from handrail.cli.help import verb
 from handrail.cli.link import Link, reach
 from handrail.cli.show import note, say
 from handrail.cli.words import Row, count
-from handrail.config import BadConfig, load, settings
 from handrail.door.find import dial_path
 from handrail.places import Places
 
@@ -113,6 +112,7 @@ def _what_became(link: Link, ran: list[str]) -> str:
 
 def _be_the_daemon(port: int | None, announce: bool) -> int:
     from handrail import daemon  # noqa: PLC0415 - everything there is; only who becomes the daemon pays for it
+    from handrail.config import BadConfig, load  # noqa: PLC0415 - pydantic, which most commands do without
 
     places = Places.find(os.environ)
     try:
@@ -123,6 +123,7 @@ def _be_the_daemon(port: int | None, announce: bool) -> int:
 
 def _check_config() -> bool:
     """Say here what is wrong with it, not in the log of a daemon that does not come up. Does it name a port?"""
+    from handrail.config import BadConfig, settings  # noqa: PLC0415 - pydantic, which most commands do without
     from handrail.doctor.machine import check_rules  # noqa: PLC0415 - brings the rules, where there are any
 
     path = Places.find(os.environ).config
@@ -136,6 +137,8 @@ def _check_config() -> bool:
 
 def _asked_port() -> int | None:
     """The port that the daemon was told with --port, as it noted itself; a restart is not to forget it."""
+    from handrail.config import load  # noqa: PLC0415 - pydantic, which most commands do without
+
     places = Places.find(os.environ)
     try:
         wished = int(places.port.read_text().split()[0])

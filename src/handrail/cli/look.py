@@ -17,7 +17,6 @@ from handrail.cli.help import verb
 from handrail.cli.link import Link, reach
 from handrail.cli.show import Piece, as_json, say, table
 from handrail.cli.words import Row, count
-from handrail.config import BadConfig, settings
 from handrail.places import Places
 
 if TYPE_CHECKING:
@@ -77,6 +76,7 @@ def config(
     as_json_: AsJson = False,
 ) -> None:
     """The settings in force."""
+    from handrail.config import BadConfig, settings  # noqa: PLC0415 - pydantic, which most commands do without
     from handrail.doctor.machine import check_rules  # noqa: PLC0415 - brings the rules, where there are any
 
     path = Places.find(os.environ).config

@@ -4,14 +4,19 @@ Owns reading it once, so that what is shown is what is hashed, and what of it lo
 the daemon's to say.
 """
 
+from __future__ import annotations
+
 import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from handrail.cli.exact import flat
 from handrail.cli.failure import Failure
-from handrail.config import BadConfig, ProjectConfig, RuleSection, load_project
+
+if TYPE_CHECKING:
+    from handrail.config import ProjectConfig, RuleSection
 
 FILE = ".handrail/config.toml"
 LARGEST = 256 * 1024
@@ -33,6 +38,8 @@ class Seen:
 
 def seen(folder: Path) -> Seen | None:
     """The folder's own file, read once: what is shown is what is trusted. Raises Failure."""
+    from handrail.config import BadConfig, load_project  # noqa: PLC0415 - pydantic, which most commands do without
+
     path = folder / FILE
     try:
         raw = _bytes(path)
