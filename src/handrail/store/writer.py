@@ -146,9 +146,9 @@ class Writer:
         try:
             for sql, parameters in change.statements:
                 self._connection.execute(sql, parameters)
-        except sqlite3.OperationalError:  # the disk's doing: all that is in the batch goes with it
-            raise
         except (sqlite3.Error, ValueError, OverflowError) as error:
+            if _is_of_the_disk(error):  # all that is in the batch goes with it
+                raise
             self._connection.execute("ROLLBACK TO change")
             log.error("something that was said could not be kept: %s", error)
             return False
@@ -175,6 +175,10 @@ class Writer:
 
 
 _INSERT = "INSERT INTO events (seq, at, kind, payload, payload_hash, chain) VALUES (?, ?, ?, ?, ?, ?)"
+
+
+def _is_of_the_disk(error: Exception) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode != sqlite3.SQLITE_ERROR
 
 
 def _reason(error: Exception) -> str:
