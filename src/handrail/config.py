@@ -69,7 +69,9 @@ class AgentSection(Section):
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
     title: Annotated[str, Field(max_length=100)] = ""
-    command: Annotated[tuple[Annotated[str, Field(max_length=4096)], ...], Field(min_length=1, max_length=100)]
+    command: Annotated[
+        tuple[Annotated[str, Field(max_length=4096)], ...], Field(min_length=1, max_length=100)
+    ]
     env: dict[Name, Annotated[str, Field(max_length=32_768)]] = {}
     """Set for it."""
     env_pass: tuple[Name, ...] = ()

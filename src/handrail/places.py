@@ -102,7 +102,15 @@ class Places:
 
     def make(self) -> None:
         """Create every directory, private to this user; refuse one that another user could alter."""
-        for directory in (self.config_dir, self.data, self.state, self.logs, self.spool, self.blobs, self.images):
+        for directory in (
+            self.config_dir,
+            self.data,
+            self.state,
+            self.logs,
+            self.spool,
+            self.blobs,
+            self.images,
+        ):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         for socket in (self.daemon_socket, self.keeper_socket):
             if socket.parent != self.state:
