@@ -12,6 +12,21 @@ BESIDE = {"house", "e2e", "bench", "real", "safety", "ui"}  # folders of tests t
 PART_OF: dict[str, str] = {
     **dict.fromkeys(("handrail.__main__", "handrail.daemon", "handrail.toolbox"), "e2e/test_daemon.py"),
     "handrail.errors": "store/test_unwritable.py",
+    "handrail.demo.voice": "demo/test_mind.py",
+    **dict.fromkeys(
+        ("handrail.store.export.markdown", "handrail.store.export.shape", "handrail.store.part"),
+        "store/export/test_exporting.py",
+    ),
+    "handrail.store.linger": "store/test_journal.py",
+    **{
+        f"handrail.store.{name}": "store/test_threads.py"
+        for name in (
+            *("projection.messages", "projection.operations", "projection.threads"),
+            *("query.operations", "query.places", "query.threads"),
+            *("thread.rows", "thread.statements", "thread.told"),
+        )
+    },
+    **{f"handrail.store.words.{name}": "store/test_index.py" for name in ("asked", "file", "gather", "text")},
     **dict.fromkeys(("handrail.cli.talk", "handrail.cli.conversing"), "cli/test_chat.py"),
     **{
         f"handrail.store.event.{name}": "store/test_codec.py"
