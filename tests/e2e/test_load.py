@@ -120,7 +120,7 @@ def load(tmp_path: Path) -> Generator[Load]:
             ledger.close()
 
 
-@pytest.mark.timeout(420)
+@pytest.mark.timeout(900)
 async def test_fifty_random_kills_lose_no_acknowledged_fact_and_run_nothing_twice(load: Load) -> None:
     chance = random.Random()
     began = time.monotonic()
