@@ -331,4 +331,5 @@ async def test_what_an_agent_says_of_a_call_only_when_it_asks_is_shown_and_joins
         await scene.decide(written, "allow")
         answer = await scene.answer(thread, prompted)
         [shown] = [part.data for part in parts(answer, "call")]
-        assert (shown["call"], shown["title"], shown["status"]) == (written.id, told["title"], "completed")
+        assert (shown["call"], shown["title"], shown["status"]) == (written.id, "WriteFile", "completed")
+        assert shown["content"] == [{"kind": "diff", "path": path, "old": "", "new": "new\n"}]

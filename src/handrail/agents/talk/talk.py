@@ -108,10 +108,8 @@ class Talk:
 
     async def serve(self, method: str, params: Json) -> Json | None:
         assert self._spec is not None, "who has no program asks for nothing"
-        told = record(params.get("toolCall"))
-        if method == "session/request_permission" and name(told.get("toolCallId")):
-            # Some say only here what they will do.
-            self.update({**told, "sessionUpdate": "tool_call_update"})
+        if method == "session/request_permission":
+            self._hear(record(params.get("toolCall")))
         who = Who(
             caller=self.caller,
             cwd=self._cwd,
@@ -120,6 +118,13 @@ class Talk:
             known=self.recorder.known,
         )
         return await self._hands.serve(method, params, who)
+
+    def _hear(self, asked: Json) -> None:
+        """Some say only when they ask what they will do; what was said before stands."""
+        if tool_call := name(asked.get("toolCallId")):
+            known = self.recorder.known(tool_call)
+            unsaid = {key: value for key, value in asked.items() if not known.get(key)}
+            self.update({**unsaid, "sessionUpdate": "tool_call_update"})
 
     def lost(self, why: str) -> None:
         self.session = None
