@@ -26,7 +26,7 @@ export function pageKeys(desk: Desk): Key[] {
     { key: "g i", does: "go to the inbox", act: () => route.go("inbox") },
     { key: "g c", does: "go to all calls", act: () => route.go("calls") },
     { key: "g t", does: "go to the threads", act: () => route.go("threads") },
-    { key: "n", does: "begin a new thread", act: () => route.talk("new") },
+    { key: "n", does: "begin a new thread", act: begin },
     { key: "i", does: "write in the open thread", act: () => document.querySelector<HTMLElement>("[data-composer]")?.focus() },
     { key: "g x", does: "go to the terminals", act: () => route.go("terminals") },
     { key: "g r", does: "go to the rules", act: () => route.go("rules") },
@@ -50,6 +50,11 @@ function onOpen(desk: Desk, act: (id: string) => void): void {
     const call = desk.selected ? desk.call(desk.selected) : undefined;
     if (call && isOpen(call) && desk.arming.ready) act(call.id);
   });
+}
+
+/** Beside a review the key is the review's, also in the moment in which it appears and hears no key yet. */
+function begin(): void {
+  if (!document.querySelector("[data-review]")) route.talk("new");
 }
 
 function rows(): HTMLElement[] {
