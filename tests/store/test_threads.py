@@ -1,10 +1,16 @@
 """Conversations: begun, spoken in, read, followed and deleted."""
 
+from dataclasses import replace
+
 import anyio
 import anyio.lowlevel
 import pytest
 from tests.store.conftest import Kept
+from tests.store.facts import caller
 from tests.store.thread.talk import Reader, reading, talking
+
+from handrail.store.event import OperationEnded, OperationOpened
+from handrail.store.thread.record import SessionRecord
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
 
@@ -68,3 +74,110 @@ async def test_what_flows_is_on_disk_soon_though_nobody_asks(kept: Kept) -> None
             while not (found := await talk.records.open_messages()) or not found[0].parts:
                 await anyio.lowlevel.checkpoint()
         assert found[0].parts[0].text == "so far so good"
+
+
+async def test_threads_are_listed_by_what_was_said_last(kept: Kept) -> None:
+    async with talking(kept) as talk:
+        first, second = talk.open("First"), talk.open("Second")
+        elsewhere = talk.open("Elsewhere", workspace="/elsewhere")
+        await talk.threads.written()
+        await anyio.sleep(0.002)
+        talk.say(first, "hello")
+        await talk.threads.written()
+        assert [one.id for one in await talk.records.threads()] == [first, elsewhere, second]
+        newest, oldest = await talk.records.threads("/w")
+        assert [one.id for one in (newest, oldest)] == [first, second]
+        assert [one.id for one in await talk.records.threads("/w", before=newest.updated_at)] == [second]
+        assert [one.id for one in await talk.records.threads(limit=1)] == [first]
+        assert (newest.title, newest.agent, newest.messages, newest.stop) == ("First", "demo", 1, "end_turn")
+        assert (oldest.messages, oldest.stop, oldest.operation) == (0, None, None)
+
+
+async def test_a_thread_says_what_runs_for_it_and_what_waits(kept: Kept) -> None:
+    async with talking(kept) as talk:
+        thread = talk.open()
+        who = replace(caller(), thread=thread)
+        talk.journal.append(OperationOpened(operation="o1", caller=who))
+        talk.say(thread, "go")
+        talk.threads.open_message(thread, "assistant", agent="demo", operation="o1")
+        talk.threads.open_message(thread, "user", queued=True)
+        await talk.threads.written()
+        found = await talk.records.thread(thread)
+        assert found is not None
+        assert (found.operation, found.queued, found.messages, found.stop) == ("o1", 1, 3, None)
+        talk.journal.append(OperationEnded(operation="o1", cancelled_by="ann", stop="cancelled", error="!"))
+        await talk.threads.written()
+        found = await talk.records.thread(thread)
+        assert found is not None
+        assert found.operation is None
+        (operation,) = await talk.records.operations_of(thread)
+        assert (operation.cancelled_by, operation.stop, operation.error) == ("ann", "cancelled", "!")
+
+
+async def test_a_workspace_without_a_thread_gets_one_and_only_one(kept: Kept) -> None:
+    async with talking(kept) as talk:
+        found: list[str] = []
+
+        async def ask() -> None:
+            found.append(await talk.threads.default("/w", "demo"))
+
+        async with anyio.create_task_group() as group:
+            for _ in range(5):
+                group.start_soon(ask)
+        assert len(set(found)) == 1
+        assert [one.title for one in await talk.records.threads("/w")] == ["Default"]
+        assert await talk.threads.default("/other", "demo") != found[0]
+
+
+async def test_a_thread_that_is_renamed_says_by_whom(kept: Kept) -> None:
+    async with talking(kept) as talk:
+        thread = talk.open("Old")
+        talk.threads.rename(thread, "New", "agent demo")
+        await talk.threads.written()
+        found = await talk.records.thread(thread)
+        assert found is not None
+        assert (found.title, found.titled_by) == ("New", "agent demo")
+
+
+async def test_an_agents_own_session_is_remembered_with_how_far_it_knows_the_thread(kept: Kept) -> None:
+    async with talking(kept) as talk:
+        thread = talk.open()
+        talk.threads.bind(thread, "demo", "s1", "new", 2)
+        talk.threads.bind(thread, "other", "x1", "transcript", 4)
+        talk.threads.bind(thread, "demo", "s2", "resumed", 6)
+    async with talking(kept) as talk:
+        assert await talk.threads.sessions(thread) == {
+            "demo": SessionRecord(session="s2", upto=6),
+            "other": SessionRecord(session="x1", upto=4),
+        }
+
+
+@pytest.mark.parametrize(("before", "shared"), [(False, ["one", "two"]), (True, ["one"])])
+async def test_a_fork_shares_what_was_said_up_to_a_message(
+    kept: Kept, before: bool, shared: list[str]
+) -> None:
+    async with talking(kept) as talk:
+        thread = talk.open("Trunk")
+        ids = [talk.say(thread, text) for text in ("one", "two", "three")]
+        fork = await talk.threads.fork(thread, ids[1], before, "", "ann")
+        talk.say(fork, "another end")
+        told = await talk.threads.messages(fork)
+        assert [one.parts[0].text for one in told] == [*shared, "another end"]
+        said = await talk.threads.messages(thread)
+        assert [one.parts[0].text for one in said] == ["one", "two", "three"]
+        assert told[0].opened_at == said[0].opened_at
+        assert told[0].id != said[0].id
+        found = await talk.records.thread(fork)
+        assert found is not None
+        assert (found.title, found.workspace, found.forked_from) == ("Trunk", "/w", thread)
+        assert found.forked_at == ids[len(shared) - 1]
+        await talk.threads.delete(thread, "ann")
+        assert len(await talk.threads.messages(fork)) == len(shared) + 1
+
+
+async def test_a_fork_at_a_message_of_another_thread_is_refused(kept: Kept) -> None:
+    async with talking(kept) as talk:
+        thread = talk.open()
+        other = talk.say(talk.open(), "elsewhere")
+        with pytest.raises(LookupError, match=f"There is no message {other} in thread {thread}"):
+            await talk.threads.fork(thread, other, before=False, title="", by="ann")

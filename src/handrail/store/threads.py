@@ -22,8 +22,8 @@ from handrail.store.value import Handover
 
 NEWEST = 60
 """Messages in a snapshot, unless it is said otherwise: a few screens full."""
-TOGETHER = 200
-"""Messages that are copied at a time: so many may be in memory until they are on disk."""
+TOGETHER = 50
+"""Messages that are copied at a time: so long others wait, and so many are in memory until they are on disk."""
 
 
 class Threads(Speaking):

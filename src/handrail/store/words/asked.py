@@ -11,6 +11,8 @@ _UNFINISHED = 2
 """Letters below which a word is not taken for the beginning of others: it would be that of too many."""
 WORDS_MAX = 20
 """Bounds what one question may cost."""
+SIDE_BY_SIDE_MAX = 8
+"""Words that are sought side by side: the more, the dearer, and the surer they are found by all of them alone."""
 
 
 def words_of(typed: str) -> list[str]:

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from handrail.store.words.asked import all_of, question, room_of, side_by_side, words_of
+from handrail.store.words.asked import (
+    SIDE_BY_SIDE_MAX,
+    all_of,
+    question,
+    room_of,
+    side_by_side,
+    words_of,
+)
 from handrail.store.words.text import Text, TextKind, pieces
 
 VERSION = 1
@@ -90,7 +97,7 @@ class WordsFile:
             return []
         found: dict[int, Place] = {}
         asked = [question("title", all_of(words), workspace)]
-        if len(words) > 1:
+        if 1 < len(words) <= SIDE_BY_SIDE_MAX:
             asked.append(question("text", side_by_side(words), workspace))
         asked.append(question("text", all_of(words), workspace))
         for match in asked:
