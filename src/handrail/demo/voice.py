@@ -4,6 +4,7 @@ Owns the pace, and the wire's words for what happens. It does not know what is s
 """
 
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -74,7 +75,7 @@ class Voice:
 
     async def write(self, path: str, content: str) -> str | None:
         """Write a file; returns why not, or None."""
-        act = await self._begin(f"Write {path}", "edit")
+        act = await self._begin(f"Write {path}", "edit", {"path": str(self.cwd / path)})
         try:
             await self._client.write_text_file(self._session, str(self.cwd / path), content)
         except RequestError as refused:
@@ -85,8 +86,8 @@ class Voice:
 
     async def run(self, command: str, *arguments: str) -> tuple[str, int | None] | str:
         """Run a program in a terminal: its output and exit code, or why not."""
-        line = " ".join((command, *arguments))
-        act = await self._begin(line, "execute")
+        line = shlex.join((command, *arguments))
+        act = await self._begin(line, "execute", {"command": line})
         try:
             made = await self._client.create_terminal(self._session, command, list(arguments))
         except RequestError as refused:
@@ -112,10 +113,11 @@ class Voice:
     async def _breathe(self) -> None:
         await anyio.sleep(PACE / 5 if self.brisk else PACE)
 
-    async def _begin(self, title: str, kind: ToolKind) -> str:
+    async def _begin(self, title: str, kind: ToolKind, about: dict[str, str] | None = None) -> str:
+        """Tell of something it does, and what that is about: by this the host knows its own part in it."""
         self._acts += 1
         act = f"act-{self._acts}"
-        started = acp.start_tool_call(act, title, kind=kind, status="in_progress")
+        started = acp.start_tool_call(act, title, kind=kind, status="in_progress", raw_input=about)
         await self._client.session_update(self._session, started)
         return act
 
