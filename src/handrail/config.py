@@ -80,6 +80,8 @@ class AgentSection(Section):
     """Run a program of its own for each thread, where one cannot serve several."""
     missing_file_is_empty: bool = False
     """Answer a read of a file that is not there with no text, for an agent that cannot create one otherwise."""
+    writes_itself: bool = False
+    """Do nothing when it sends the text of a file: it writes that by itself, whatever it is told."""
 
 
 Pattern = Annotated[str, Field(min_length=1, max_length=4000)]

@@ -6,7 +6,7 @@ Knows how the three are put together, and that agents are slow to start; nothing
 import json
 import os
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from tests.e2e.conversing import GRACE, Conversation, begun
 from tests.e2e.home import Home, eventually, living
 from tests.e2e.person import Json, Person, person_of
 from tests.real.model_server import ModelServer, model_server
+from tests.real.real_agents import Real
 
 SLOW = 90.0
 """Seconds for what an agent does: some take ten to start on a busy machine, and only a fault reaches this."""
@@ -44,20 +45,14 @@ class Hosted:
 
 
 @contextmanager
-def hosting(
-    name: str,
-    command: tuple[str, ...],
-    environment: Callable[[str], Mapping[str, str]],
-    files: Mapping[str, str],
-) -> Generator[Hosted]:
-    """`environment` is what the agent needs of it, for a model at this address; `files` lie in its home."""
+def hosting(real: Real) -> Generator[Hosted]:
     with model_server() as model, tempfile.TemporaryDirectory(prefix="hr-work-") as folder:
         mark = token_hex(8)
-        told = {**environment(model.url), **_offline(model.url), MARK: mark}
-        with living(GRACE + _section(name, command, told)) as home:
-            _put(Path(home.environment["HOME"]), files)
+        told = {**real.environment(model.url), **_offline(model.url), MARK: mark}
+        with living(GRACE + _section(real, told)) as home:
+            _put(Path(home.environment["HOME"]), real.files)
             yield Hosted(
-                name=name,
+                name=real.name,
                 home=home,
                 person=person_of(home),
                 model=model,
@@ -83,10 +78,14 @@ def _offline(model: str) -> Mapping[str, str]:
     }
 
 
-def _section(name: str, command: tuple[str, ...], environment: Mapping[str, str]) -> str:
-    told = "".join(f"{key} = {json.dumps(value)}\n" for key, value in environment.items())
-    words = json.dumps(list(command))
-    return f"[[agents]]\nname = {json.dumps(name)}\ncommand = {words}\n[agents.env]\n{told}"
+def _section(real: Real, environment: Mapping[str, str]) -> str:
+    about = {"name": real.name, "command": list(real.command()), **real.quirks}
+    return f"[[agents]]\n{_lines(about)}[agents.env]\n{_lines(environment)}"
+
+
+def _lines(values: Mapping[str, object]) -> str:
+    """As TOML, whose plain values are written as JSON's are."""
+    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
 
 
 def marked(mark: str) -> list[int]:

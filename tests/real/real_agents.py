@@ -5,7 +5,7 @@ Knows these agents' own settings and nothing of Handrail but the form of its con
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +21,22 @@ class Real:
 
     name: str
     command: Callable[[], tuple[str, ...]]
-    environment: Callable[[str], Mapping[str, str]]
+    environment: Callable[[str], Mapping[str, str]] = field(default=lambda _: {})
     """What it needs to take the model on this address for its own."""
-    files: Mapping[str, str]
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
     """What must lie in its home: its settings, so that it stays away from the network."""
-    writes: Callable[[Path, str], Turn]
+    writes: Callable[[Path, str], Turn] = field(default=lambda _path, _text: Turn())
     """Its own tool for writing a file."""
-    runs: Callable[[str], Turn]
+    runs: Callable[[str], Turn] = field(default=lambda _line: Turn())
     """Its own tool for running a command."""
-    ours: str
+    ours: str = ""
     """What it calls a tool of ours, of the MCP server that it is given."""
     finds_us_late: bool = False
     """Whether it looks for our tools while it already works on the first prompts."""
-    writes_by_us: bool
-    """Whether it writes files through its host, beside asking."""
+    writes_by_us: bool = False
+    """Whether it writes files through its host, which asks about that too."""
+    quirks: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    """Of its section in the configuration."""
 
 
 def _script(package: str, entry: str, *args: str) -> Callable[[], tuple[str, ...]]:
@@ -56,11 +58,9 @@ CLAUDE = Real(
     name="claude",
     command=_script("@agentclientprotocol/claude-agent-acp", "dist/index.js"),
     environment=_claude_environment,
-    files={},
     writes=lambda path, text: Turn("I write it.", "Write", {"file_path": str(path), "content": text}),
     runs=lambda line: Turn("I run it.", "Bash", {"command": line, "description": "A command"}),
     ours="mcp__handrail__{}",
-    writes_by_us=False,
 )
 
 
@@ -108,7 +108,7 @@ OPENCODE = Real(
     writes=lambda path, text: Turn("I write it.", "write", {"filePath": str(path), "content": text}),
     runs=lambda line: Turn("I run it.", "bash", {"command": line, "description": "A command"}),
     ours="handrail_{}",
-    writes_by_us=True,
+    quirks={"writes_itself": True},
 )
 
 
@@ -142,5 +142,8 @@ QWEN = Real(
 )
 
 
-EXAMPLE = _script("@agentclientprotocol/sdk", "dist/examples/agent.js")
+EXAMPLE = Real(
+    name="example",
+    command=_script("@agentclientprotocol/sdk", "dist/examples/agent.js"),
+)
 """The protocol's own example: it has no model, says always the same, writes nothing and keeps no record."""

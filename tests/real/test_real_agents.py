@@ -30,7 +30,7 @@ def real(request: pytest.FixtureRequest) -> Real:
 @pytest.fixture(scope="module")
 def hosted(real: Real) -> Iterator[Hosted]:
     """A daemon for each agent. Its tests share it, since starting an agent is what takes long."""
-    with hosting(real.name, real.command(), real.environment, real.files) as hosted:
+    with hosting(real) as hosted:
         yield hosted
         assert hosted.model.strange == [], "an agent that is tried here has nothing to do elsewhere"
 
@@ -46,7 +46,7 @@ async def test_a_prompt_is_streamed_and_its_file_written_once_it_was_allowed(
     assert [part["kind"] for part in message["parts"] if part["kind"] != "call"] == ["text", "text"]
     assert text_of(message) == "I write it.It is written."
     assert path.read_text() == "by an agent\n"
-    # Each asks about its own work. Who then writes through us, which is not its word but our deed, is asked about that too.
+    # Each asks about its own work. Who then writes through us, which is our deed and no longer its word, is asked again.
     assert [approval["tool"] for approval in asked] == ["agent_work", *(["write_file"] * real.writes_by_us)]
     assert (await hosted.person.call(asked[0]["call_id"]))["assurance"] == "advisory"
     assert {approval["caller"]["thread"] for approval in asked} == {thread.id}
@@ -143,7 +143,7 @@ async def test_after_a_crash_of_the_daemon_it_goes_on_from_its_own_record(real: 
 
 @pytest.fixture(scope="module")
 def example() -> Iterator[Hosted]:
-    with hosting("example", EXAMPLE(), lambda _: {}, {}) as hosted:
+    with hosting(EXAMPLE) as hosted:
         yield hosted
 
 

@@ -96,6 +96,14 @@ async def test_a_file_is_written_when_a_person_allows_it(here: Grip) -> None:
     assert [call.tool for _, call in here.links] == ["write_file"]
 
 
+async def test_nobody_is_asked_about_what_an_agent_writes_itself_whatever_it_is_told(here: Grip) -> None:
+    """So does opencode: it has asked before, sends the text for editors to show, and waits for no answer."""
+    here.quirks = AgentSection(name="mind", command=("mind",), writes_itself=True)
+    path = here.root / "new.txt"
+    assert await here.ask("fs/write_text_file", path=str(path), content="x") == {}
+    assert (path.exists(), here.links) == (False, [])
+
+
 async def test_a_rule_may_allow_a_write(here: Grip) -> None:
     here.gate.rules.add(here.gate.rules.make(path="*.md", workspace=str(here.root)), "ann")
     assert await here.ask("fs/write_text_file", path=str(here.root / "a.md"), content="x") == {}

@@ -23,6 +23,9 @@ class Quirks(Protocol):
     @property
     def missing_file_is_empty(self) -> bool: ...
 
+    @property
+    def writes_itself(self) -> bool: ...
+
 
 def _unsaid(_tool_call: str) -> Json:
     return {}

@@ -49,6 +49,7 @@ class Own(Part):
     install: str | None = None
     """Where no package manager that we know has it."""
     missing_file_is_empty: bool = False
+    writes_itself: bool = False
     one_per_thread: bool = False
 
 

@@ -119,6 +119,7 @@ class Registry:
             command=(*command, *known.args),
             one_per_thread=known.handrail.one_per_thread,
             missing_file_is_empty=known.handrail.missing_file_is_empty,
+            writes_itself=known.handrail.writes_itself,
         )
 
     def _locate(self, known: Known) -> Located | None:
