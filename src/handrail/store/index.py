@@ -6,7 +6,6 @@ call. What is found is shown as it is now: of what was deleted nothing is, even 
 
 import logging
 import re
-import sqlite3
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -86,8 +85,8 @@ class Index:
         while True:
             try:
                 await self._journal.follow(await self._start(), self._take)
-            except (sqlite3.Error, OSError) as problem:
-                log.warning("what is said cannot be indexed for search just now: %s", problem)
+            except Exception:  # search may fail, and nothing else with it
+                log.exception("what is said cannot be indexed for search just now")
                 await anyio.sleep(AGAIN)
 
     async def reached(self, seq: int) -> None:
