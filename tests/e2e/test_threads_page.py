@@ -414,7 +414,13 @@ async def test_five_thousand_messages_are_imported_opened_and_an_old_one_is_foun
     await hit.get_by_role("link").click()
     await expect(pane(tab).locator(".found")).to_contain_text(f"{words}.", timeout=MS)
     await expect(pane(tab)).not_to_contain_text("Message 4999.")
-    await pane(tab).get_by_text(f"{words}.").first.scroll_into_view_if_needed()
+
+    other = await begun(shared_person, title="Elsewhere")  # and back: it is read on where it was left
+    await tab.page.locator("#filter").fill("")
+    await row(tab, other.id).get_by_role("link").click()
+    await expect(room(tab).get_by_role("heading", name="Elsewhere")).to_be_visible(timeout=MS)
+    await row(tab, thread).get_by_role("link").click()
+    await expect(pane(tab).get_by_text(f"{words}.").first).to_be_in_viewport(timeout=MS)
     await room(tab).get_by_role("button", name="To the end").click()
     await tab.sees(pane(tab), "Message 4999.")
 

@@ -14,8 +14,8 @@ export interface Draft {
   readonly agent: string | null;
 }
 
-/** A message and how far above the window's edge it begins; null is the end. */
-export type Reading = { readonly message: string; readonly offset: number } | null;
+/** A message, its place in the thread, and how far from the window's edge it begins; null is the end. */
+export type Reading = { readonly message: string; readonly n: number; readonly offset: number } | null;
 
 const EMPTY: Draft = { text: "", pictures: [], agent: null };
 const KEY = "handrail.draft.";
