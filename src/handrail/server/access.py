@@ -22,7 +22,7 @@ CODE_SECONDS = 60.0
 MOST_CODES = 100
 """Codes known at once, and sign-ins kept: bounds what somebody who keeps asking can make us hold."""
 MOST_LENT = 8
-"""Credentials lent for one thread that are good at once: its agents, and what each opened anew. Older ones are void."""
+"""Credentials lent to one agent for one thread that are good at once: for what it opened anew. Older ones are void."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ class Access:
     def lend(self, thread: str, workspace: str | None, name: str) -> str:
         """A bearer by which an agent that we started calls for a thread. It is nowhere on disk and ends with us."""
         bearer = secrets.token_urlsafe(32)
-        lent = [key for key, client in self._clients.items() if client.thread == thread]
+        lent = [key for key, item in self._clients.items() if (item.thread, item.name) == (thread, name)]
         for key in lent[: -(MOST_LENT - 1)]:
             del self._clients[key]
         self._clients[_hash(bearer)] = Client(
