@@ -130,3 +130,10 @@ async def test_a_form_that_makes_no_sense_harms_nobody(odd: Json) -> None:
 def test_the_defaults_are_those_that_are_said() -> None:
     asked: Json = {"properties": {"a": {"default": False}, "b": {"default": None}, "c": {"type": "string"}}}
     assert defaults(asked) == {"a": False}
+
+
+async def test_numbers_that_no_float_holds_are_compared_and_told_all_the_same() -> None:
+    large = 10**400
+    form: Json = {"properties": {"a": {"type": "integer", "minimum": large}}}
+    assert "at least 1000" in await problem(form, {"a": 1})
+    assert await problem(form, {"a": large}) == ""

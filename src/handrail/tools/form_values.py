@@ -19,6 +19,7 @@ from handrail.store.value import Json
 SECONDS = 3.0
 """For an agent's own pattern, which can be made to take for ever."""
 MOST_TOLD = 5
+_LARGE, _DIGITS = 10**6, 50
 _PATTERNS = (
     "import json, re, sys\n"
     "for name, pattern, text in json.load(sys.stdin):\n"
@@ -98,7 +99,7 @@ def _text(field: Json, value: JsonValue) -> str:
 def _number(field: Json, value: JsonValue, *, whole: bool) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "must be a number"
-    if whole and not float(value).is_integer():
+    if whole and isinstance(value, float) and not value.is_integer():
         return "must be a whole number"
     return _between(field, value, "minimum", "maximum")
 
@@ -129,10 +130,15 @@ def _between(field: Json, size: float, least: str, most: str, unit: str = "") ->
     low, high = field.get(least), field.get(most)
     of = f" {unit}" if unit else ""
     if isinstance(low, int | float) and size < low:
-        return f"must {'have' if unit else 'be'} at least {low:g}{of}"
+        return f"must {'have' if unit else 'be'} at least {_figure(low)}{of}"
     if isinstance(high, int | float) and size > high:
-        return f"must {'have' if unit else 'be'} at most {high:g}{of}"
+        return f"must {'have' if unit else 'be'} at most {_figure(high)}{of}"
     return ""
+
+
+def _figure(value: float) -> str:
+    """As people write it; a whole number may be too large for any other form."""
+    return f"{value:g}" if isinstance(value, float) or abs(value) < _LARGE else str(value)[:_DIGITS]
 
 
 def _form_of(field: Json, value: str) -> str:

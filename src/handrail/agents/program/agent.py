@@ -29,6 +29,8 @@ ANSWER_SECONDS = 60.0
 LOGIN_SECONDS = 600.0
 """A person may have to go through a page of somebody else's."""
 LISTED_MAX = 1000
+PAGES_MAX = 100
+"""Sessions, and pages of them, that are asked for: a list may have no end."""
 REASON_MAX = 2000
 """Characters of an agent's own word on why it failed."""
 LOGIN_NEEDED = -32000
@@ -99,11 +101,12 @@ class Agent:
         """What the agent says of the sessions it keeps a record of; nothing where it does not tell."""
         found: list[Json] = []
         cursor: Json = {}
-        while self.about.session("list") and len(found) < LISTED_MAX:
+        for _ in range(PAGES_MAX if self.about.session("list") else 0):
             answer = _object(await self.request("session/list", cursor))
             listed = answer.get("sessions")
             found += [it for it in (listed if isinstance(listed, list) else []) if isinstance(it, dict)]
-            if not listed or not isinstance(answer.get("nextCursor"), str):
+            more = isinstance(answer.get("nextCursor"), str) and len(found) < LISTED_MAX
+            if not listed or not more:
                 break
             cursor = {"cursor": answer["nextCursor"]}
         return found[:LISTED_MAX]
@@ -169,12 +172,14 @@ class Agent:
         self.gone.set()
 
     async def _opened(self, method: str, params: Json, desk: Desk) -> Session:
-        opened: list[Session] = []
+        opened, taken = list[Session](), list[str]()
 
         def on_answer(answer: Any) -> None:
             # Here and not after the await: what it says of the session may come in the same read.
             session = _object(answer).get("sessionId")
-            if isinstance(session, str):
+            if isinstance(session, str) and self.desks.known.get(session, desk) is not desk:
+                taken.append(session)
+            elif isinstance(session, str):
                 opened.append(Session(self, session))
                 self.desks.add(session, desk)
                 opened[0].tell_settings(answer)
@@ -184,6 +189,11 @@ class Agent:
             await self.request(method, params, on_answer=on_answer)
         finally:
             self.desks.opening -= 1
+        if taken:
+            raise self.failure(
+                f"{self.name} gave this session the id of another one that is open. If it can only have one at a time, "
+                "set `one_per_thread = true` for it."
+            )
         if not opened:
             raise self.failure(f"{self.name} opened a session without an id.")
         return opened[0]

@@ -59,7 +59,7 @@ class Asking:
         return "failed"
 
     async def open(self, talk: Talk) -> Handover:
-        """See to it that the agent has a session for the thread. Raises AgentError."""
+        """See to it that the agent has a session for the thread. Raises AgentError, and LookupError where it is gone."""
         async with talk.opening:
             await self._talks.introduce(talk)
             if talk.is_open:
@@ -68,11 +68,21 @@ class Asking:
             kept = (await self._threads.sessions(talk.thread)).get(talk.agent)
             how = await talk.open(agent, self._folder(talk), kept)
             assert talk.session is not None
-            self._threads.bind(talk.thread, talk.agent, talk.session.id, how, talk.upto)
+            try:
+                self._threads.bind(talk.thread, talk.agent, talk.session.id, how, talk.upto)
+            except LookupError:  # deleted while the agent opened it
+                await self._let_go(talk)
+                raise
             return how
 
     async def leave(self, talk: Talk) -> None:
         """The conversation is deleted: the agent forgets it too, as far as it can, and within a bound."""
+        with anyio.move_on_after(LEAVE_SECONDS):
+            async with talk.opening:  # else whoever opens it lets go of it then
+                pass
+        await self._let_go(talk)
+
+    async def _let_go(self, talk: Talk) -> None:
         session, talk.session = talk.session, None
         if session is not None and not session.agent.is_over:
             with anyio.move_on_after(LEAVE_SECONDS), suppress(AgentError):
@@ -118,5 +128,6 @@ class Asking:
 
     def _folder(self, talk: Talk) -> Folder:
         workspace = talk.workspace
+        self._threads.queued(talk.thread)  # raises LookupError: for a thread that is gone, nothing is lent
         door = self._door(talk.thread, workspace, talk.agent)
         return Folder(cwd=workspace or str(Path.home()), mcp=door)

@@ -20,6 +20,7 @@ from handrail.agents.talk.floor import Floor, Turn
 from handrail.agents.talk.talks import Talks
 from handrail.agents.talk.turns import Turns
 from handrail.config import AgentSection
+from handrail.gate.call import Outcome
 from handrail.gate.gate import Gate
 from handrail.store.blobs import Blobs
 from handrail.store.query import Records
@@ -54,6 +55,7 @@ class Prompts:
         door: Door,
         images: Blobs,
     ) -> None:
+        self._gate = gate
         self._journal = gate.journal
         self._threads = threads
         self._records = records
@@ -138,7 +140,11 @@ class Prompts:
             record = await self._arrived(thread, floor)
         speaker = agent or await self._talks.speaker(thread) or record.agent
         talk = self._talks.get(_caller(record, speaker))
-        await self._asking.open(talk)
+        try:
+            await self._asking.open(talk)
+        except LookupError:  # it was deleted meanwhile
+            self._talks.part(thread)
+            raise
         if talk.session is None:
             raise AgentError(f"{talk.agent} ended just as it was to be told.")
         if setting == "mode":
@@ -154,6 +160,16 @@ class Prompts:
         await floor.idle.wait()
         for talk in self._talks.part(thread):
             await self._asking.leave(talk)
+        self._floors.pop(thread, None)
+        self._withdraw(thread, by)
+
+    def _withdraw(self, thread: str, by: str) -> None:
+        """What its agents asked for outside any prompt ends too, but for what runs by itself."""
+        gone = Outcome(ending="cancelled", by=by, message="Its thread was deleted")
+        for call in list(self._gate.open.values()):
+            alone = call.status == "running" and (call.handed_back or call.client_gone)
+            if call.caller.thread == thread and not alone:
+                self._gate.end(call, gone)
 
     def _floor(self, thread: str) -> Floor:
         self._threads.queued(thread)  # raises LookupError where there is no such thread

@@ -23,8 +23,8 @@ def routes(rooms: Rooms) -> APIRouter:
     @router.delete("/threads/{id}", status_code=204)
     async def delete(id: str, request: Request, later: BackgroundTasks) -> Response:
         await conversations.found(rooms, id)
-        await rooms.prompts.forget(id)
-        rooms.access.take_back(id)
+        await rooms.prompts.forget(id, by=by(request))
+        rooms.access.take_back(id)  # at once: nobody calls for it between
         await rooms.threads.delete(id, by(request))
         later.add_task(rooms.pictures.prune)
         return Response(status_code=204, background=later)
