@@ -265,3 +265,21 @@ async def test_queued_prompts_survive_a_kill_and_each_is_said_once(workspace: Pa
         answers = [text_of(m) for m in seen["said"] if m["role"] == "assistant"][1:]
         assert prompts == ["later 0", "later 1", "later 2"]
         assert answers == [f"You said: {text}" for text in prompts]
+
+
+async def test_what_is_said_while_the_record_cannot_be_written_is_there_afterwards(workspace: Path) -> None:
+    with living(agents(scripted=command())) as home:
+        person = person_of(home)
+        thread = await begun(person, workspace)
+        prompted = await thread.prompt({"say": "word {n} ", "times": 300, "every": 0.01}, {"say": "end"})
+        await thread.heard(prompted["operation"], "word 5 ")
+        with closing(sqlite3.connect(home.places.database, isolation_level=None)) as holder:
+            holder.execute("BEGIN IMMEDIATE")  # nobody else writes meanwhile
+            await thread.heard(prompted["operation"], "word 200 ")
+            holder.execute("ROLLBACK")
+        message = await thread.ended(prompted["operation"])
+        await person.post(f"{thread.path}/prompt", {"text": "on"})  # answered once all before it is on disk
+        home.kill()
+        home.up()
+        kept = next(m for m in (await thread.look())["said"] if m["id"] == message["id"])
+        assert text_of(kept).split() == [word for n in range(300) for word in ("word", str(n))] + ["end"]
