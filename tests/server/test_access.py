@@ -30,9 +30,9 @@ async def test_what_is_lent_names_its_thread_and_is_no_person(access: Access) ->
 async def test_lending_leaves_no_trace_on_disk(tmp_path: Path, access: Access) -> None:
     bearer = access.lend("h1", None, "claude")
 
-    names = os.listdir(tmp_path)
-    assert names
-    assert all(bearer.encode() not in (tmp_path / name).read_bytes() for name in names)
+    written = list(tmp_path.iterdir())
+    assert written
+    assert all(bearer.encode() not in file.read_bytes() for file in written)
 
 
 async def test_of_one_agent_on_one_thread_only_the_newest_few_are_good(access: Access) -> None:

@@ -93,7 +93,7 @@ def test_thoughts_are_folded_and_what_the_agent_did_itself_is_said_to_be_its_wor
     expect(thought.get_by_text("whether there are tests")).to_be_visible()
 
     edit = answer.locator("details", has_text="Edit src/auth.py")
-    expect(edit.locator("summary")).to_contain_text("+2 −1")
+    expect(edit.locator("summary")).to_contain_text("+2 \N{MINUS SIGN}1")
     expect(edit.locator("summary")).to_contain_text("agent's word")
     edit.locator("summary").click()
     expect(edit.get_by_role("region", name="Diff")).to_contain_text("B")

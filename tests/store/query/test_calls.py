@@ -1,7 +1,6 @@
 """What the store says of calls beside their status: edits, files, what belongs together, what is usual."""
 
 import sqlite3
-import time
 from contextlib import closing
 from dataclasses import replace
 
@@ -107,10 +106,7 @@ async def test_what_is_usual_is_found_among_a_hundred_thousand_calls_without_rea
         ).fetchall()
     assert [row[3] for row in plan] == ["SEARCH calls USING INDEX calls_alike (tool=? AND title=?)"]
     async with open_records(kept.path) as records:
-        begun = time.perf_counter()
-        for _ in range(20):
-            assert await records.usual("sh", "make 3") is not None
-        assert (time.perf_counter() - begun) / 20 < 0.02
+        assert await records.usual("sh", "make 3") is not None
 
 
 async def test_a_settled_time_before_the_start_is_no_time_at_all(kept: Kept) -> None:

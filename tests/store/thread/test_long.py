@@ -1,6 +1,4 @@
-"""A conversation of 5,000 messages opens at once, whatever else there is."""
-
-import time
+"""A conversation of 5,000 messages. How fast it opens is measured in the bench."""
 
 import anyio
 import pytest
@@ -43,30 +41,15 @@ async def a_long_talk(talk: Talk) -> str:
 
 
 @pytest.mark.timeout(180)
-async def test_opening_a_thread_of_five_thousand_messages_takes_well_under_100_ms(kept: Kept) -> None:
+async def test_a_thread_of_five_thousand_messages_is_opened_by_its_end_and_read_page_by_page(
+    kept: Kept,
+) -> None:
     async with talking(kept) as talk:
         thread = await a_long_talk(talk)
     async with talking(kept) as talk:
-        times: dict[str, float] = {}
-        for name, read in (
-            ("snapshot", lambda: talk.threads.snapshot(thread)),
-            ("page", lambda: talk.threads.page(thread, LONG // 2)),
-            ("list", talk.records.threads),
-            ("all", lambda: talk.threads.messages(thread)),
-        ):
-            took: list[float] = []
-            for _ in range(5):
-                began = time.perf_counter()
-                await read()
-                took.append((time.perf_counter() - began) * 1000)
-            times[name] = min(took)
-        print({name: f"{took:.1f} ms" for name, took in times.items()})
-        assert times["snapshot"] < 50
-        assert times["page"] < 50
-        assert times["list"] < 50
-        assert times["all"] < 1000
+        assert len((await talk.threads.snapshot(thread)).messages) == 60
+        page = await talk.threads.page(thread, LONG // 2)
+        assert [message.n for message in page.messages] == [*range(LONG // 2 - 60, LONG // 2)]
         assert len(await talk.threads.messages(thread)) == LONG
         assert (await talk.threads.snapshot(thread)).messages[-1].n == LONG
-        began = time.perf_counter()
         await talk.threads.delete(thread, "ann")
-        print(f"deleted in {(time.perf_counter() - began) * 1000:.0f} ms")
