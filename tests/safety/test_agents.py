@@ -413,7 +413,7 @@ async def test_a_prompt_that_is_answered_twice_ends_once(home: Home, person: Per
     thread = await begun(person, workspace)
     await thread.act({"say": "hello"})
     twice = b'{"jsonrpc":"2.0","id":%d,"result":{"stopReason":"refusal"}}'
-    lines = [twice % n for n in range(20) for _ in range(2)]  # it knows our ids: they count
+    lines = [twice % n for n in range(300) for _ in range(2)]  # it knows our ids: they count
     message = await thread.act(raw("", *lines), {"say": "late"}, {"sleep": 0.2})
     assert message["stop"] == "refusal"
     await thread.idle()
