@@ -5,13 +5,12 @@ import re
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
-import anyio
 import pytest
 from playwright.async_api import Browser, Locator, expect
 from tests.agents.scripted import command, script
 from tests.e2e.browser import MS, Tab, another_tab, chromium, signed_in
 from tests.e2e.conversing import Conversation, agents, begun
-from tests.e2e.home import Home, living
+from tests.e2e.home import Home, eventually, living
 from tests.e2e.person import Json, Person, person_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
@@ -306,13 +305,11 @@ async def test_modes_are_chosen_and_threads_forked_renamed_and_deleted(
     await tab.sees(said(tab), "an answer")
     await room(tab).get_by_role("combobox", name="Mode").select_option("Code")
 
-    async def chosen() -> bool:
-        return (await talk.look())["state"]["modes"]["current"] == "code"
+    async def chosen() -> Json | None:
+        seen = await talk.look()
+        return seen if seen["state"]["modes"]["current"] == "code" else None
 
-    with anyio.fail_after(MS / 1000):
-        while not await chosen():
-            await anyio.lowlevel.checkpoint()
-
+    await eventually(chosen)
     mine = pane(tab).get_by_role("article", name="You").first
     await mine.hover()
     await mine.get_by_role("button", name="Edit and send again, in a fork").click()
