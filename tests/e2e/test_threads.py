@@ -211,14 +211,16 @@ async def test_a_second_prompt_replaces_the_first_and_they_never_mix(person: Per
 
 async def test_a_queued_prompt_waits_its_turn(person: Person, workspace: Path) -> None:
     thread = await begun(person, workspace)
-    first = await thread.prompt({"say": "begun"}, {"sleep": 0.5}, {"say": " ended"})
-    await thread.heard(first["operation"], "begun")
+    asks = {"toolCall": {"toolCallId": "1", "title": "Go on?", "kind": "other"}}
+    first = await thread.prompt({"say": "begun"}, {"ask": asks}, {"say": " ended"})
+    question = await person.question("Go on?")
 
     second = await thread.prompt({"say": "after"}, queue=True)
     assert (second["operation"], second["replaced"]) == (None, None)
     seen = await thread.look()
     assert (seen["queued"], seen["operation"]) == (1, first["operation"])
 
+    (await person.answer(question, "allow")).raise_for_status()
     assert (await thread.ended(first["operation"]))["stop"] == "end_turn"
 
     async def answered() -> Json | None:

@@ -26,7 +26,7 @@ from handrail.store.thread import follow
 from handrail.store.thread.record import MessageRecord, Page, PartRecord, Snapshot, ThreadRecord
 
 
-def thread_view(record: ThreadRecord, operation: str | None) -> ThreadView:
+def thread_view(record: ThreadRecord, operation: str | None, queued: int) -> ThreadView:
     return ThreadView(
         id=record.id,
         title=record.title,
@@ -36,7 +36,7 @@ def thread_view(record: ThreadRecord, operation: str | None) -> ThreadView:
         updated_at=record.updated_at,
         messages=record.messages,
         operation=operation,
-        queued=record.queued,
+        queued=queued,
         forked_from=record.forked_from,
         stop=record.stop,
     )
@@ -44,7 +44,9 @@ def thread_view(record: ThreadRecord, operation: str | None) -> ThreadView:
 
 def thread_detail(view: ThreadView, found: Snapshot) -> ThreadDetail:
     said = [message_view(message) for message in found.messages]
-    return ThreadDetail(**view.__dict__, rev=found.rev, said=said, more=found.more, state=found.state)
+    stop = next((message.stop for message in reversed(said) if not message.queued), view.stop)
+    known = {**view.__dict__, "stop": stop}
+    return ThreadDetail(**known, rev=found.rev, said=said, more=found.more, state=found.state)
 
 
 def page_view(page: Page) -> ThreadPage:

@@ -31,7 +31,11 @@ async def fresh_view(rooms: Rooms, id: str) -> ThreadView:
 
 
 def view_of(rooms: Rooms, record: ThreadRecord) -> ThreadView:
-    return thread_view(record, rooms.prompts.running(record.id))
+    """What runs and what waits is known in memory, before it is on disk."""
+    queued = record.queued
+    with contextlib.suppress(LookupError):  # it was deleted since the record was read
+        queued = len(rooms.threads.queued(record.id))
+    return thread_view(record, rooms.prompts.running(record.id), queued)
 
 
 def known_agent(rooms: Rooms, name: str, status: int = 422) -> str:
