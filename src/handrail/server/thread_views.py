@@ -45,8 +45,8 @@ def thread_view(record: ThreadRecord, operation: str | None, queued: int) -> Thr
 def thread_detail(view: ThreadView, found: Snapshot) -> ThreadDetail:
     said = [message_view(message) for message in found.messages]
     stop = next((message.stop for message in reversed(said) if not message.queued), view.stop)
-    known = {**view.__dict__, "stop": stop}
-    return ThreadDetail(**known, rev=found.rev, said=said, more=found.more, state=found.state)
+    known = view.model_copy(update={"stop": stop})
+    return ThreadDetail(**known.__dict__, rev=found.rev, said=said, more=found.more, state=found.state)
 
 
 def page_view(page: Page) -> ThreadPage:
