@@ -3,7 +3,6 @@
 The only composition root. It holds no behaviour of its own: each part is made, handed what it needs, and started.
 """
 
-import json
 import logging
 import os
 import signal
@@ -20,6 +19,7 @@ from anyio.abc import SocketListener, TaskGroup
 from handrail import __version__
 from handrail.agents.talk.asking import Door
 from handrail.config import BadConfig, Config
+from handrail.doorplate import Doorplate
 from handrail.errors import NewerSchema, Unwritable
 from handrail.gate.gate import Gate
 from handrail.gate.restore import restore
@@ -126,6 +126,7 @@ class Daemon:
         self._standing = standing
         self._port = config.server.port if port is None else port
         self._announce = announce
+        self._plate = Doorplate(places, self._port)
         self._told = anyio.Event()
         self._ends_all = True
         self._access: Access | None = None
@@ -182,8 +183,8 @@ class Daemon:
         async with anyio.create_task_group() as group:
             gate = await self._gate(ground, group)
             access = self._access = await self._make_access(ground)
-            listener = await ground.keeper.listen(*self._ports())
-            self._note_port(listener.getsockname()[1])
+            listener = await ground.keeper.listen(*self._plate.ports)
+            self._plate.note_port(listener.getsockname()[1])
             url = f"http://{HOST}:{listener.getsockname()[1]}"
             minds = self._minds(ground, gate, door_for(access, self._places, url))
             rooms = await self._rooms(ground, gate, access, url, minds)
@@ -203,7 +204,7 @@ class Daemon:
                 await local.leave()
                 await self._let_go(ground.keeper)
                 ground.journal.append(DaemonStopped(why="told to"))
-                self._places.daemon_json.unlink(missing_ok=True)
+                self._plate.take_down()
             group.cancel_scope.cancel()
 
     async def _gate(self, ground: Ground, group: TaskGroup) -> Gate:
@@ -291,21 +292,10 @@ class Daemon:
         group.start_soon(web.serve, [listener])
         group.start_soon((await self._doorway()).serve, local.handle)
         group.start_soon(welcome, rooms)
-        self._write_daemon_json(rooms.url)
+        self._plate.put_up(rooms.url)
         if self._announce:
             wished = None if rooms.url.endswith(f":{self._port}") else self._port
             group.start_soon(Announcer(rooms.access, rooms.url, rooms.command_line, wished).run)
-
-    def _ports(self) -> tuple[int, ...]:
-        """The one it had last, when it wished for the same one then: an open page finds it again."""
-        try:
-            wished, got = (int(word) for word in self._places.port.read_text().split())
-        except (OSError, ValueError):
-            return (self._port,)
-        return (got, self._port) if wished == self._port else (self._port,)
-
-    def _note_port(self, got: int) -> None:
-        self._places.port.write_text(f"{self._port} {got}\n")
 
     @property
     def _own(self) -> tuple[Path, ...]:
@@ -359,7 +349,7 @@ class Daemon:
         def output_of(terminal: str) -> Result:
             return as_result(read_output(terminals.tail(terminal)), terminal)
 
-        crashed = self._places.daemon_json.exists()
+        crashed = self._plate.hangs
         await ground.watch.catch_up(ground.records, terminals)
         await threads.restore()
         found = await restore(gate, ground.records, output_of)
@@ -381,19 +371,6 @@ class Daemon:
     async def _doorway(self) -> SocketListener:
         self._places.daemon_socket.unlink(missing_ok=True)
         return await anyio.create_unix_listener(self._places.daemon_socket, mode=0o600)
-
-    def _write_daemon_json(self, url: str) -> None:
-        about = {
-            "pid": os.getpid(),
-            "url": url,
-            "version": __version__,
-            "socket": str(self._places.daemon_socket),
-        }
-        path = self._places.daemon_json
-        fresh = path.with_suffix(".new")
-        fresh.touch(mode=0o600)
-        fresh.write_text(json.dumps(about))
-        fresh.replace(path)
 
     async def _heed_signals(self) -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:

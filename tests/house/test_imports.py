@@ -29,7 +29,8 @@ MAY_IMPORT = {
     "cli": {*ALMOST, "door", "demo", "daemon", "doctor"},  # daemon and doctor: to be them, when asked to
     "demo": {*EVERYONE, "door"},
     "doctor": {*ALMOST, "door", "gate.rules.standing", "keeper.protocol", "store"},
-    "lock": EVERYONE,  # the daemon's own, as are the next three
+    "lock": EVERYONE,  # the daemon's own, as are the next four
+    "doorplate": EVERYONE,
     "logs": ALMOST,
     "notify": {*ALMOST, "gate", "store"},
     "watch": {*ALMOST, "keeper.protocol", "store", "terminal"},
