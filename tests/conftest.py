@@ -4,6 +4,7 @@ Knows nothing of any room: a fixture that builds part of Handrail lives beside t
 """
 
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,9 @@ from hypothesis import HealthCheck, settings
 # Examples that take long on a busy machine are no fault; a test that hangs meets pytest's own bound.
 settings.register_profile("handrail", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("handrail")
+
+# Whoever runs the tests in the background may be deaf to Ctrl-C; what the tests start must not be.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

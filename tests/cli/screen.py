@@ -11,11 +11,8 @@ from typing import Self
 
 from tests.cli.scene import BOUND, Home
 
-OWN_TERMINAL = (
-    "import fcntl, os, signal, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
-    "signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
-)
-"""Makes stdin the terminal whose Ctrl-C the program hears, even where whoever runs the tests is deaf to it."""
+OWN_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+"""Makes stdin the terminal whose Ctrl-C the program hears."""
 AGAIN = 2.0
 """Seconds after which a person presses a key again that did nothing: more than any guard lasts."""
 
