@@ -34,6 +34,10 @@ class Shown:
         """The agent's own words."""
         self.heard = 0
         """The most characters it was told in at once."""
+        self._left = False
+        """Its agent stopped without a word on how it ended."""
+        self._ending: Ending | None = None
+        """How our call for it ended."""
 
     @property
     def bound(self) -> bool:
@@ -48,6 +52,22 @@ class Shown:
         """The agent says more of it."""
         self.said |= {key: update[key] for key in telling.SAID if update.get(key) is not None}
         self.put(telling.told(self.data, update, keep))
+
+    def stop(self, stop: Stop) -> None:
+        """Its agent has stopped, and says no more of it."""
+        self._left = self._left or self.open
+        self.put(telling.stopped(self.data, stop))
+        self._judge()
+
+    def end(self, ending: Ending) -> None:
+        """Our call for it has its outcome; the agent may still tell what it made of that."""
+        self._ending = ending
+        self._judge()
+
+    def _judge(self) -> None:
+        """What was not allowed was not done, where nobody says otherwise."""
+        if self._left and self._ending in ("denied", "failed", "cancelled", "interrupted"):
+            self.put({**self.data, "status": telling.ENDED[self._ending]})
 
     def put(self, data: CallData) -> None:
         if data != self.data:
@@ -89,7 +109,7 @@ class Calls:
         self._over = True
         for shown in self._told.values():
             if not (shown.bound and shown in self._ours.values()):
-                shown.put(telling.stopped(shown.data, stop))
+                shown.stop(stop)
 
     def told(self, id: str, update: Json, *, begins: bool) -> None:
         """An agent tells of the call that it knows by this id. One that begins is of this message."""
@@ -139,6 +159,7 @@ class Calls:
         shown = self._ours.pop(call, None)
         if shown is None:
             return
+        shown.end(ending)
         under_way = shown.data["id"] in self._told and not self._over
         if not shown.data["id"] or (shown.bound and not under_way):  # else its agent says how it ends
             shown.put(telling.settled(shown.data, ending))

@@ -107,7 +107,7 @@ def stopped(data: CallData, stop: Stop) -> CallData:
 
 def settled(data: CallData, ending: Ending) -> CallData:
     """Our call has its outcome, and the agent says nothing about it any more."""
-    return data if data["status"] not in ("pending", "in_progress") else {**data, "status": _ENDED[ending]}
+    return data if data["status"] not in ("pending", "in_progress") else {**data, "status": ENDED[ending]}
 
 
 def speaks_of(data: CallData, ours: Ours) -> bool:
@@ -118,7 +118,7 @@ def speaks_of(data: CallData, ours: Ours) -> bool:
     return data["sort"] in wanted and any(thing in _things(data) for thing in _things_of(ours))
 
 
-_ENDED: dict[Ending, CallStatus] = {
+ENDED: dict[Ending, CallStatus] = {
     "done": "completed",
     "completed": "completed",
     "failed": "failed",
