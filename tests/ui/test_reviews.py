@@ -13,9 +13,7 @@ def review(page: Page, site: str, name: str) -> Locator:
     found = specimen(shown(page, site), f"review: {name}")
     expect(found.locator("[data-hunk]").first).to_be_visible()
     expect(found.get_by_role("button", name="Keep").first).to_be_visible()
-    expect(specimen(page, "guard").get_by_role("button", name="Allow once")).not_to_have_attribute(
-        "aria-disabled", "true"
-    )
+    expect(found.get_by_role("button", name="Send review")).not_to_have_attribute("aria-disabled", "true")
     found.locator("[data-hunk]").first.focus()
     return found
 

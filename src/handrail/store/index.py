@@ -27,8 +27,8 @@ log = logging.getLogger(__name__)
 
 APART = 0.2
 """Seconds between two batches: so long what was said may not be found yet."""
-AGAIN = 30.0
-"""Seconds until it is tried again on a disk that refused."""
+AGAIN, AGAIN_MAX = 0.5, 30.0
+"""Seconds until it is tried again on a disk that refused; twice as long each time, up to the second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +78,7 @@ class Index:
         self._records = records
         self._reading = anyio.CapacityLimiter(1)
         self._upto = 0
+        self._again = AGAIN
         self._moved = anyio.Event()
 
     async def run(self) -> Never:
@@ -87,7 +88,8 @@ class Index:
                 await self._journal.follow(await self._start(), self._take)
             except Exception:  # search may fail, and nothing else with it
                 log.exception("what is said cannot be indexed for search just now")
-                await anyio.sleep(AGAIN)
+                await anyio.sleep(self._again)
+                self._again = min(AGAIN_MAX, 2 * self._again)
 
     async def reached(self, seq: int) -> None:
         """Return when everything up to an event can be found."""
@@ -121,6 +123,7 @@ class Index:
             await anyio.to_thread.run_sync(self._file.erase, deleted, abandon_on_cancel=True)
         await anyio.to_thread.run_sync(self._file.fill, texts, entries[-1].seq, abandon_on_cancel=True)
         self._reach(entries[-1].seq)
+        self._again = AGAIN
         await anyio.sleep(APART)
 
     def _reach(self, seq: int) -> None:
