@@ -279,6 +279,7 @@ async def test_a_second_message_is_queued_sent_or_dropped(
         await field(tab).fill(script({"say": f"{word} answer"}))
         await room(tab).get_by_role("radio", name="Queue").check()
         await field(tab).press("Enter")
+        await expect(field(tab)).to_have_value("", timeout=MS)
     await expect(queue).to_have_count(2, timeout=MS)
     await queue.last.get_by_role("button", name="Drop this message").click()
     await expect(queue).to_have_count(1, timeout=MS)
