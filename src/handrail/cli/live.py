@@ -80,10 +80,7 @@ class Live:
                     raise
 
     def _listen(self) -> None:
-        url = f"ws{self.link.url.removeprefix('http')}/api/live?after={self._after}"
-        bearer = {"Authorization": f"Bearer {self.link.bearer}"}
-        socket = connect(url, additional_headers=bearer, proxy=None, max_size=MESSAGE_MAX)
-        self._socket = self._held.enter_context(socket)
+        self._socket = self._held.enter_context(listen(self.link, f"live?after={self._after}"))
 
     def _again(self) -> None:
         self._held.close()
@@ -104,3 +101,10 @@ class Live:
         raise Failure(
             "The daemon has not come back for a minute. Start it with `handrail up`.", Code.NO_DAEMON
         )
+
+
+def listen(link: Link, path: str) -> ClientConnection:
+    """A socket of the daemon's, below `/api`."""
+    url = f"ws{link.url.removeprefix('http')}/api/{path}"
+    bearer = {"Authorization": f"Bearer {link.bearer}"}
+    return connect(url, additional_headers=bearer, proxy=None, max_size=MESSAGE_MAX)

@@ -11,15 +11,14 @@ from contextlib import suppress
 from typing import Any
 
 from websockets.exceptions import WebSocketException
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import ClientConnection
 
 from handrail.cli.exact import exact_line
 from handrail.cli.failure import Code, Failure
 from handrail.cli.hand import Hand
 from handrail.cli.inbox import Inbox
 from handrail.cli.keyboard import Keyboard
-from handrail.cli.link import Link
-from handrail.cli.live import MESSAGE_MAX, Live
+from handrail.cli.live import Live, listen
 from handrail.cli.question import Question
 from handrail.cli.show import note
 from handrail.cli.words import Row
@@ -47,7 +46,7 @@ class Talk:
         link = self._live.link
         rev: int = link.get("threads", self._thread, limit=1)["rev"]
         body = {"text": words, "agent": agent, "queue": queue}
-        with _flow(link, self._thread, rev) as flow:
+        with listen(link, f"threads/{self._thread}/live?after={rev}") as flow:
             prompted: Row = link.post("threads", self._thread, "prompt", body=body)
             return self._follow(flow, prompted)
 
@@ -117,12 +116,6 @@ class _Answer:
                 self.stop = message["stop"] if message["ended_at"] is not None else self.stop
         parts = [part for part in flow["parts"] if self._roles.get(part["message"]) != "user"]
         return {**flow, "parts": parts}
-
-
-def _flow(link: Link, thread: str, rev: int) -> ClientConnection:
-    url = f"ws{link.url.removeprefix('http')}/api/threads/{thread}/live?after={rev}"
-    bearer = {"Authorization": f"Bearer {link.bearer}"}
-    return connect(url, additional_headers=bearer, proxy=None, max_size=MESSAGE_MAX)
 
 
 def _heard(flow: ClientConnection) -> Any:
