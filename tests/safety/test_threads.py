@@ -48,7 +48,7 @@ async def test_nothing_of_a_deleted_thread_waits_for_a_person_any_more(
 ) -> None:
     thread, other = await begun(person, workspace), await begun(person, workspace)
     await thread.act({"say": "done"})
-    session = session_of(home, thread)  # the same program speaks for both, and so after the prompt has ended
+    session = await eventually(lambda: session_of(home, thread))  # the same program speaks for both, and so after the prompt has ended
     write = {"sessionId": session, "path": str(workspace / "late.txt"), "content": "late"}
     work = {"sessionId": session, "toolCall": {"toolCallId": "1", "title": "Late work"}, "options": OPTIONS}
     await other.prompt(
@@ -71,10 +71,11 @@ async def test_nothing_of_a_deleted_thread_waits_for_a_person_any_more(
     assert not (workspace / "late.txt").exists()
 
 
-def session_of(home: Home, thread: Conversation) -> str:
-    """The agent's own id for a conversation, which no route tells."""
+async def session_of(home: Home, thread: Conversation) -> str | None:
+    """The agent's own id for a conversation, which no route tells: it stands in the file a moment later."""
     with closing(sqlite3.connect(f"file:{home.places.database}?mode=ro", uri=True)) as database:
-        return database.execute("SELECT session FROM sessions WHERE thread = ?", (thread.id,)).fetchone()[0]
+        found = database.execute("SELECT session FROM sessions WHERE thread = ?", (thread.id,)).fetchone()
+    return None if found is None else found[0]
 
 
 HOSTILE: list[Any] = [
