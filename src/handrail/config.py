@@ -64,6 +64,41 @@ class NotifySection(Section):
     """Tell on the desktop that a question waits, when no page is open."""
 
 
+PROVIDER_VARIABLES = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "GOOGLE_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_GEMINI_BASE_URL",
+    "OLLAMA_BASE_URL",
+    "OLLAMA_API_KEY",
+    "HANDRAIL_MODEL",
+)
+"""What our own agent may be told of models by whoever starts it: keys, addresses, and which one."""
+
+
+class OwnAgentSection(Section):
+    """`[agent]`: our own."""
+
+    model: Annotated[str, Field(max_length=200)] = ""
+    """As `anthropic:NAME`, `openai:NAME`, `google:NAME`, `ollama:NAME`; the best that there is a key for unless set."""
+    thought_level: Literal["off", "low", "medium", "high"] | None = None
+    """How long the model thinks before it answers; its provider's own choice unless set."""
+    max_steps: Annotated[int, Field(ge=1, le=10_000)] = 200
+    """Of one prompt; each asks the model once."""
+    max_tokens: Annotated[int, Field(ge=0)] = 0
+    """That one prompt may use, read and written; 0 is no limit."""
+    max_seconds: Annotated[float, Field(ge=0)] = 0.0
+    """That one prompt may take, waiting for a person included; 0 is no limit."""
+    compact_at: Annotated[float, Field(ge=0.1, le=1.0)] = 0.8
+    """The share of the model's context that may fill up before older parts of a conversation are summed up."""
+    context: Annotated[int, Field(ge=0)] = 0
+    """Tokens that fit into the model's context, where we do not know its model; 0 is unknown."""
+
+
 class AgentSection(Section):
     """One of `[[agents]]`."""
 
@@ -139,6 +174,7 @@ class Config(Section):
     approvals: ApprovalsSection = ApprovalsSection()
     undo: UndoSection = UndoSection()
     notify: NotifySection = NotifySection()
+    agent: OwnAgentSection = OwnAgentSection()
     agents: Annotated[tuple[AgentSection, ...], Field(max_length=100)] = ()
     rules: Rules = ()
 

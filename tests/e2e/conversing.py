@@ -4,14 +4,15 @@ Knows the routes of threads, and how an agent is named in the configuration.
 """
 
 import json
+import sqlite3
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.agents.scripted import command, script
 from tests.e2e.attached import following
-from tests.e2e.home import BOUND, eventually
+from tests.e2e.home import BOUND, Home, eventually
 from tests.e2e.person import Json, Person
 from websockets.sync.client import ClientConnection
 
@@ -88,6 +89,17 @@ class Conversation:
 async def begun(person: Person, workspace: Path | None = None, **more: Any) -> Conversation:
     body = {"workspace": str(workspace) if workspace else None, "agent": "scripted", **more}
     return Conversation(person, (await person.post("threads", body))["id"])
+
+
+async def session_of(home: Home, thread: Conversation) -> str:
+    """The agent's own id for a conversation, which no route tells: from the file, where it stands a moment later."""
+
+    async def look() -> str | None:
+        with closing(sqlite3.connect(f"file:{home.places.database}?mode=ro", uri=True)) as database:
+            found = database.execute("SELECT session FROM sessions WHERE thread = ?", (thread.id,)).fetchone()
+        return None if found is None else found[0]
+
+    return await eventually(look)
 
 
 def text_of(message: Json, kind: str = "text") -> str:

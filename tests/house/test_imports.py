@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "watch": {*ALMOST, "keeper.protocol", "store", "terminal"},
     "toolbox": {*ALMOST, "gate", "store", "tools"},  # what the daemon is made of, as is the next one
     "minds": {*ALMOST, "agents", "gate", "server", "store", "terminal"},
-    "__main__": {*EVERYONE, "cli", "door"},
+    "__main__": {*EVERYONE, "agents.builtin", "cli", "door"},
 }
 MAY_IMPORT["daemon"] = {*MAY_IMPORT} - {"__main__", "cli", "demo", "doctor"}
 
@@ -66,6 +66,19 @@ def test_every_room_stands_in_the_table() -> None:
 
 def test_no_module_imports_what_its_room_may_not_know() -> None:
     assert broken_rules(SRC) == []
+
+
+def test_our_own_agent_and_those_who_host_it_know_nothing_of_each_other() -> None:
+    known, own = frozenset(module.name for module in modules()), "handrail.agents.builtin"
+    for module in modules():
+        inner = module.name.startswith(own)
+        for name in imports_of(module, known):
+            if inner and name.startswith("handrail"):
+                assert name.startswith(own) or name.partition(".")[2] in ALMOST, (
+                    f"{module.name} imports {name}"
+                )
+            elif module.room != "__main__":
+                assert inner or not name.startswith(own), f"{module.name} imports {name}"
 
 
 @pytest.mark.parametrize(

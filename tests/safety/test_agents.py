@@ -6,9 +6,7 @@ The agent is a real program of a real daemon's, which does what a prompt tells i
 
 import base64
 import json
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ import pytest
 from mcp import ClientSession, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from tests.agents.scripted import CAPABILITIES, command
-from tests.e2e.conversing import Conversation, agents, begun, parts_of, text_of, told
+from tests.e2e.conversing import Conversation, agents, begun, parts_of, session_of, text_of, told
 from tests.e2e.home import Home, eventually, living, processes
 from tests.e2e.person import Json, Person, person_of
 
@@ -296,18 +294,12 @@ def raw(session: str, *lines: bytes) -> Json:
 UPDATE = b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"SESSION","update":%s}}'
 
 
-def session_of(home: Home, thread: Conversation) -> str:
-    """The agent's own id for a conversation, which no route tells."""
-    with closing(sqlite3.connect(f"file:{home.places.database}?mode=ro", uri=True)) as database:
-        return database.execute("SELECT session FROM sessions WHERE thread = ?", (thread.id,)).fetchone()[0]
-
-
 async def test_what_cannot_be_written_down_costs_no_record_and_no_conversation(
     home: Home, person: Person, workspace: Path
 ) -> None:
     thread = await begun(person, workspace)
     await thread.act({"say": "hello"})
-    session = session_of(home, thread)
+    session = await session_of(home, thread)
     message = await thread.act(
         raw(
             session,

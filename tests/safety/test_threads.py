@@ -13,7 +13,7 @@ import anyio
 import httpx
 import pytest
 from tests.agents.scripted import OPTIONS, command, script
-from tests.e2e.conversing import Conversation, agents, begun, parts_of, text_of, told
+from tests.e2e.conversing import Conversation, agents, begun, parts_of, session_of, text_of, told
 from tests.e2e.home import Home, eventually, living
 from tests.e2e.person import Json, Person, person_of
 
@@ -48,7 +48,9 @@ async def test_nothing_of_a_deleted_thread_waits_for_a_person_any_more(
 ) -> None:
     thread, other = await begun(person, workspace), await begun(person, workspace)
     await thread.act({"say": "done"})
-    session = await eventually(lambda: session_of(home, thread))  # the same program speaks for both, and so after the prompt has ended
+    session = await session_of(
+        home, thread
+    )  # the same program speaks for both, and so after the prompt has ended
     write = {"sessionId": session, "path": str(workspace / "late.txt"), "content": "late"}
     work = {"sessionId": session, "toolCall": {"toolCallId": "1", "title": "Late work"}, "options": OPTIONS}
     await other.prompt(
@@ -69,13 +71,6 @@ async def test_nothing_of_a_deleted_thread_waits_for_a_person_any_more(
     assert "error" in json.loads(written)
     assert json.loads(worked)["outcome"] == {"outcome": "cancelled"}
     assert not (workspace / "late.txt").exists()
-
-
-async def session_of(home: Home, thread: Conversation) -> str | None:
-    """The agent's own id for a conversation, which no route tells: it stands in the file a moment later."""
-    with closing(sqlite3.connect(f"file:{home.places.database}?mode=ro", uri=True)) as database:
-        found = database.execute("SELECT session FROM sessions WHERE thread = ?", (thread.id,)).fetchone()
-    return None if found is None else found[0]
 
 
 HOSTILE: list[Any] = [

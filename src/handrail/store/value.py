@@ -26,6 +26,9 @@ PartKind = Literal["text", "thought", "call", "plan", "image", "file", "note", "
 """What a message is made of. A note is ours, to both; raw is what an agent sent that we do not understand."""
 Stop = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "failed", "interrupted"]
 """Why an agent stopped; failed is its error, interrupted the daemon's end."""
+ActivitySort = Literal["operation", "step", "model", "thinking", "call", "agent", "compaction"]
+"""What an operation may be busy with, where its agent tells: our own does."""
+ActivityEnding = Literal["done", "failed", "cancelled", "interrupted"]
 Handover = Literal["new", "known", "resumed", "loaded", "transcript"]
 """How an agent knows what was said before: there was nothing, it has the session open, it took its own record up again,
 it read that record out to us, or it was sent a summary of ours."""

@@ -22,6 +22,7 @@ GREETING: Json = {
         "fs": {"readTextFile": True, "writeTextFile": True},
         "terminal": True,
         "elicitation": {"form": {}},
+        "_meta": {"handrail": {"activities": True}},
     },
     "clientInfo": {"name": "handrail", "title": "Handrail", "version": __version__},
 }

@@ -15,6 +15,10 @@ from handrail.store.event.access import (
     PersonSignedIn,
     SignInRevoked,
 )
+from handrail.store.event.activity import (
+    ActivityEnded,
+    ActivityStarted,
+)
 from handrail.store.event.approval import (
     ApprovalAnswered,
     ApprovalExpired,
@@ -94,6 +98,8 @@ Event = Annotated[
     | TerminalClosed
     | OperationOpened
     | OperationEnded
+    | ActivityStarted
+    | ActivityEnded
     | RuleAdded
     | RuleRemoved
     | FolderTrusted
@@ -130,6 +136,8 @@ class Entry:
 
 
 __all__ = [
+    "ActivityEnded",
+    "ActivityStarted",
     "AgentEnded",
     "AgentStarted",
     "ApprovalAnswered",

@@ -23,6 +23,8 @@ class OperationEnded:
     operation: str
     cancelled_by: str | None
     cancelled_calls: tuple[str, ...] = ()
+    cancelled_activities: tuple[str, ...] = ()
+    """What it was busy with just then, in words: "asking the model", "Run pytest"."""
     stop: Stop | None = None
     """Why it ended, as its agent says or as we know it; None of work that no agent did."""
     error: str = ""

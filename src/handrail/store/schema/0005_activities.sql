@@ -1,0 +1,18 @@
+-- What an operation was busy with, where its agent told. Goes with its thread.
+CREATE TABLE activities (
+    operation  TEXT NOT NULL,
+    id         TEXT NOT NULL,
+    thread     TEXT NOT NULL,
+    parent     TEXT,
+    sort       TEXT NOT NULL,
+    title      TEXT NOT NULL,
+    tool_call  TEXT NOT NULL,
+    started_at INTEGER NOT NULL,
+    ended_at   INTEGER,
+    how        TEXT,
+    detail     TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (operation, id)
+) STRICT;
+
+CREATE INDEX activities_of_thread ON activities (thread);
+CREATE INDEX activities_open ON activities (operation) WHERE ended_at IS NULL;
