@@ -11,7 +11,8 @@ from typing import Literal, Protocol
 from handrail.agents.builtin.activity import Told
 from handrail.agents.builtin.tools.tool import Entry, Json, Result, Shown
 
-Answer = Literal["allowed", "denied", "cancelled"]
+Answer = Literal["allowed", "always", "denied", "cancelled"]
+"""`always`: this one, and every later use of this tool in this session, which is not asked about again."""
 
 
 class Voice(Protocol):
