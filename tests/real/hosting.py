@@ -16,7 +16,7 @@ import anyio
 from tests.e2e.conversing import GRACE, Conversation, begun
 from tests.e2e.home import Home, eventually, living
 from tests.e2e.person import Json, Person, person_of
-from tests.real.model_server import ModelServer, model_server
+from tests.model.server import ModelServer, model_server
 from tests.real.real_agents import Real
 
 SLOW = 90.0

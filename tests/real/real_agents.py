@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.model.script import Turn
 from tests.real.install import MODULES, node
-from tests.real.model_server import Turn
 
 Json = dict[str, Any]
 

@@ -10,8 +10,8 @@ import anyio
 import pytest
 from tests.e2e.conversing import parts_of, text_of
 from tests.e2e.home import eventually, processes, until
+from tests.model.script import Turn, script
 from tests.real.hosting import SLOW, Hosted, answering, ended, hosting
-from tests.real.model_server import Turn, script
 from tests.real.real_agents import CLAUDE, EXAMPLE, OPENCODE, QWEN, Real
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
@@ -33,6 +33,7 @@ def hosted(real: Real) -> Iterator[Hosted]:
     with hosting(real) as hosted:
         yield hosted
         assert hosted.model.strange == [], "an agent that is tried here has nothing to do elsewhere"
+        assert hosted.model.refused == [], "what real agents send is what real providers take"
 
 
 async def test_a_prompt_is_streamed_and_its_file_written_once_it_was_allowed(
@@ -127,13 +128,13 @@ async def test_after_a_crash_of_the_daemon_it_goes_on_from_its_own_record(real: 
     hosted.home.kill()
     hosted.home.up()
     await until(lambda: not set(before) & set(hosted.left))
-    hosted.model.asked.clear()
+    hosted.model.requests.clear()
     second = await thread.say(script(Turn("I do remember.")))
     message = await ended(thread, second["operation"])
     assert [part["text"] for part in parts_of(message, "note")] == [f"{real.name} resumed its own record."]
     assert text_of(message) == "I do remember."
     # The model was sent what was said before, by the agent and not by us.
-    sent = [json.dumps(each) for each in hosted.model.asked[0]["messages"]]
+    sent = [json.dumps(each) for each in hosted.model.asked[0].body["messages"]]
     assert [each for each in sent if "albatross" in each]
     assert not [each for each in sent if "This is what was said in this conversation before" in each]
 

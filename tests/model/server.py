@@ -1,0 +1,87 @@
+"""A model without a mind, on loopback: it says what a script tells it to say, in the dialects of the providers.
+
+Speaks Anthropic's messages, OpenAI's chat completions and, in essence, Google's generateContent over real HTTP, with
+connections kept open between requests as the providers do. It refuses with 400 what a provider would refuse. What it
+was asked, by which connection, and how each answer and each connection ended is kept, with times. The words of a script
+are script.py's. Knows nothing of agents.
+
+    with model_server() as model:
+        model.play(Turn("Hello."))            # or script(Turn("Hello.")) as the prompt
+        ...                                   # ANTHROPIC_BASE_URL=model.url, OPENAI_BASE_URL=f"{model.url}/v1",
+                                              # GOOGLE_GEMINI_BASE_URL=model.url
+"""
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import anyio
+from tests.model.http import Http
+from tests.model.plays import Plays
+from tests.model.record import Asked, Connection
+from tests.model.script import Turn
+
+PATIENCE = 10.0
+"""Seconds for something to be asked of it; only a fault reaches this."""
+
+
+@dataclass
+class ModelServer:
+    """The server, and what it was asked."""
+
+    url: str
+    requests: list[Asked] = field(default_factory=list[Asked])
+    """All that wanted an answer, in order."""
+    refused: list[str] = field(default_factory=list[str])
+    """Why requests were refused that no provider would take. Who talks to models rightly leaves this empty."""
+    strange: list[str] = field(default_factory=list[str])
+    """Requests for something that it does not have."""
+    connections: list[Connection] = field(default_factory=list[Connection])
+    models: list[str] = field(default_factory=lambda: ["scripted"])
+    """What it lists."""
+    key: str | None = None
+    """Where it is set, requests with another are refused with 401."""
+    silent: threading.Event = field(default_factory=threading.Event)
+    """Set while it says nothing, on purpose."""
+    left: threading.Event = field(default_factory=threading.Event)
+    """Set once whoever listened to its silence has gone."""
+    plays: Plays = field(default_factory=Plays)
+    gone_on: dict[str, threading.Event] = field(default_factory=lambda: defaultdict(threading.Event))
+
+    def play(self, *turns: Turn, marker: str = "") -> None:
+        """Queue turns for whatever is asked next; with a marker, by a conversation that has it in its words."""
+        self.plays.add(turns, marker)
+
+    def let_go(self, hold: str) -> None:
+        """Go on with the turns that hold on by this name, and those to come."""
+        self.gone_on[hold].set()
+
+    @property
+    def asked(self) -> list[Asked]:
+        """The requests of conversations: not for a title or the like."""
+        return [each for each in self.requests if not each.aside]
+
+    @property
+    def open(self) -> list[Connection]:
+        return [each for each in self.connections if each.closed is None]
+
+    async def until(self, holds: Callable[[], bool], seconds: float = PATIENCE) -> None:
+        with anyio.fail_after(seconds):
+            while not holds():  # noqa: ASYNC110 - its threads ring no bell for us
+                await anyio.sleep(0.002)
+
+
+@contextmanager
+def model_server(port: int = 0) -> Generator[ModelServer]:
+    with Http(port) as http:
+        server = http.model = ModelServer(f"http://127.0.0.1:{http.server_port}")
+        thread = threading.Thread(target=http.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            http.shutdown()
+            thread.join()
+            http.hang_up()
