@@ -1,0 +1,222 @@
+"""What an operation says, as messages of the Agent Client Protocol, in the order in which it was said.
+
+Owns the queue between an operation, which never waits to speak, and the wire, which takes its time: pieces of text that
+wait there together become one. It does not know what is said, nor when.
+"""
+
+import base64
+from collections import deque
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import anyio
+
+from handrail.agents.builtin.activity import Told
+from handrail.agents.builtin.tools.tool import Entry, Json, Result, Shown
+from handrail.agents.builtin.voice import Answer
+from handrail.agents.builtin.wire import Gone
+
+PERMISSION: list[Json] = [
+    {"optionId": "allowed", "name": "Allow once", "kind": "allow_once"},
+    {"optionId": "always", "name": "Allow for this session", "kind": "allow_always"},
+    {"optionId": "denied", "name": "Deny", "kind": "reject_once"},
+]
+TITLE_MAX = 200
+"""Characters of a session's title, which people see in a list."""
+SHOWN_MAX = 100_000
+"""Characters of one result that are shown to people; the whole is with the tool that gave it."""
+
+
+class Wire(Protocol):
+    """The other end."""
+
+    async def notify(self, method: str, params: Json) -> None:
+        """Returns when it is on its way. Raises Gone."""
+        ...
+
+    async def ask(self, method: str, params: Json) -> Any:
+        """Where the wait is cancelled, the other end is told. Raises Gone, and the SDK's RequestError."""
+        ...
+
+
+class _Said:
+    """One message that waits; `words` where it is text that may still grow."""
+
+    def __init__(self, method: str, params: Json, words: list[str] | None = None) -> None:
+        self.method, self.params, self.words = method, params, words
+
+
+class Speech:
+    """One session's voice (voice.py)."""
+
+    def __init__(self, wire: Wire, session: str, cwd: Path, *, activities: bool = False) -> None:
+        """`activities`: whether the other end wants to hear of them."""
+        self._wire, self._session, self._cwd, self._activities = wire, session, cwd, activities
+        self._waiting: deque[_Said] = deque()
+        self._bell = anyio.Event()
+        self._rest = anyio.Event()
+        self._rest.set()
+        self._over = False
+
+    async def deliver(self) -> None:
+        """Send what is said, for as long as there is somebody to hear it. To be run as a task of its own."""
+        try:
+            while True:
+                await self._bell.wait()
+                self._bell = anyio.Event()
+                while self._waiting:
+                    await self._send(self._waiting.popleft())
+                self._rest.set()
+        except Gone:
+            pass
+        finally:
+            self._over = True
+            self._rest.set()
+
+    async def flushed(self) -> None:
+        """Wait until all that was said is sent, or nobody listens any more."""
+        await self._rest.wait()
+
+    # What is said
+
+    def text(self, words: str) -> None:
+        self._chunk("agent_message_chunk", words)
+
+    def thought(self, words: str) -> None:
+        self._chunk("agent_thought_chunk", words)
+
+    def prompt(self, content: Json) -> None:
+        """What a person said before, when a conversation is shown again."""
+        self.update({"sessionUpdate": "user_message_chunk", "content": content})
+
+    def note(self, sentence: str) -> None:
+        note: Json = {"handrail": {"note": True}}
+        content: Json = {"type": "text", "text": f"{sentence}\n\n"}
+        self.update({"sessionUpdate": "agent_message_chunk", "content": content, "_meta": note})
+
+    def call_started(self, id: str, tool: str, shown: Shown, input: Json) -> None:
+        self.update(
+            {
+                "sessionUpdate": "tool_call",
+                "toolCallId": id,
+                "title": shown.title,
+                "kind": shown.kind,
+                "status": "in_progress",
+                "locations": self._locations(shown),
+                "rawInput": input,
+                "_meta": {"toolName": tool},
+            }
+        )
+
+    def call_heard(self, id: str, words: str) -> None:
+        self.update({"sessionUpdate": "tool_call_update", "toolCallId": id, "content": [_piece(words)]})
+
+    def call_ended(self, id: str, result: Result) -> None:
+        self.update(
+            {
+                "sessionUpdate": "tool_call_update",
+                "toolCallId": id,
+                "status": "failed" if result.failed else "completed",
+                "content": _contents(result),
+                **({"rawOutput": result.raw} if result.raw else {}),
+            }
+        )
+
+    def plan(self, entries: Sequence[Entry]) -> None:
+        listed = [
+            {"content": each.content, "status": each.status, "priority": each.priority} for each in entries
+        ]
+        self.update({"sessionUpdate": "plan", "entries": listed})
+
+    def usage(self, used: int, size: int | None, cost: Decimal | None) -> None:
+        told: Json = {"sessionUpdate": "usage_update", "used": used, "size": size or 0}
+        if cost is not None:
+            told["cost"] = {"amount": float(cost), "currency": "USD"}
+        self.update(told)
+
+    def title(self, title: str) -> None:
+        self.update({"sessionUpdate": "session_info_update", "title": title[:TITLE_MAX]})
+
+    def activity(self, told: Told) -> None:
+        if self._activities:
+            activity: Json = {
+                "id": told.id,
+                "parent": told.parent,
+                "sort": told.sort,
+                "title": told.title,
+                "toolCallId": told.tool_call,
+                "how": told.how,
+                "detail": told.detail,
+            }
+            self._say(_Said("_handrail/activity", {"sessionId": self._session, "activity": activity}))
+
+    def update(self, update: Json) -> None:
+        """Any update of the session."""
+        self._say(_Said("session/update", {"sessionId": self._session, "update": update}))
+
+    async def ask(self, id: str, shown: Shown, input: Json) -> Answer:
+        await self.flushed()  # the call it is about was told before
+        call: Json = {
+            "toolCallId": id,
+            "title": shown.title,
+            "kind": shown.kind,
+            "locations": self._locations(shown),
+            "rawInput": input,
+        }
+        asked: Json = {"sessionId": self._session, "toolCall": call, "options": PERMISSION}
+        return _answer(await self._wire.ask("session/request_permission", asked))
+
+    # How it travels
+
+    def _chunk(self, kind: str, words: str) -> None:
+        if not words:
+            return
+        last = self._waiting[-1] if self._waiting else None
+        if last is not None and last.words is not None and last.method == kind:
+            last.words.append(words)
+        else:
+            self._say(_Said(kind, {}, [words]))
+
+    def _say(self, said: _Said) -> None:
+        if self._over:
+            return
+        self._waiting.append(said)
+        self._rest = anyio.Event() if self._rest.is_set() else self._rest
+        self._bell.set()
+
+    async def _send(self, said: _Said) -> None:
+        if said.words is None:
+            await self._wire.notify(said.method, said.params)
+        else:
+            content: Json = {"type": "text", "text": "".join(said.words)}
+            update: Json = {"sessionUpdate": said.method, "content": content}
+            await self._wire.notify("session/update", {"sessionId": self._session, "update": update})
+
+    def _locations(self, shown: Shown) -> list[Json]:
+        return [{"path": str(self._cwd / path)} for path in shown.paths]
+
+
+def _contents(result: Result) -> list[Json]:
+    pieces = [_piece(result.text)] if result.text else []
+    return pieces + [_picture(each.media_type, each.data) for each in result.images]
+
+
+def _piece(words: str) -> Json:
+    shown = words if len(words) <= SHOWN_MAX else f"{words[:SHOWN_MAX]}\n… {len(words) - SHOWN_MAX} more"
+    return {"type": "content", "content": {"type": "text", "text": shown}}
+
+
+def _picture(kind: str, data: bytes) -> Json:
+    image: Json = {"type": "image", "mimeType": kind, "data": base64.b64encode(data).decode()}
+    return {"type": "content", "content": image}
+
+
+def _answer(given: Any) -> Answer:
+    outcome = cast("Json", given).get("outcome") if isinstance(given, dict) else None
+    chosen = cast("Json", outcome) if isinstance(outcome, dict) else {}
+    if chosen.get("outcome") != "selected":
+        return "cancelled"
+    given_id = chosen.get("optionId")
+    return cast("Answer", given_id) if given_id in ("allowed", "always") else "denied"
