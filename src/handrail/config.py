@@ -64,6 +64,8 @@ class NotifySection(Section):
     """Tell on the desktop that a question waits, when no page is open."""
 
 
+OWN_AGENT = "handrail"
+"""The name of our own agent, under which `[[agents]]` may change how it is started."""
 PROVIDER_VARIABLES = (
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",

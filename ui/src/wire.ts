@@ -396,6 +396,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/operations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Operation */
+        get: operations["operation_api_operations__id__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/operations/{id}/activities/{activity}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Cancel Activity */
+        post: operations["cancel_activity_api_operations__id__activities__activity__cancel_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/operations/{id}/cancel": {
         parameters: {
             query?: never;
@@ -902,6 +936,105 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * ActivityEnded
+         * @description It came to its end, or was cancelled.
+         */
+        ActivityEnded: {
+            /** Activity */
+            activity: string;
+            /**
+             * By
+             * @default
+             */
+            by: string;
+            /**
+             * Detail
+             * @default
+             */
+            detail: string;
+            /**
+             * How
+             * @enum {string}
+             */
+            how: "done" | "failed" | "cancelled" | "interrupted";
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ActivityEnded";
+            /** Operation */
+            operation: string;
+            /**
+             * Sort
+             * @enum {string}
+             */
+            sort: "operation" | "step" | "model" | "thinking" | "call" | "agent" | "compaction";
+            /** Thread */
+            thread: string;
+        };
+        /**
+         * ActivityStarted
+         * @description A model is asked, it thinks, a call is made, another agent is sent, a conversation is summed up.
+         */
+        ActivityStarted: {
+            /** Activity */
+            activity: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ActivityStarted";
+            /** Operation */
+            operation: string;
+            /** Parent */
+            parent: string | null;
+            /**
+             * Sort
+             * @enum {string}
+             */
+            sort: "operation" | "step" | "model" | "thinking" | "call" | "agent" | "compaction";
+            /** Thread */
+            thread: string;
+            /** Title */
+            title: string;
+            /**
+             * Tool Call
+             * @default
+             */
+            tool_call: string;
+        };
+        /**
+         * ActivityView
+         * @description Something that an operation is, or was, busy with.
+         */
+        ActivityView: {
+            /** By */
+            by: string;
+            /** Call */
+            call: string | null;
+            /** Detail */
+            detail: string;
+            /** Ended At */
+            ended_at: number | null;
+            /** How */
+            how: ("done" | "failed" | "cancelled" | "interrupted") | null;
+            /** Id */
+            id: string;
+            /** Parent */
+            parent: string | null;
+            /**
+             * Sort
+             * @enum {string}
+             */
+            sort: "operation" | "step" | "model" | "thinking" | "call" | "agent" | "compaction";
+            /** Started At */
+            started_at: number;
+            /** Title */
+            title: string;
+            /** Tool Call */
+            tool_call: string;
+        };
         /**
          * AgentEnded
          * @description An agent's program runs no longer; the next prompt starts it again.
@@ -2003,7 +2136,7 @@ export interface components {
             /** At */
             at: number;
             /** Event */
-            event: components["schemas"]["DaemonStarted"] | components["schemas"]["DaemonStopped"] | components["schemas"]["CallOpened"] | components["schemas"]["CallStarted"] | components["schemas"]["CallHandedBack"] | components["schemas"]["CallClientGone"] | components["schemas"]["CallSettled"] | components["schemas"]["CallStopped"] | components["schemas"]["ApprovalOpened"] | components["schemas"]["ApprovalAnswered"] | components["schemas"]["ApprovalExpired"] | components["schemas"]["ApprovalWithdrawn"] | components["schemas"]["TerminalOpened"] | components["schemas"]["TerminalTyped"] | components["schemas"]["TerminalTaken"] | components["schemas"]["TerminalReleased"] | components["schemas"]["TerminalAsked"] | components["schemas"]["TerminalWentOn"] | components["schemas"]["TerminalForgotten"] | components["schemas"]["TerminalEnded"] | components["schemas"]["TerminalClosed"] | components["schemas"]["OperationOpened"] | components["schemas"]["OperationEnded"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["FolderTrusted"] | components["schemas"]["FolderDistrusted"] | components["schemas"]["FilesRestored"] | components["schemas"]["ThreadOpened"] | components["schemas"]["ThreadRenamed"] | components["schemas"]["ThreadDeleted"] | components["schemas"]["MessageOpened"] | components["schemas"]["MessageEnded"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptDropped"] | components["schemas"]["SessionBound"] | components["schemas"]["AgentStarted"] | components["schemas"]["AgentEnded"] | components["schemas"]["PersonSignedIn"] | components["schemas"]["SignInRevoked"] | components["schemas"]["CredentialIssued"] | components["schemas"]["CredentialRevoked"];
+            event: components["schemas"]["DaemonStarted"] | components["schemas"]["DaemonStopped"] | components["schemas"]["CallOpened"] | components["schemas"]["CallStarted"] | components["schemas"]["CallHandedBack"] | components["schemas"]["CallClientGone"] | components["schemas"]["CallSettled"] | components["schemas"]["CallStopped"] | components["schemas"]["ApprovalOpened"] | components["schemas"]["ApprovalAnswered"] | components["schemas"]["ApprovalExpired"] | components["schemas"]["ApprovalWithdrawn"] | components["schemas"]["TerminalOpened"] | components["schemas"]["TerminalTyped"] | components["schemas"]["TerminalTaken"] | components["schemas"]["TerminalReleased"] | components["schemas"]["TerminalAsked"] | components["schemas"]["TerminalWentOn"] | components["schemas"]["TerminalForgotten"] | components["schemas"]["TerminalEnded"] | components["schemas"]["TerminalClosed"] | components["schemas"]["OperationOpened"] | components["schemas"]["OperationEnded"] | components["schemas"]["ActivityStarted"] | components["schemas"]["ActivityEnded"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["FolderTrusted"] | components["schemas"]["FolderDistrusted"] | components["schemas"]["FilesRestored"] | components["schemas"]["ThreadOpened"] | components["schemas"]["ThreadRenamed"] | components["schemas"]["ThreadDeleted"] | components["schemas"]["MessageOpened"] | components["schemas"]["MessageEnded"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptDropped"] | components["schemas"]["SessionBound"] | components["schemas"]["AgentStarted"] | components["schemas"]["AgentEnded"] | components["schemas"]["PersonSignedIn"] | components["schemas"]["SignInRevoked"] | components["schemas"]["CredentialIssued"] | components["schemas"]["CredentialRevoked"];
             /** Seq */
             seq: number;
         };
@@ -2534,10 +2667,43 @@ export interface components {
             shell?: string | null;
         };
         /**
+         * OperationDetail
+         * @description Everything about one operation: how it went, and what it was busy with, in the order it began.
+         */
+        OperationDetail: {
+            /** Activities */
+            activities: components["schemas"]["ActivityView"][];
+            /** Agent */
+            agent: string;
+            /** Cancelled Activities */
+            cancelled_activities: string[];
+            /** Cancelled By */
+            cancelled_by: string | null;
+            /** Cancelled Calls */
+            cancelled_calls: string[];
+            /** Ended At */
+            ended_at: number | null;
+            /** Error */
+            error: string;
+            /** Opened At */
+            opened_at: number;
+            /** Operation */
+            operation: string;
+            /** Stop */
+            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted") | null;
+            /** Thread */
+            thread: string | null;
+        };
+        /**
          * OperationEnded
          * @description Work for one prompt ended, and with it every call it held.
          */
         OperationEnded: {
+            /**
+             * Cancelled Activities
+             * @default []
+             */
+            cancelled_activities: string[];
             /** Cancelled By */
             cancelled_by: string | null;
             /**
@@ -2794,6 +2960,10 @@ export interface components {
         PromptBody: {
             /** Agent */
             agent?: string | null;
+            /** Env */
+            env?: {
+                [key: string]: string;
+            } | null;
             /**
              * Files
              * @default []
@@ -6288,6 +6458,197 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["OperationView"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    operation_api_operations__id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationDetail"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancel_activity_api_operations__id__activities__activity__cancel_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                activity: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: boolean;
+                    };
                 };
             };
             /** @description Bad Request */

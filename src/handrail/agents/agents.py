@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -39,6 +40,8 @@ Key = tuple[str, str | None]
 class _Place:
     """Where an agent runs, or is about to."""
 
+    env: Mapping[str, str] = field(repr=False)
+    """What it was given beyond its spec."""
     known: anyio.Event = field(default_factory=anyio.Event)
     agent: Agent | None = None
     problem: AgentError | None = None
@@ -94,17 +97,33 @@ class Agents:
         """One of each that runs, by name."""
         return {name: place.agent for (name, _), place in self._places.items() if place.agent is not None}
 
-    async def get(self, name: str, thread: str | None = None) -> Agent:
-        """The agent, running; started if it does not. Raises AgentError."""
+    async def get(
+        self, name: str, thread: str | None = None, env: Mapping[str, str] = MappingProxyType({})
+    ) -> Agent:
+        """The agent, running; started if it does not, and anew where it was given another `env`. Raises AgentError.
+
+        What is given is for this thread, whose program then nobody shares.
+        """
         spec = self._specs(name)
         if spec is None:
             raise AgentError(f"There is no agent called {name}.")
-        key = (name, thread if spec.one_per_thread else None)
-        while (place := self._places.get(key)) is not None and place.is_ending:
-            await place.left.wait()
-        agent = await (place or self._start(key, spec)).wait()
+        key = (name, thread if spec.one_per_thread or env else None)
+        agent = await (await self._place(key, env) or self._start(key, spec, env)).wait()
         agent.idle_since = anyio.current_time()
         return agent
+
+    async def _place(self, key: Key, env: Mapping[str, str]) -> _Place | None:
+        """Where it runs with just this; None where it does not, once all that it ran as is gone."""
+        while (place := self._places.get(key)) is not None:
+            if place.is_ending:
+                await place.left.wait()
+            elif place.env == env:
+                return place
+            else:
+                await place.known.wait()
+                if place.agent is not None:
+                    await place.agent.end(f"{place.agent.name} is started anew with other keys.")
+        return None
 
     async def end(self, name: str, why: str, thread: str | None = None) -> None:
         """End an agent's programs, one thread's or all."""
@@ -118,10 +137,10 @@ class Agents:
             for name, agent in self.running.items():
                 group.start_soon(self.end, name, f"{agent.name} was ended with Handrail.")
 
-    def _start(self, key: Key, spec: AgentSection) -> _Place:
+    def _start(self, key: Key, spec: AgentSection, env: Mapping[str, str]) -> _Place:
         if self._group is None:
             raise AgentError("No agent can be started: Handrail is just starting, or ending.")
-        place = self._places[key] = _Place()
+        place = self._places[key] = _Place(env)
         # In our own group: whoever wanted it first may be cancelled while others wait.
         self._group.start_soon(self._keep, key, place, spec)
         return place
@@ -129,7 +148,7 @@ class Agents:
     async def _keep(self, key: Key, place: _Place, spec: AgentSection) -> None:
         """From its start to the end of its tree."""
         try:
-            process = await self._started(spec)
+            process = await self._started(spec, place.env)
             try:
                 await self._live(place, spec, process)
             finally:
@@ -155,8 +174,8 @@ class Agents:
                 self._note_end(spec, process)
                 group.cancel_scope.cancel()
 
-    async def _started(self, spec: AgentSection) -> Process:
-        env = {**self._environment(spec.env_pass), **spec.env}
+    async def _started(self, spec: AgentSection, given: Mapping[str, str]) -> Process:
+        env = {**self._environment(spec.env_pass), **spec.env, **given}
         return await Process.start(self._terminals, spec.name, spec.command, env.get("HOME") or "/", env)
 
     async def _serve(self, place: _Place, agent: Agent, process: Process) -> None:

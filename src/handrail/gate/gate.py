@@ -188,10 +188,12 @@ class Gate:
         by = operation.cancelled_by or "operation"
         cut = Outcome(ending="cancelled", by=by, message="Cancelled with its operation")
         taken = () if self._leaving else tuple(call.id for call in held if self.end(call, cut))
+        busy = () if operation.cancelled_by is None else operation.busy_with()
         ended = OperationEnded(
             operation=operation.id,
             cancelled_by=operation.cancelled_by,
             cancelled_calls=taken,
+            cancelled_activities=busy,
             stop="interrupted" if self._leaving and operation.stop is None else operation.stop,
             error=operation.error,
         )

@@ -31,6 +31,8 @@ class Operation:
         self.stop: Stop | None = None
         """Why it ended; for whoever does its work to say."""
         self.error = ""
+        self.busy_with: Callable[[], tuple[str, ...]] = tuple
+        """In words; for whoever does its work to say."""
         self._ending = ending
         self._ended = False
         self._working: set[Call] = set()

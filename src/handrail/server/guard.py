@@ -31,7 +31,7 @@ ENDING = "/api/down"
 """What a person may still do where nobody is taken for one."""
 _BEARER = "bearer."
 
-_CONTENT = ("/api/terminals/", "/api/undo/", "/api/threads/", "/api/images/")
+_CONTENT = ("/api/terminals/", "/api/undo/", "/api/threads/", "/api/operations/", "/api/images/")
 
 Area = Literal["page", "open", "person", "content", "agent"]
 

@@ -5,7 +5,7 @@ Owns the JSON shapes of `/api/threads`, `/api/agents` and `/api/search`. It does
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 
 from handrail.agents.talk.state import Commands, Modes, Options, Usage
 from handrail.server.shape import Position, Wire
@@ -15,6 +15,8 @@ from handrail.store.value import Json, PartKind, Role, Stop
 Title = Annotated[str, Field(max_length=200)]
 AgentName = Annotated[str, Field(min_length=1, max_length=100)]
 LONGEST_PROMPT = 1_000_000
+LONGEST_KEY = 4096
+Keys = dict[str, Annotated[SecretStr, Field(max_length=LONGEST_KEY)]]
 
 
 class MessagePart(Wire):
@@ -124,6 +126,9 @@ class PromptBody(Wire):
     images: Annotated[tuple[ImageBody, ...], Field(max_length=10)] = ()
     queue: bool = False
     """Wait for the work that runs, instead of replacing it."""
+    env: Annotated[Keys | None, Field(max_length=20)] = None
+    """Keys and addresses of models, for our own agent on this thread alone: kept in memory, and nowhere else. Names are
+    those of the providers' own variables; where none is given, those given before hold."""
 
 
 class Prompted(Wire):

@@ -1,8 +1,8 @@
 """What of the record is for whoever watches, and what for a person alone.
 
 Owns that line: what terminals show, the secret of their marks, what a person wrote into an answer, and what a
-conversation is called or an agent printed reach nobody who is not taken for a person. An agent on this machine may watch, and must not read by watching what the gate would have
-asked about.
+conversation is called, what an operation is busy with, or an agent printed reach nobody who is not taken for a person.
+An agent on this machine may watch, and must not read by watching what the gate would have asked about.
 """
 
 from collections.abc import Iterable
@@ -12,6 +12,8 @@ from typing import Any
 from handrail.server.access import Person
 from handrail.server.terminal_wire import TerminalView
 from handrail.store.event import (
+    ActivityEnded,
+    ActivityStarted,
     AgentEnded,
     ApprovalAnswered,
     Entry,
@@ -31,7 +33,9 @@ _HIDDEN: dict[type[Event], dict[str, Any]] = {
     ApprovalAnswered: {"input": None, "content": None, "comments": ()},
     ThreadOpened: {"title": ""},
     ThreadRenamed: {"title": ""},
-    OperationEnded: {"error": ""},
+    OperationEnded: {"error": "", "cancelled_activities": ()},
+    ActivityStarted: {"title": ""},
+    ActivityEnded: {"detail": ""},
     AgentEnded: {"why": "", "said": ()},
 }
 

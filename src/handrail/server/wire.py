@@ -14,7 +14,20 @@ from handrail.server.shape import Wire
 from handrail.server.terminal_wire import TerminalView
 from handrail.store.event import Entry
 from handrail.store.records import Status
-from handrail.store.value import Assurance, Caller, Claim, Comment, FileChange, Json, Preview, Receipt, Result
+from handrail.store.value import (
+    ActivityEnding,
+    ActivitySort,
+    Assurance,
+    Caller,
+    Claim,
+    Comment,
+    FileChange,
+    Json,
+    Preview,
+    Receipt,
+    Result,
+    Stop,
+)
 
 
 class CallView(Wire):
@@ -79,6 +92,46 @@ class OperationView(Wire):
     id: str
     caller: Caller
     calls: tuple[str, ...]
+
+
+class ActivityView(Wire):
+    """Something that an operation is, or was, busy with."""
+
+    id: str
+    """Among those of its operation."""
+    parent: str | None
+    """What it is part of; None of the root."""
+    sort: ActivitySort
+    title: str
+    tool_call: str
+    """The call it is, as the agent's message names it; empty where it is none."""
+    call: str | None
+    """The call of ours that it is, where that is known."""
+    started_at: int
+    ended_at: int | None
+    """None while it is under way."""
+    how: ActivityEnding | None
+    by: str
+    """Who cancelled it, or what it was part of; empty where nobody did."""
+    detail: str
+
+
+class OperationDetail(Wire):
+    """Everything about one operation: how it went, and what it was busy with, in the order it began."""
+
+    operation: str
+    thread: str | None
+    agent: str
+    opened_at: int
+    ended_at: int | None
+    stop: Stop | None
+    error: str
+    cancelled_by: str | None
+    cancelled_calls: tuple[str, ...]
+    cancelled_activities: tuple[str, ...]
+    """In words, what it was busy with when it was cancelled."""
+    activities: list[ActivityView]
+    """Nothing where its agent does not tell."""
 
 
 class Restart(Wire):

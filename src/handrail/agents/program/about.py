@@ -61,6 +61,11 @@ class About:
         """Their contents, within a prompt; a link to a file every agent takes."""
         return self.can("promptCapabilities", "embeddedContext")
 
+    @property
+    def tells_activities(self) -> bool:
+        """What it is busy with, each of which it can be asked to end."""
+        return self.can("_meta", "handrail", "activities")
+
     def session(self, verb: str) -> bool:
         """Whether it has `session/VERB`: list, resume, close, delete, fork."""
         return self.can("sessionCapabilities", verb)

@@ -16,6 +16,7 @@ from anyio.abc import TaskGroup
 
 from handrail.agents.program.asked import Asked, Served
 from handrail.agents.program.desks import Desks, NoSession
+from handrail.agents.program.extension import ACTIVITY, update_of
 from handrail.agents.program.frames import line_of, message_in, shown
 from handrail.store.value import Json
 
@@ -177,6 +178,8 @@ class Peer:
         match message.get("method"), "id" in message:
             case "session/update", False:
                 self._desks.update(params, size)
+            case method, False if method == ACTIVITY:
+                self._desks.update(update_of(params), size)
             case "$/cancel_request", False:
                 self._cancel(params.get("requestId"))
             case str(), True:

@@ -14,11 +14,14 @@ from pydantic import JsonValue
 
 from handrail.agents.failure import AgentError
 from handrail.agents.program.asked import Asked
+from handrail.agents.program.extension import CANCEL
 from handrail.store.value import Json
 
 if TYPE_CHECKING:
     from handrail.agents.program.agent import Agent
 
+CANCEL_SECONDS = 10.0
+"""What an agent gets to say that it ends something: a person waits for it."""
 MODEL = "_model"
 """The id under which we offer the models of an agent that lists them apart from its options."""
 
@@ -69,6 +72,11 @@ class Session:
             params["type"] = "boolean"
         answer = await self.agent.request("session/set_config_option", params)
         self.tell_settings(answer)
+
+    async def cancel_activity(self, id: str) -> bool:
+        """Have the agent end one thing it is busy with; False where that is over. Raises AgentError."""
+        answer = await self.agent.request(CANCEL, {"sessionId": self.id, "activity": id}, CANCEL_SECONDS)
+        return isinstance(answer, dict) and cast("Json", answer).get("cancelled") is True
 
     async def close(self) -> None:
         """Let the agent forget what it holds in memory of it."""

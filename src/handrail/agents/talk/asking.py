@@ -62,9 +62,9 @@ class Asking:
         """See to it that the agent has a session for the thread. Raises AgentError, and LookupError where it is gone."""
         async with talk.opening:
             await self._talks.introduce(talk)
-            if talk.is_open:
+            agent = await self._agents.get(talk.agent, talk.thread, talk.env)
+            if talk.session is not None and talk.session.agent is agent:
                 return "known"
-            agent = await self._agents.get(talk.agent, talk.thread)
             kept = (await self._threads.sessions(talk.thread)).get(talk.agent)
             how = await talk.open(agent, self._folder(talk), kept)
             assert talk.session is not None

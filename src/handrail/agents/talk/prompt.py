@@ -4,7 +4,7 @@ Owns the verbs of a person in a conversation: prompt, send now, drop, set, forge
 ordered (floor.py) and taken (turns.py), how an agent is asked (asking.py), nor what it says (recorder.py).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +20,7 @@ from handrail.agents.talk.floor import Floor, Turn
 from handrail.agents.talk.talks import Talks
 from handrail.agents.talk.turns import Turns
 from handrail.config import AgentSection
+from handrail.errors import Conflict
 from handrail.gate.call import Outcome
 from handrail.gate.gate import Gate
 from handrail.store.blobs import Blobs
@@ -59,7 +60,7 @@ class Prompts:
         self._journal = gate.journal
         self._threads = threads
         self._records = records
-        self._talks = Talks(threads, records, hands, specs, images)
+        self._talks = Talks(gate.journal, threads, records, hands, specs, images)
         self._asking = Asking(threads, agents, door, self._talks)
         self._turns = Turns(gate, threads, self._talks, self._asking)
         self._floors: dict[str, Floor] = {}
@@ -77,16 +78,26 @@ class Prompts:
                 self._talks.group = None
 
     async def prompt(
-        self, thread: str, pieces: Sequence[Piece], *, by: str, agent: str | None = None, queue: bool = False
+        self,
+        thread: str,
+        pieces: Sequence[Piece],
+        *,
+        by: str,
+        agent: str | None = None,
+        queue: bool = False,
+        env: Mapping[str, str] | None = None,
     ) -> Prompted:
         """Say something to an agent; returns when its work has begun, or when it is queued.
 
-        What runs is cancelled for it, and has unwound before it begins. Raises LookupError where there is no thread.
+        What runs is cancelled for it, and has unwound before it begins. `env` is what this agent's program shall find
+        around it from now on, on this thread. Raises LookupError where there is no thread.
         """
         floor = self._floor(thread)
         async with floor.arriving:
             record = await self._arrived(thread, floor)
             turn = Turn(caller=_caller(record, agent or record.agent), pieces=tuple(pieces), by=by)
+            if env:
+                self._talks.get(turn.caller).env = dict(env)
             if not record.title and (words := first_line(pieces)):
                 self._talks.title(thread, words)
             waits = queue and floor.busy
@@ -112,6 +123,16 @@ class Prompts:
         self._threads.dropped(message, by)
         if turn is not None:
             turn.fail(LookupError(f"The prompt {message} was taken back by {by}."))
+
+    async def cancel_activity(self, operation: str, activity: str, *, by: str) -> None:
+        """End one thing that an operation is busy with; the operation goes on, as far as that is not all of it.
+
+        Raises LookupError where there is no such thing, AgentError, and Conflict where it is over.
+        """
+        talk = self._talks.working_for(operation)
+        if talk is None:
+            raise Conflict(f"The operation {operation} has ended, and all that it was busy with.")
+        await talk.cancel_activity(activity, by)
 
     def running(self, thread: str) -> str | None:
         """The operation that runs for a thread, or still unwinds."""

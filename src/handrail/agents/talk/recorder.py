@@ -30,13 +30,20 @@ class Recorder:
     """Writes down one agent's side of one conversation."""
 
     def __init__(
-        self, put_state: Callable[[str, Json], None], keep: Keep, retitle: Callable[[str], None]
+        self,
+        put_state: Callable[[str, Json], None],
+        keep: Keep,
+        retitle: Callable[[str], None],
+        *,
+        notes: bool = False,
     ) -> None:
+        """With `notes`, the agent may say some of our own: it is ours."""
         self.state: dict[str, Json] = {}
         """What this agent said of the conversation as a whole."""
         self._put_state = put_state
         self._keep = keep
         self._retitle = retitle
+        self._notes = notes
         self._message: Message | None = None
         self._calls = Calls(lambda data: self._add("call", data=data), keep)
         self._fresh()
@@ -115,6 +122,8 @@ class Recorder:
     def _chunk(self, kind: PartKind, update: Json) -> None:
         block = record(update.get("content"))
         match block.get("type"):
+            case "text" if self._notes and _is_note(update):
+                self._noted(text(block.get("text")))
             case "text":
                 self._say(kind, text(block.get("text")), name(update.get("messageId")))
             case "image" if (shown := telling.picture(block, self._keep)) is not None:
@@ -138,6 +147,11 @@ class Recorder:
             self._growing[2].grow(words)
         elif (part := self._add(kind, words)) is not None:
             self._growing = (kind, message_id, part)
+
+    def _noted(self, words: str) -> None:
+        """A line of its own. Those are bounded as all that an agent says is, which our own need not be."""
+        if words and self._takes(len(words)) and self._has_room():
+            self.note(words)
 
     def _takes(self, size: int) -> bool:
         """Whether so many more characters are kept; the first time that they are not, it is said."""
@@ -172,6 +186,11 @@ class Recorder:
         if self._parts == MOST_PARTS + 1:
             self.note(f"The agent said more than {MOST_PARTS:,} things here; the rest is not kept.")
         return self._parts <= MOST_PARTS
+
+
+def _is_note(update: Json) -> bool:
+    """What the agent itself, not its model, has to say."""
+    return record(record(update.get("_meta")).get("handrail")).get("note") is True
 
 
 def _json(data: object) -> Json:

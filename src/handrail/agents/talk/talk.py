@@ -5,19 +5,22 @@ know whose turn it is (floor.py), how a session is spoken to (session.py), or wh
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import anyio
 
 from handrail.agents.hands.hands import Hands
 from handrail.agents.hands.who import Who
-from handrail.agents.loose import name, record
+from handrail.agents.loose import name, record, text
 from handrail.agents.program.about import Folder
 from handrail.agents.program.agent import Agent
+from handrail.agents.program.extension import TOLD
 from handrail.agents.program.session import Session
+from handrail.agents.talk.activities import Activities
 from handrail.agents.talk.recorder import Recorder
 from handrail.agents.talk.telling import Ours
 from handrail.config import AgentSection
+from handrail.errors import Conflict
 from handrail.gate.call import Call
 from handrail.gate.operation import Operation
 from handrail.store.thread.message import Message
@@ -36,13 +39,17 @@ class Talk:
         spec: AgentSection | None,
         hands: Hands,
         recorder: Recorder,
+        activities: Activities,
         linked: Callable[[str, "Talk"], None],
     ) -> None:
         self.recorder = recorder
+        self.activities = activities
         self.session: Session | None = None
         self.upto = 0
         """The place of the last message this agent knows."""
         self.opening = anyio.Lock()
+        self.env: Mapping[str, str] = {}
+        """Keys that a person gave it for this thread. They are nowhere but in memory."""
         self._caller = caller
         self._spec = spec
         self._hands = hands
@@ -64,10 +71,6 @@ class Talk:
         return self._caller.workspace
 
     @property
-    def is_open(self) -> bool:
-        return self.session is not None and not self.session.agent.is_over
-
-    @property
     def caller(self) -> Caller:
         """On whose behalf it asks: the prompt's, while that runs; and of one that was cancelled, even later."""
         last = self._operation
@@ -78,11 +81,29 @@ class Talk:
         """From now on, what it says is said in this message, and what it asks for is asked for this prompt."""
         self._operation, self._busy = operation, True
         self.recorder.begin(message)
+        self.activities.begin(operation)
 
     def end(self, stop: Stop) -> None:
         """The prompt's work has ended."""
         self._busy = False
         self.recorder.end(stop)
+        self.activities.end()
+
+    def works_for(self, operation: str) -> bool:
+        """It does the work of this one, now."""
+        last = self._operation
+        return self._busy and last is not None and last.id == operation and not last.ended
+
+    async def cancel_activity(self, id: str, by: str) -> None:
+        """End one thing that it is busy with. Raises LookupError, AgentError, and Conflict where it is over."""
+        if self.activities.is_root(id) and self._operation is not None:
+            self._operation.cancel(by)
+            return
+        self.activities.note_cancel(id, by)
+        if self.session is None or not self.session.agent.about.tells_activities:
+            raise Conflict(f"{self.agent} cannot end a part of its work. Cancel the whole of it instead.")
+        if not await self.session.cancel_activity(id):
+            raise Conflict(f"The activity {id} had ended before.")
 
     async def open(self, agent: Agent, folder: Folder, kept: SessionRecord | None) -> Handover:
         """A session of this agent, by its own record where it has one. Raises AgentError."""
@@ -102,7 +123,10 @@ class Talk:
 
     def update(self, update: Json) -> None:
         try:
-            self.recorder.update(update)
+            if text(update.get("sessionUpdate")) == TOLD:
+                self.activities.hear(record(update.get("activity")))
+            else:
+                self.recorder.update(update)
         except Exception:  # what one update does to us must not cost the agent its line
             log.exception("an update of %s could not be taken down", self.agent)
 

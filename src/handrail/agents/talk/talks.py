@@ -14,13 +14,15 @@ from anyio.abc import TaskGroup
 
 from handrail.agents.hands.hands import Hands
 from handrail.agents.loose import text
+from handrail.agents.talk.activities import Activities
 from handrail.agents.talk.recorder import Recorder
 from handrail.agents.talk.state import NAMES
 from handrail.agents.talk.talk import Talk
 from handrail.agents.talk.telling import Ours
-from handrail.config import AgentSection
+from handrail.config import OWN_AGENT, AgentSection
 from handrail.store.blobs import Blobs, NotKept
 from handrail.store.event import CallOpened, CallSettled, Entry
+from handrail.store.journal import Journal
 from handrail.store.query import Records
 from handrail.store.threads import Threads
 from handrail.store.value import Caller, Json
@@ -46,6 +48,7 @@ class Talks:
 
     def __init__(
         self,
+        journal: Journal,
         threads: Threads,
         records: Records,
         hands: Hands,
@@ -54,6 +57,7 @@ class Talks:
     ) -> None:
         self.group: TaskGroup | None = None
         """Where what cannot be done at once is done; None while nothing can."""
+        self._journal = journal
         self._threads = threads
         self._records = records
         self._hands = hands
@@ -78,10 +82,17 @@ class Talks:
                 lambda name, data: self._put_state(thread, agent, name, data),
                 self._keep,
                 lambda title: self._titled(thread, agent, title),
+                notes=agent == OWN_AGENT,
             )
-            talk = Talk(caller, self._specs(agent), self._hands, recorder, self._calls.__setitem__)
+            activities = Activities(self._journal, thread)
+            linked = self._calls.__setitem__
+            talk = Talk(caller, self._specs(agent), self._hands, recorder, activities, linked)
             self._talks[thread, agent] = talk
         return talk
+
+    def working_for(self, operation: str) -> Talk | None:
+        """Who does the work of an operation that has not ended."""
+        return next((talk for talk in self._talks.values() if talk.works_for(operation)), None)
 
     async def speaker(self, thread: str) -> str:
         """The agent whose state the thread shows; empty where none has spoken yet."""

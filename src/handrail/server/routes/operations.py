@@ -1,10 +1,12 @@
-"""Routes about operations: list, cancel."""
+"""Routes about operations: list, look at what one is busy with, cancel it or any part of it."""
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, HTTPException, Request, Response
 
+from handrail.server.large import as_json
+from handrail.server.operation_views import operation_detail
 from handrail.server.rooms import Rooms
 from handrail.server.routes.person import by
-from handrail.server.wire import OperationView
+from handrail.server.wire import OperationDetail, OperationView
 
 
 def routes(rooms: Rooms) -> APIRouter:
@@ -27,5 +29,19 @@ def routes(rooms: Rooms) -> APIRouter:
         if operation is None:
             raise HTTPException(404, f"There is no open operation {id}; it has ended, or never was.")
         return {"won": operation.cancel(by(request))}
+
+    @router.get("/operations/{id}", response_model=OperationDetail)
+    async def operation(id: str) -> Response:
+        found = await rooms.records.operation_detail(id)
+        if found is None:
+            raise HTTPException(404, f"There is no operation {id}.")
+        return as_json(operation_detail(found), OperationDetail)
+
+    @router.post("/operations/{id}/activities/{activity}/cancel")
+    async def cancel_activity(id: str, activity: str, request: Request) -> dict[str, bool]:
+        if await rooms.records.operation(id) is None:
+            raise HTTPException(404, f"There is no operation {id}.")
+        await rooms.prompts.cancel_activity(id, activity, by=by(request))
+        return {"won": True}
 
     return router

@@ -7,6 +7,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 
 from handrail.agents.talk import prompt as agents
 from handrail.agents.talk.blocks import Piece
+from handrail.config import OWN_AGENT, PROVIDER_VARIABLES
 from handrail.server.pictures import picture
 from handrail.server.rooms import Rooms
 from handrail.server.routes import conversations
@@ -22,8 +23,11 @@ def routes(rooms: Rooms) -> APIRouter:
     async def prompt(id: str, body: PromptBody, request: Request) -> Prompted:
         record = await conversations.found(rooms, id)
         agent = conversations.known_agent(rooms, body.agent) if body.agent else None
+        env = _keys(body, agent or record.agent)
         pieces = await _pieces(rooms, record, body)
-        became = await rooms.prompts.prompt(id, pieces, by=by(request), agent=agent, queue=body.queue)
+        became = await rooms.prompts.prompt(
+            id, pieces, by=by(request), agent=agent, queue=body.queue, env=env
+        )
         await rooms.threads.written()  # what a person said is not lost, whatever becomes of the answer
         return _view(id, became)
 
@@ -46,6 +50,16 @@ def routes(rooms: Rooms) -> APIRouter:
         return Response(status_code=204)
 
     return router
+
+
+def _keys(body: PromptBody, agent: str) -> dict[str, str]:
+    """What a prompt brings along for its agent. What was given is not repeated in what goes wrong."""
+    env = body.env or {}
+    if env and agent != OWN_AGENT:
+        raise HTTPException(422, f"Keys go to Handrail's own agent alone, and this prompt is for {agent}.")
+    if not set(env) <= set(PROVIDER_VARIABLES):
+        raise HTTPException(422, f"A prompt may bring along nothing but {', '.join(PROVIDER_VARIABLES)}.")
+    return {name: value.get_secret_value() for name, value in env.items()}
 
 
 def _view(thread: str, became: agents.Prompted) -> Prompted:

@@ -31,4 +31,6 @@ class ActivityEnded:
     activity: str
     sort: ActivitySort
     how: ActivityEnding
+    by: str = ""
+    """Who cancelled it, or what it was part of; empty where its agent did, or nobody."""
     detail: str = ""

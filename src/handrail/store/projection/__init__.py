@@ -6,6 +6,8 @@ changes nothing. Does not know connections or transactions.
 """
 
 from handrail.store.event import (
+    ActivityEnded,
+    ActivityStarted,
     ApprovalAnswered,
     ApprovalExpired,
     ApprovalOpened,
@@ -44,6 +46,7 @@ from handrail.store.event import (
     ThreadRenamed,
 )
 from handrail.store.projection import (
+    activities,
     approvals,
     calls,
     credentials,
@@ -79,7 +82,9 @@ def project(seq: int, at: int, event: Event) -> list[Statement]:  # noqa: C901, 
         case MessageOpened() | MessageEnded() | PromptSent() | PromptDropped():
             return messages.statements(at, event)
         case OperationOpened() | OperationEnded():
-            return [operations.statement(seq, at, event)]
+            return operations.statements(seq, at, event)
+        case ActivityStarted() | ActivityEnded():
+            return activities.statements(seq, at, event)
         case CredentialIssued() | CredentialRevoked():
             return [credentials.statement(at, event)]
         case _:

@@ -40,6 +40,7 @@ _DELETED = (
     "DELETE FROM messages WHERE thread = ?",
     "DELETE FROM thread_state WHERE thread = ?",
     "DELETE FROM sessions WHERE thread = ?",
+    "DELETE FROM activities WHERE thread = ?",
     "UPDATE events SET payload = NULL WHERE seq IN (SELECT seq FROM titles WHERE thread = ?)",
     "DELETE FROM titles WHERE thread = ?",
     "DELETE FROM threads WHERE id = ?",

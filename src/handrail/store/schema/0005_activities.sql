@@ -10,9 +10,13 @@ CREATE TABLE activities (
     started_at INTEGER NOT NULL,
     ended_at   INTEGER,
     how        TEXT,
+    "by"       TEXT NOT NULL DEFAULT '',
     detail     TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (operation, id)
 ) STRICT;
 
 CREATE INDEX activities_of_thread ON activities (thread);
 CREATE INDEX activities_open ON activities (operation) WHERE ended_at IS NULL;
+
+-- Where it stands what was cancelled with an operation.
+ALTER TABLE operations ADD COLUMN ended_seq INTEGER REFERENCES events (seq);

@@ -5,7 +5,7 @@ Values only; they do not know how they were found (query/), nor what grows in me
 
 from dataclasses import dataclass
 
-from handrail.store.value import Json, PartKind, Role, Stop
+from handrail.store.value import ActivityEnding, ActivitySort, Json, PartKind, Role, Stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,3 +101,32 @@ class OperationRecord:
     stop: Stop | None
     error: str
     opened_seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivityRecord:
+    """Something that an operation was busy with; it still is while `ended_at` is None."""
+
+    id: str
+    parent: str | None
+    sort: ActivitySort
+    title: str
+    tool_call: str
+    """The call it is, by its agent's own id."""
+    call: str | None
+    """The call of ours that it is, as far as the conversation shows one."""
+    started_at: int
+    ended_at: int | None
+    how: ActivityEnding | None
+    by: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationDetail:
+    """One operation with all that it was busy with, in the order it began."""
+
+    operation: OperationRecord
+    cancelled_calls: tuple[str, ...]
+    cancelled_activities: tuple[str, ...]
+    activities: tuple[ActivityRecord, ...]

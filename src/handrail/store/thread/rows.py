@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import Any
 
 from handrail.store.thread.record import (
+    ActivityRecord,
     MessageRecord,
     OperationRecord,
     PartRecord,
@@ -24,6 +25,10 @@ def thread_of(row: sqlite3.Row) -> ThreadRecord:
 
 def operation_of(row: sqlite3.Row) -> OperationRecord:
     return OperationRecord(**_columns(row, _OPERATION_COLUMNS))
+
+
+def activity_of(row: sqlite3.Row) -> ActivityRecord:
+    return ActivityRecord(**_columns(row, _ACTIVITY_COLUMNS))
 
 
 def session_of(row: sqlite3.Row) -> SessionRecord:
@@ -51,4 +56,5 @@ def _named(record: type, *apart: str) -> tuple[str, ...]:
 
 _THREAD_COLUMNS = _named(ThreadRecord)
 _OPERATION_COLUMNS = _named(OperationRecord)
+_ACTIVITY_COLUMNS = _named(ActivityRecord)
 _MESSAGE_COLUMNS = _named(MessageRecord, "queued", "parts")
