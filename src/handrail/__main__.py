@@ -1,6 +1,6 @@
-"""The program `handrail`: to a door at once when one is launched, else to the commands for people.
+"""The program `handrail`: to a door or to our own agent at once when one is launched, else to the commands for people.
 
-Owns that choice alone. Imports nothing before it is made, because a door must be up in a moment.
+Owns that choice alone. Imports nothing before it is made, because what a program launches must be up in a moment.
 """
 
 import sys
@@ -13,6 +13,10 @@ def main() -> int:
         from handrail.door import stdio  # noqa: PLC0415
 
         return stdio.main(arguments[1:])
+    if arguments[:1] == ["agent"]:
+        from handrail.agents.builtin import __main__ as agent  # noqa: PLC0415
+
+        return agent.main(arguments[1:])
     if arguments[:1] == ["shell"]:
         from handrail.door import shell  # noqa: PLC0415
 

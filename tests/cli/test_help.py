@@ -27,6 +27,7 @@ COMMANDS = [
     "terminals",
     "terminal",
     "shell",
+    "agent",
     "agents",
     "chat",
     "threads",

@@ -1,6 +1,11 @@
-"""`handrail agents`: which agents there are, and the command that installs the others. Finding them is the daemon's."""
+"""`handrail agents`: which agents there are, and the command that installs the others; `handrail agent`: our own.
 
-from typing import Annotated
+Finding them is the daemon's; how our own works is its own.
+"""
+
+import os
+import sys
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -15,6 +20,13 @@ AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
 def add_to(app: typer.Typer) -> None:
     verb(app, "agents", "handrail agents", "handrail agents --json")(agents)
+    verb(
+        app,
+        "agent",
+        "handrail agent",
+        "acpx --agent 'handrail agent' exec 'What does this project do?'",
+        '{"agent_servers": {"Handrail": {"command": "handrail", "args": ["agent"]}}}      (Zed\'s settings)',
+    )(agent)
 
 
 def agents(as_json_: AsJson = False) -> None:
@@ -36,6 +48,11 @@ def agents(as_json_: AsJson = False) -> None:
         (f"handrail chat --agent {exact_line(here[0]['name']) if here else 'NAME'}", "bold"),
         " begins to talk.",
     )
+
+
+def agent() -> NoReturn:
+    """Our own agent as an ACP program on stdin and stdout: what an editor launches. To talk here: handrail chat."""
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "handrail", "agent"])
 
 
 def _cells(row: Row) -> tuple[Piece, ...]:

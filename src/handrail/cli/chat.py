@@ -1,8 +1,9 @@
 """`handrail chat`: talk with an agent in the terminal, with what needs the person asked inline.
 
-Owns its options, and which conversation is meant. The conversation itself is in conversing.py.
+Owns its options, which conversation is meant, and with whom. The conversation itself is in conversing.py.
 """
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -14,10 +15,13 @@ from handrail.cli.failure import Code
 from handrail.cli.folder import workspace
 from handrail.cli.help import verb
 from handrail.cli.link import Link
+from handrail.cli.provided import OWN, provided
 from handrail.cli.show import note
 from handrail.cli.threads import which
 from handrail.cli.words import Row
 
+DEMO = "demo"
+"""Whom one tries things out with: nobody to go on with by default."""
 AsJson = Annotated[
     bool, typer.Option("--json", help="One JSON object for each update; the last has stop_reason and thread.")
 ]
@@ -29,6 +33,7 @@ def add_to(app: typer.Typer) -> None:
         "chat",
         "handrail chat",
         "handrail chat 'What does this project do?'",
+        "ANTHROPIC_API_KEY=… handrail chat --agent handrail 'Make the failing test pass'",
         "handrail chat --agent claude --new",
         "handrail chat --thread h3f 'And now run the tests'",
         "handrail chat --agent demo --json 'edit'",
@@ -58,13 +63,15 @@ def chat(
         raise typer.BadParameter("Give a prompt, or pipe one in: --json is for programs.")
     with conversing.Live("person") as live:
         found = _which(live.link, thread, new, agent, folder)
+        name = agent or found["agent"]
+        whom = conversing.Whom(agent, provided(os.environ) if name == OWN else {})
         if as_json_:
-            stop = conversing.for_programs(live, found["id"], words, agent)
+            stop = conversing.for_programs(live, found["id"], words, whom)
         elif words:
-            stop = conversing.Voice(live, found["id"], thoughts).prompt(words, agent)
+            stop = conversing.Voice(live, found["id"], thoughts).prompt(words, whom)
         else:
-            _greet(found, agent)
-            stop = conversing.converse(conversing.Voice(live, found["id"], thoughts), agent)
+            _greet(found, name)
+            stop = conversing.converse(conversing.Voice(live, found["id"], thoughts), whom)
     if stop != "end_turn":
         raise typer.Exit(Code.FAILED)
 
@@ -75,15 +82,23 @@ def _which(link: Link, thread: str | None, new: bool, agent: str | None, folder:
             raise typer.BadParameter("Give --thread or --new, not both.")
         return link.get("threads", which(link, thread), limit=1)
     where = workspace(folder)
-    body = {"workspace": str(where) if where else None, "agent": agent}
+    body = {"workspace": str(where) if where else None, "agent": agent or _usual(link)}
     return link.post("threads", body=body) if new else link.post("threads", "default", body=body)
+
+
+def _usual(link: Link) -> str | None:
+    """Our own agent where this environment has a model for it and nobody was talked to yet; else who usually answers."""
+    if not provided(os.environ):
+        return None
+    last: list[Row] = link.get("threads", limit=1)
+    return None if any(row["messages"] and row["agent"] != DEMO for row in last) else OWN
 
 
 def _piped() -> str:
     return "" if sys.stdin.isatty() else sys.stdin.read().strip()
 
 
-def _greet(found: Row, agent: str | None) -> None:
+def _greet(found: Row, agent: str) -> None:
     title = exact_line(found["title"]) or "a new conversation"
-    note((f"{agent or found['agent']} · {title} ({found['id']})", "bold"))
+    note((f"{agent} · {title} ({found['id']})", "bold"))
     note(("Enter sends, Ctrl-C stops the agent, Ctrl-D leaves.", "dim"))

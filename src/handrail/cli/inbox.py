@@ -3,16 +3,21 @@
 Pure. Does not know how anything is asked.
 """
 
+from collections.abc import Callable
+
 from handrail.cli.words import Row
 
 
 class Inbox:
     """Questions by their ids, oldest first."""
 
-    def __init__(self, waiting: list[str]) -> None:
+    def __init__(self, waiting: list[str], also: Callable[[list[Row]], None] = lambda _: None) -> None:
+        """`also` hears every fact, too: whoever puts a question takes in what happens meanwhile."""
         self._waiting = dict.fromkeys(waiting)
+        self._also = also
 
     def hear(self, entries: list[Row]) -> None:
+        self._also(entries)
         for entry in entries:
             event: Row = entry["event"]
             match event["kind"]:

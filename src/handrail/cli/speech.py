@@ -49,6 +49,11 @@ class Speech:
             case _:
                 self._change(part, [(flat(growth["text"] or _name(growth["data"])), "dim")])
 
+    @property
+    def is_speaking(self) -> bool:
+        """There is a line that is not ended yet."""
+        return self._open is not None
+
     def rest(self) -> None:
         """End the line that is being spoken, before something else is written."""
         if self._open is not None:

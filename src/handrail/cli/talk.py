@@ -1,18 +1,21 @@
 """One prompt from the command line: sent, followed to its end, with whatever needs the person asked in between.
 
-Owns the two flows (what is said, what is asked) and what Ctrl-C means. Does not know how either is shown (speech.py,
-question.py), nor what the agent does.
+Owns the two flows (what is said, what is asked and done) and what Ctrl-C means. Does not know how either is shown
+(conversing.py, question.py), nor what the agent does.
 """
 
 import json
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection
 
+from handrail.cli.busy import Busy
 from handrail.cli.exact import exact_line
 from handrail.cli.failure import Code, Failure
 from handrail.cli.hand import Hand
@@ -25,27 +28,57 @@ from handrail.cli.words import Row
 
 TICK = 0.05
 """Seconds between two looks at what is asked, while nothing is said."""
+LAST_FACTS = 2.0
+"""Seconds for the facts to come to the end that the answer has come to: they are on their way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whom:
+    """Whom a prompt is for; the thread's own agent unless named."""
+
+    agent: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Our own agent's way to a model, from this command's environment: for this thread alone, and kept nowhere."""
+
+
+class Ear(Protocol):
+    """Whoever is told what becomes of a prompt."""
+
+    def said(self, flow: Row) -> None:
+        """What the agent said."""
+        ...
+
+    def began_or_ended(self, activity: Row) -> None:
+        """A fact about what the agent does."""
+        ...
+
+    def passes(self, doing: str) -> None:
+        """Time; with what, in a few words, if anything."""
+        ...
+
+    def rest(self) -> None:
+        """Something else is about to be written."""
+        ...
 
 
 class Talk:
     """A person and an agent, on one thread."""
 
-    def __init__(
-        self, live: Live, thread: str, said: Callable[[Row], None], rest: Callable[[], None]
-    ) -> None:
-        """`said` gets every flow of the agent's answers; `rest` is called before anything else is written."""
+    def __init__(self, live: Live, thread: str, ear: Ear) -> None:
         self._live = live
         self._thread = thread
-        self._said = said
-        self._rest = rest
-        self._inbox = Inbox([row["id"] for row in live.state["approvals"]])
+        self._ear = ear
+        self._inbox = Inbox([row["id"] for row in live.state["approvals"]], self._hear)
+        self._busy = Busy(thread)
         self._elsewhere: set[str] = set()
 
-    def prompt(self, words: str, agent: str | None, *, queue: bool = False) -> str:
+    def prompt(self, words: str, whom: Whom, *, queue: bool = False) -> str:
         """Say something, and follow the answer; how it ended."""
         link = self._live.link
         rev: int = link.get("threads", self._thread, limit=1)["rev"]
-        body = {"text": words, "agent": agent, "queue": queue}
+        body: Row = {"text": words, "agent": whom.agent, "queue": queue}
+        if whom.env:
+            body["env"] = dict(whom.env)
         with listen(link, f"threads/{self._thread}/live?after={rev}") as flow:
             prompted: Row = link.post("threads", self._thread, "prompt", body=body)
             return self._follow(flow, prompted)
@@ -56,10 +89,12 @@ class Talk:
             try:
                 message: Any = _heard(flow)
                 if message is not None:
-                    self._said(answer.of(message))
+                    self._ear.said(answer.of(message))
                 self._ask()
+                self._ear.passes(self._busy.line(time.monotonic()))
             except KeyboardInterrupt:
                 self._stop(answer)
+        self._hear_out(answer.operation)
         return answer.stop
 
     def _stop(self, answer: "_Answer") -> None:
@@ -67,10 +102,20 @@ class Talk:
         if answer.operation is None or answer.stopping:
             raise KeyboardInterrupt
         answer.stopping = True
-        self._rest()
+        self._ear.rest()
         note(("Stopping; Ctrl-C again leaves without waiting.", "dim"))
         with suppress(Failure):  # it has ended by itself
             self._live.link.post("operations", answer.operation, "cancel")
+
+    def _hear(self, entries: list[Row]) -> None:
+        for activity in self._busy.hear(entries, time.monotonic()):
+            self._ear.began_or_ended(activity)
+
+    def _hear_out(self, operation: str | None) -> None:
+        """What was still told of it: the facts come another way than what is said, and may be behind."""
+        until = time.monotonic() + LAST_FACTS
+        while operation and not self._busy.is_over(operation) and time.monotonic() < until:
+            self._inbox.hear(self._live.wait(max(0.0, until - time.monotonic())))
 
     def _ask(self) -> None:
         """Whatever needs the person because of this conversation."""
@@ -88,11 +133,12 @@ class Talk:
         if asked["caller"].get("thread") != self._thread:
             self._inbox.drop(waiting)  # of another: it waits where everything does
         elif sys.stdin.isatty() and sys.stdout.isatty():
-            self._rest()
+            self._ear.rest()
             with Keyboard() as keyboard:
                 Question(Hand(self._live, keyboard, self._inbox, asked), asked).put()
         else:
             self._elsewhere.add(waiting)
+            self._ear.passes("")
             note((f"Needs you: {exact_line(asked['title'])}", "yellow"), f"   handrail approve {waiting}")
 
 

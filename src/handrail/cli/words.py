@@ -47,9 +47,14 @@ def elapsed(ms: int) -> str:
         return f"{ms} ms"
     if ms < 10_000:
         return f"{ms / 1000:.1f} s"
-    minutes, seconds = divmod(ms // 1000, 60)
+    return clock(ms / 1000)
+
+
+def clock(seconds: float) -> str:
+    """0:03 · 1:07 · 2:01:07."""
+    minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def ago(then: int | None, now: int) -> str:

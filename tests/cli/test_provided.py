@@ -1,0 +1,8 @@
+"""What of an environment is for our own agent."""
+
+from handrail.cli.provided import provided
+
+
+def test_keys_addresses_and_a_model_are_meant_and_nothing_else() -> None:
+    environ = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": " ", "HANDRAIL_MODEL": "openai:m", "AWS_SECRET": "s"}
+    assert provided(environ) == {"OPENAI_API_KEY": "k", "HANDRAIL_MODEL": "openai:m"}
