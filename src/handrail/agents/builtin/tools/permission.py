@@ -10,9 +10,7 @@ import anyio
 
 from handrail.agents.builtin.tools.tool import Json, Result, Running, Shown
 
-_DENIED = (
-    "The person denied this call; it was not made. Do not try the same by another way: go on without it, or ask them."
-)
+_DENIED = "The person denied this call; it was not made. Do not try the same by another way: go on without it, or ask them."
 _CANCELLED = "The question was taken back before anybody answered; the call was not made."
 
 

@@ -18,9 +18,11 @@ from handrail.agents.builtin.tools.wanted import wanted
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
+    from anyio.abc import TaskGroup
+
     from handrail.agents.builtin.tools.servers import Servers
     from handrail.agents.builtin.tools.tool import Tool
-    from handrail.agents.builtin.tools.wanted import Given
+    from handrail.agents.builtin.tools.wanted import Given, Wanted
 
 
 class Toolset:
@@ -52,10 +54,10 @@ class Toolset:
         """What the servers say about using them, for the model; empty where none does."""
         return "" if self._servers is None else self._servers.instructions
 
-    async def load(self, given: Sequence[Given], cwd: str, group: anyio.abc.TaskGroup) -> None:
-        """Begin to connect; `opened` alone calls this."""
-        servers = await anyio.to_thread.run_sync(_servers, abandon_on_cancel=True)
-        self._servers = servers(wanted(given, cwd)[0], cwd, group)
+    async def begin(self, servers: Sequence[Wanted], cwd: str, group: TaskGroup) -> None:
+        """Load what is slow to load, and begin to connect; `opened` alone calls this."""
+        made = await anyio.to_thread.run_sync(_servers, abandon_on_cancel=True)
+        self._servers = made(servers, cwd, group)
         self._loaded.set()
 
 
@@ -65,9 +67,10 @@ async def opened(given: Sequence[Given], cwd: str) -> AsyncGenerator[Toolset]:
 
     To be entered and left in one task that lives as long as the session. Calls are made from any other.
     """
-    toolset = Toolset(wanted(given, cwd)[1])
+    servers, notes = wanted(given, cwd)
+    toolset = Toolset(notes)
     async with anyio.create_task_group() as group:
-        group.start_soon(toolset.load, given, cwd, group)
+        group.start_soon(toolset.begin, servers, cwd, group)
         try:
             yield toolset
         finally:

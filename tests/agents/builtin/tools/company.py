@@ -1,0 +1,123 @@
+"""A session's tools at work in a test: real servers beside it, and whoever listens."""
+
+import os
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import anyio
+from tests.e2e.home import BOUND, free_port, until
+
+from handrail.agents.builtin.activity import Told, operation
+from handrail.agents.builtin.tools.servers import Servers
+from handrail.agents.builtin.tools.tool import Entry, Json, Result, Running, Shown, Tool
+from handrail.agents.builtin.tools.wanted import Http, Stdio, Wanted
+from handrail.agents.builtin.voice import Answer
+
+SOMEBODY = Path(__file__).parent / "somebody.py"
+BEARER = "b3arer"
+
+
+@dataclass(slots=True)
+class Listener:
+    """A voice that is only remembered; `answers` are given to questions in turn."""
+
+    answers: list[Answer] = field(default_factory=list[Answer])
+    asked: list[tuple[str, str, Json]] = field(default_factory=list[tuple[str, str, Json]])
+    heard: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    plans: list[Sequence[Entry]] = field(default_factory=list[Sequence[Entry]])
+
+    def text(self, words: str) -> None: ...
+    def thought(self, words: str) -> None: ...
+    def note(self, sentence: str) -> None: ...
+    def call_started(self, id: str, tool: str, shown: Shown, input: Json) -> None: ...
+    def call_ended(self, id: str, result: Result) -> None: ...
+    def usage(self, used: int, size: int | None, cost: Decimal | None) -> None: ...
+    def activity(self, told: Told) -> None: ...
+
+    def call_heard(self, id: str, words: str) -> None:
+        self.heard.append((id, words))
+
+    def plan(self, entries: Sequence[Entry]) -> None:
+        self.plans.append(entries)
+
+    async def ask(self, id: str, shown: Shown, input: Json) -> Answer:
+        self.asked.append((id, shown.title, input))
+        await anyio.lowlevel.checkpoint()
+        return self.answers.pop(0)
+
+
+def program(log: Path, name: str = "somebody", **env: str) -> Stdio:
+    """The server as a program, to be started by whoever uses it."""
+    return Stdio(name=name, command=(sys.executable, "-P", str(SOMEBODY), str(log)), env=env)
+
+
+@contextmanager
+def at_an_address(log: Path, port: int, *, old: bool = False) -> Generator[subprocess.Popen[bytes]]:
+    """The server over HTTP, a process of this test's own."""
+    command = [sys.executable, "-P", str(SOMEBODY), str(log), "--port", str(port), "--bearer", BEARER]
+    process = subprocess.Popen([*command, *(["--old"] if old else [])], stdin=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(BOUND)
+
+
+async def listens(port: int) -> None:
+    """Returns once somebody does."""
+
+    def look() -> bool:
+        return any(line.split()[1].endswith(f":{port:04X}") for line in _tcp() if line.split()[3] == "0A")
+
+    await until(look)
+
+
+def _tcp() -> list[str]:
+    return Path("/proc/net/tcp").read_text().splitlines()[1:]
+
+
+def address(port: int, name: str = "somebody", bearer: str = BEARER) -> Http:
+    headers = {"Authorization": f"Bearer {bearer}"}
+    return Http(name=name, url=f"http://127.0.0.1:{port}/mcp", headers=headers)
+
+
+@asynccontextmanager
+async def company(cwd: Path, *wanted: Wanted) -> AsyncGenerator[Servers]:
+    """The servers, once each of them is there or will not be."""
+    async with anyio.create_task_group() as group:
+        servers = Servers(wanted, str(cwd), group)
+        with anyio.fail_after(BOUND):
+            await servers.settled()
+        yield servers
+        group.cancel_scope.cancel()
+
+
+async def use(tool: Tool, listener: Listener | None = None, id: str = "t1", **input: Any) -> Result:
+    """Run it as the loop would."""
+    listener = listener or Listener(answers=["allowed"])
+    with operation("work", listener.activity) as activity, anyio.fail_after(BOUND):
+        return await tool.run(input, Running(id=id, activity=activity, voice=listener))
+    raise AssertionError("cancelled")
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+
+
+__all__ = [
+    "BOUND",
+    "Listener",
+    "address",
+    "at_an_address",
+    "company",
+    "descriptors",
+    "free_port",
+    "until",
+    "use",
+]
