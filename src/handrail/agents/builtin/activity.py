@@ -36,16 +36,19 @@ Tell = Callable[[Told], None]
 
 
 class Activity:
-    """One node, open or over. `scope` is entered by `begin` alone."""
+    """One node, open or over. `scope` is entered by this module alone."""
 
-    def __init__(self, sort: Sort, title: str, tell: Tell, above: "Activity | None", tool_call: str) -> None:
-        self.id = token_hex(4)
+    def __init__(
+        self, sort: Sort, title: str, tell: Tell, above: "Activity | None", tool_call: str = ""
+    ) -> None:
+        self.id = token_hex(8)
         self.sort: Sort = sort
         self.title = title
         self.scope = anyio.CancelScope()
+        self.ending: Ending = "done"
+        """How it ends where nothing is raised, for whoever works here to say."""
         self.detail = ""
         """What whoever works here has to say of its end."""
-        self.failed = False
         self._tell, self._above, self._tool_call = tell, above, tool_call
         self._below: list[Activity] = []
 
@@ -54,12 +57,19 @@ class Activity:
         """Something new below this one, for the length of the `with`. Its own cancel ends there, and is seen by
         `scope.cancelled_caught`; what raises inside is told as a failure and goes on."""
         below = Activity(sort, title, self._tell, self, tool_call)
-        self._below.append(below)
-        try:
-            with _told(below):
-                yield below
-        finally:
-            self._below.remove(below)
+        with self._holding(below), _told(below), below.scope, _noted(below):
+            yield below
+
+    @contextmanager
+    def part(self, sort: Sort, title: str) -> "Generator[Activity]":
+        """A stretch of this one that cannot be cancelled by itself: to cancel it is to cancel this.
+
+        It enters no scope, so it may begin and end wherever this one's own work is just then.
+        """
+        below = Activity(sort, title, self._tell, self)
+        below.scope = self.scope
+        with self._holding(below), _told(below), _noted(below):
+            yield below
 
     @property
     def open(self) -> "Iterator[Activity]":
@@ -75,41 +85,54 @@ class Activity:
             found.scope.cancel()
         return found is not None
 
-    def told(self, how: Ending | None = None) -> Told:
-        above = None if self._above is None else self._above.id
-        return Told(
-            id=self.id,
-            parent=above,
-            sort=self.sort,
-            title=self.title,
-            tool_call=self._tool_call,
-            how=how,
-            detail="" if how is None else self.detail,
+    def tell(self, how: Ending | None = None) -> None:
+        self._tell(
+            Told(
+                id=self.id,
+                parent=None if self._above is None else self._above.id,
+                sort=self.sort,
+                title=self.title,
+                tool_call=self._tool_call,
+                how=how,
+                detail="" if how is None else self.detail,
+            )
         )
 
-    def tell(self, how: Ending | None = None) -> None:
-        self._tell(self.told(how))
+    @contextmanager
+    def _holding(self, below: "Activity") -> Generator[None]:
+        self._below.append(below)
+        try:
+            yield
+        finally:
+            self._below.remove(below)
 
 
 @contextmanager
 def operation(title: str, tell: Tell) -> Generator[Activity]:
     """The root of a new tree."""
-    root = Activity("operation", title, tell, None, "")
-    with _told(root):
+    root = Activity("operation", title, tell, None)
+    with _told(root), root.scope, _noted(root):
         yield root
 
 
 @contextmanager
 def _told(activity: Activity) -> Generator[None]:
+    """Its beginning and its end, whatever happens between them; outside of its scope, which has swallowed its cancel."""
     activity.tell()
-    how: Ending = "failed"
     try:
-        with activity.scope:
-            try:
-                yield
-                how = "failed" if activity.failed else "done"
-            except anyio.get_cancelled_exc_class():
-                how = "cancelled"
-                raise
+        yield
     finally:
-        activity.tell(how)
+        activity.tell(activity.ending)
+
+
+@contextmanager
+def _noted(activity: Activity) -> Generator[None]:
+    """How it ended, where something is raised."""
+    try:
+        yield
+    except anyio.get_cancelled_exc_class():
+        activity.ending = "cancelled"
+        raise
+    except BaseException:
+        activity.ending = "failed"
+        raise

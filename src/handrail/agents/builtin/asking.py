@@ -1,0 +1,115 @@
+"""Asking the model once: an activity, heard while it answers, and kept as far as it came.
+
+Owns one model request from its beginning to its end, also where that is a cancel or an error. It does not know why the
+model is asked, nor what is done with the answer.
+"""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Literal
+
+import anyio
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+
+from handrail.agents.builtin.activity import Activity
+from handrail.agents.builtin.mind import Mind
+from handrail.agents.builtin.model.model import Hearing, ModelError
+from handrail.agents.builtin.voice import Voice
+
+
+async def ask(mind: Mind, activity: Activity) -> ModelResponse | None:
+    """The answer to the conversation as it stands, said while it comes; None where the request was cancelled.
+
+    What was heard of an answer that did not come to its end is in the conversation. Raises ModelError.
+    """
+    with activity.begin("model", mind.model.name) as asking, ExitStack() as thinking:
+        hearing = Aloud(mind.voice, asking, thinking)
+        try:
+            answer = await request(mind, mind.history.messages, asking, hearing)
+        except ModelError as error:
+            if hearing.words:
+                mind.history.break_off(hearing.words, error.sentence)
+            raise
+        except anyio.get_cancelled_exc_class():
+            mind.history.break_off(hearing.words, mind.budget.why)
+            raise
+        mind.voice.usage(_tokens(answer), mind.window, mind.costs.total)
+        return answer
+    return None
+
+
+async def request(
+    mind: Mind, messages: Sequence[ModelMessage], asking: Activity, hearing: Hearing
+) -> ModelResponse:
+    """One whole answer to these messages, and what it cost. Raises ModelError."""
+    tools = [tool.definition for tool in mind.tools.values()]
+    try:
+        answer = await mind.model.request(_instructed(messages, mind.instructions), tools, hearing)
+    except ModelError as error:
+        asking.detail = error.sentence
+        raise
+    mind.budget.spend(_tokens(answer))
+    mind.costs.add(mind.model.cost(answer))
+    return answer
+
+
+class Aloud:
+    """Says what it hears. While the model thinks, there is an activity for that."""
+
+    def __init__(self, voice: Voice, asking: Activity, thinking: ExitStack) -> None:
+        self._voice, self._asking, self._thinking = voice, asking, thinking
+        self._state: Literal["thinking", "speaking"] = "speaking"
+        self._heard: list[str] = []
+
+    @property
+    def words(self) -> str:
+        return "".join(self._heard)
+
+    def text(self, words: str) -> None:
+        self.thought_ended()
+        self._heard.append(words)
+        self._voice.text(words)
+
+    def thought(self, words: str) -> None:
+        if self._state == "speaking":
+            self._state = "thinking"
+            self._thinking.enter_context(self._asking.part("thinking", "Thinking"))
+        self._voice.thought(words)
+
+    def thought_ended(self) -> None:
+        self._state = "speaking"
+        self._thinking.close()
+
+    def again(self, why: str, seconds: float) -> None:
+        self.thought_ended()
+        void = " What was said of this answer does not count." if self._heard else ""
+        self._heard.clear()
+        self._voice.note(f"{why} Asking again in {seconds:.0f} s.{void}")
+
+
+class Unheard:
+    """Says nothing of an answer, but that it takes longer."""
+
+    def __init__(self, voice: Voice) -> None:
+        self._voice = voice
+
+    def text(self, words: str) -> None: ...
+    def thought(self, words: str) -> None: ...
+    def thought_ended(self) -> None: ...
+
+    def again(self, why: str, seconds: float) -> None:
+        self._voice.note(f"{why} Asking again in {seconds:.0f} s.")
+
+
+def _instructed(messages: Sequence[ModelMessage], instructions: str) -> list[ModelMessage]:
+    """The instructions travel on the last request, where the library looks for them."""
+    *before, last = messages
+    return [
+        *before,
+        replace(last, instructions=instructions or None) if isinstance(last, ModelRequest) else last,
+    ]
+
+
+def _tokens(answer: ModelResponse) -> int:
+    return answer.usage.input_tokens + answer.usage.output_tokens

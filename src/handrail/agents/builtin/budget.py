@@ -1,0 +1,95 @@
+"""What one prompt may use: steps, tokens and seconds; and what a conversation has cost.
+
+Owns the counting and the sentence each limit ends with. It does not know what the steps do.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Literal
+
+import anyio
+
+Stop = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
+"""Why an operation ended, in the protocol's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """A limit that was reached."""
+
+    stop: Stop
+    sentence: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Budget:
+    """Of one prompt, or of what a sub-agent was given to do, which also counts `above`. 0 is no limit."""
+
+    steps: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    above: "Budget | None" = None
+    taken: int = field(default=0, init=False)
+    """Steps so far."""
+    used: int = field(default=0, init=False)
+    """Tokens so far, read and written."""
+    _time: anyio.CancelScope | None = field(default=None, init=False)
+
+    def below(self) -> "Budget":
+        """For a sub-agent: steps of its own, the tokens and the time of this one."""
+        return Budget(steps=self.steps, above=self)
+
+    def step(self) -> int:
+        """One more; which it is."""
+        self.taken += 1
+        return self.taken
+
+    def spend(self, tokens: int) -> None:
+        self.used += tokens
+        if self.above is not None:
+            self.above.spend(tokens)
+
+    def over(self) -> Over | None:
+        """The limit that does not let another step begin."""
+        if self.late:
+            return Over("max_turn_requests", "Stopped: the time that this prompt may take is over.")
+        if self.steps and self.taken >= self.steps:
+            return Over("max_turn_requests", f"Stopped after {self.taken} steps, the most there may be.")
+        return self.spent()
+
+    def spent(self) -> Over | None:
+        """The limit of tokens, here or above."""
+        if self.tokens and self.used >= self.tokens:
+            sentence = f"Stopped: it used {self.used:,} tokens of the {self.tokens:,} it may use."
+            return Over("max_tokens", sentence)
+        return None if self.above is None else self.above.spent()
+
+    @property
+    def late(self) -> bool:
+        """The time is over, and what is under way is being cancelled for it."""
+        own = self._time is not None and self._time.cancel_called
+        return own or (self.above is not None and self.above.late)
+
+    @property
+    def why(self) -> str:
+        """Why something was cancelled, for the model."""
+        return "the time for it was over." if self.late else "the person cancelled it."
+
+    @contextmanager
+    def clock(self) -> "Generator[None]":
+        """Cancels what is done within when the time is over."""
+        with anyio.move_on_after(self.seconds or None) as self._time:
+            yield
+
+
+@dataclass(slots=True)
+class Costs:
+    """In US dollars, of a whole conversation with its sub-agents; None while no price was known."""
+
+    total: Decimal | None = None
+
+    def add(self, cost: Decimal | None) -> None:
+        if cost is not None:
+            self.total = cost + (self.total or Decimal(0))
