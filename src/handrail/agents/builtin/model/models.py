@@ -1,0 +1,90 @@
+"""The models of a session: what can be chosen, what is meant unless somebody chooses, and each of them ready to be asked.
+
+Owns the one HTTP client that all of them share, and closes it. What takes long to load is loaded off the loop, on the
+first need of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from anyio import to_thread
+
+from handrail.agents.builtin.model.access import NO_KEY, access, accesses
+from handrail.agents.builtin.model.choice import chosen
+from handrail.agents.builtin.model.keys import Keys
+from handrail.agents.builtin.model.model import Model, ModelError
+from handrail.agents.builtin.model.offered import Offered, offered
+from handrail.agents.builtin.model.patience import Patience
+from handrail.config import OwnAgentSection
+
+if TYPE_CHECKING:
+    import httpx2
+
+ThoughtLevel = Literal["off", "low", "medium", "high"]
+PATIENCE = Patience()
+
+
+class Models:
+    """To be closed by whoever made it."""
+
+    def __init__(self, keys: Keys, settings: OwnAgentSection, patience: Patience = PATIENCE) -> None:
+        self._keys, self._settings, self._patience = keys, settings, patience
+        self._http: httpx2.AsyncClient | None = None
+
+    async def offered(self) -> list[Offered]:
+        """All that can be chosen now, the one that was set for this agent among them."""
+        await self._keys.read()
+        found = await offered(accesses(self._keys), await self._client())
+        wanted = self._wanted
+        if wanted and wanted not in [each.name for each in found]:
+            found.insert(0, Offered(name=wanted, title=wanted.partition(":")[2]))
+        return found
+
+    async def default(self) -> str | None:
+        """The one that was set, else the first that can be chosen; None without any key or server."""
+        await self._keys.read()
+        return self._wanted or next((each.name for each in await self.offered()), None)
+
+    async def model(self, name: str | None, thought_level: ThoughtLevel | None = None) -> Model:
+        """Ready to be asked. Raises ModelError: with `login` where there is no key for it, or none at all."""
+        await self._keys.read()
+        if not name:
+            raise ModelError(NO_KEY.format(provider="anthropic"), login=True)
+        choice = chosen(name)
+        way = access(choice.provider, self._keys)
+        http = await self._client()
+
+        def made() -> Model:
+            from handrail.agents.builtin.model.ask import Asking  # noqa: PLC0415 - seconds of importing
+            from handrail.agents.builtin.model.speak import speaking  # noqa: PLC0415
+
+            spoken = speaking(choice, way, http, thought_level, self._patience)
+            return Asking(choice, spoken, self._settings.context, self._patience, self._keys.hidden)
+
+        return await to_thread.run_sync(made)
+
+    async def aclose(self) -> None:
+        """Close what connections are open; what is asked afterwards opens new ones."""
+        http, self._http = self._http, None
+        if http is not None:
+            await http.aclose()
+
+    @property
+    def _wanted(self) -> str | None:
+        return self._keys.get("HANDRAIL_MODEL") or self._settings.model or None
+
+    async def _client(self) -> httpx2.AsyncClient:
+        if self._http is None:
+            made = await to_thread.run_sync(_client, self._patience)
+            self._http = self._http or made
+        return self._http
+
+
+def _client(patience: Patience) -> httpx2.AsyncClient:
+    """Made in a thread: it loads the system's certificates."""
+    import httpx2  # noqa: PLC0415
+
+    return httpx2.AsyncClient(
+        timeout=httpx2.Timeout(patience.stall, connect=patience.connect), follow_redirects=True
+    )
