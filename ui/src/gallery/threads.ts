@@ -1,8 +1,9 @@
 /** Conversations in every state, for looking at: the gallery's own, never loaded by the page. */
 import { Conversation, type Wire } from "../state/conversation.svelte.ts";
+import { Doings } from "../state/doings.svelte.ts";
 import type { Talk } from "../state/talk.ts";
 import { toasts } from "../state/toasts.svelte.ts";
-import type { AgentView, Json, Message, Part, SearchView, ThreadFlow, ThreadView } from "../types.ts";
+import type { Activity, AgentView, Json, Message, Part, SearchView, ThreadFlow, ThreadView } from "../types.ts";
 
 export const NOW = Date.now();
 const MINUTE = 60_000;
@@ -154,13 +155,14 @@ class Mute extends EventTarget {
 
 export interface Spoken {
   readonly talk: Conversation;
+  readonly doings: Doings;
   readonly thread: ThreadView;
   /** Sends a flow, as the daemon would. */
   flow(flow: Partial<ThreadFlow>): void;
 }
 
 /** A conversation that holds all of these messages, and gives them out as the daemon does. */
-export function spoken(all: readonly Message[], facts: Partial<ThreadView> = {}, about: Readonly<Record<string, Json>> = {}): Spoken {
+export function spoken(all: readonly Message[], facts: Partial<ThreadView> = {}, about: Readonly<Record<string, Json>> = {}, did: readonly Activity[] = []): Spoken {
   const view = thread(`g${++counter}`, "Hash passwords instead of comparing them", { messages: all.length, ...facts });
   let socket: Mute | undefined;
   let rev = 1;
@@ -173,7 +175,9 @@ export function spoken(all: readonly Message[], facts: Partial<ThreadView> = {},
     socket: () => (socket = new Mute()) as unknown as WebSocket,
   };
   const talk = new Conversation(wire, view.id, () => () => {});
-  return { talk, thread: view, flow: (flow) => socket?.onmessage?.({ data: JSON.stringify({ rev: ++rev, messages: [], parts: [], state: {}, dropped: [], reset: false, ...flow }) }) };
+  const over = facts.operation === undefined;
+  const doings = new Doings({ operation: (operation) => Promise.resolve({ operation, thread: view.id, agent: view.agent, opened_at: NOW, ended_at: over ? NOW : null, stop: over ? "cancelled" : null, cancelled_by: over ? "page" : null, cancelled_calls: [], cancelled_activities: [], error: "", activities: [...did] }) }, view.id, () => () => {});
+  return { talk, doings, thread: view, flow: (flow) => socket?.onmessage?.({ data: JSON.stringify({ rev: ++rev, messages: [], parts: [], state: {}, dropped: [], reset: false, ...flow }) }) };
 }
 
 /** As long as conversations get. */

@@ -4,7 +4,7 @@
  * Owns the routes and what their refusals look like. It does not know the page's state.
  */
 import type {
-  AgentView, AllowedLow, AnswerBody, ApprovalView, CallDetail, CallView, Closed, CompleteBody, EditBody, EditView, FolderView, ForkBody, Forced, Found, OpenBody, PromptBody, Prompted,
+  AgentView, AllowedLow, AnswerBody, ApprovalView, CallDetail, CallView, Closed, CompleteBody, EditBody, EditView, FolderView, ForkBody, Forced, Found, OpenBody, OperationDetail, PromptBody, Prompted,
   ProposalView, ProposedView, RuleBody, RulesView, RuleView, SearchView, Seen, SettingBody, SignedIn, State, TerminalDetail, TerminalView, TestBody, TestView, ThreadBody, ThreadDetail,
   ThreadPage, ThreadView, UndoView,
 } from "../types.ts";
@@ -77,6 +77,8 @@ export class Api {
   sendQueued = (id: string, message: string): Promise<unknown> => this.post(`${ofThread(id)}/queue/${encodeURIComponent(message)}/send`);
   dropQueued = (id: string, message: string): Promise<unknown> => request("DELETE", `${ofThread(id)}/queue/${encodeURIComponent(message)}`, undefined, this.bearer);
   cancelOperation = (id: string): Promise<{ won: boolean }> => this.post(`/api/operations/${encodeURIComponent(id)}/cancel`);
+  operation = (id: string): Promise<OperationDetail> => this.get(`/api/operations/${encodeURIComponent(id)}`);
+  cancelActivity = (operation: string, activity: string): Promise<unknown> => this.post(`/api/operations/${encodeURIComponent(operation)}/activities/${encodeURIComponent(activity)}/cancel`);
   exportThread = (id: string, format: "md" | "json"): Promise<Blob> => this.blob(`${ofThread(id)}/export?format=${format}`);
   importThread = (thread: unknown): Promise<ThreadView> => this.post("/api/threads/import", thread);
   agents = (): Promise<AgentView[]> => this.get("/api/agents");

@@ -31,6 +31,11 @@ export class Talk {
     if (answer && !answer.won) toasts.say("It had ended already.");
   }
 
+  /** Stops a part of what an operation does. */
+  cancelActivity(operation: string, activity: string): Promise<unknown> {
+    return asked(() => this.api.cancelActivity(operation, activity));
+  }
+
   /** The branch's id. */
   fork(thread: string, body: ForkBody): Promise<string | null> {
     return asked(async () => (await this.api.fork(thread, { before: false, title: "", ...body })).id);

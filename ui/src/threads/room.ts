@@ -5,6 +5,7 @@
  */
 import { createContext, type Snippet } from "svelte";
 
+import type { TrackedCall } from "../state/model.ts";
 import type { CallData } from "../text/call-data.ts";
 
 export interface Room {
@@ -12,6 +13,12 @@ export interface Room {
   picture(sha: string): Promise<string>;
   login(agent: string, method: string): void;
   watch(terminal: string): void;
+  /** Adding this to the daemon's time gives this page's. */
+  readonly skew: number;
+  /** A call of ours, as far as the page knows it. */
+  call(id: string): TrackedCall | undefined;
+  /** Cancels a part of what an operation does; `call` is ours, where it is one. */
+  cancel(operation: string, activity: string, call: TrackedCall | undefined): Promise<unknown>;
   /** A call of ours, with everything a person can do about it. */
   readonly card: Snippet<[CallData]>;
 }
