@@ -30,6 +30,7 @@ COMMANDS = [
     "agent",
     "agents",
     "chat",
+    "keys",
     "threads",
     "thread",
     "export",
@@ -42,6 +43,7 @@ COMMANDS = [
 
 INNER = [
     ["credentials", "revoke"],
+    *(["keys", name] for name in ("set", "remove")),
     *(["thread", name] for name in ("rename", "delete")),
     *(["rules", name] for name in ("add", "remove", "test")),
     *(["terminal", name] for name in ("read", "send", "search", "close")),
@@ -93,6 +95,9 @@ def test_help_starts_with_examples(command: list[str], capsys: pytest.CaptureFix
         ["shell", "--no-such-option"],
         ["shell", "--undo"],
         ["terminal", "send", "t1"],
+        ["keys", "set"],
+        ["keys", "set", "nobody"],
+        ["keys", "remove", "OPENAI_BASE_URL"],
         ["terminal", "read", "t1", "--screen", "--raw"],
         ["terminal", "read", "t1", "--lines", "3", "--after", "4"],
     ],

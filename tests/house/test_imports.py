@@ -27,16 +27,9 @@ MAY_IMPORT = {
     "agents": {*ALMOST, "gate", "keys", "store", "terminal"},
     "server": {*ALMOST, "agents", "gate", "store", "terminal"},
     "keys": EVERYONE,
-    "cli": {
-        *ALMOST,
-        "door",
-        "demo",
-        "daemon",
-        "doctor",
-        "keys",
-    },  # daemon and doctor: to be them, when asked to
+    "cli": {*ALMOST, "daemon", "demo", "doctor", "door", "keys"},  # daemon, doctor: to be them, when asked to
     "demo": {*EVERYONE, "door"},
-    "doctor": {*ALMOST, "door", "gate.rules.standing", "keeper.protocol", "store"},
+    "doctor": {*ALMOST, "door", "gate.rules.standing", "keeper.protocol", "keys", "store"},
     "lock": EVERYONE,  # the daemon's own, as are the next four
     "doorplate": EVERYONE,
     "logs": ALMOST,

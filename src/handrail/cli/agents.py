@@ -14,6 +14,7 @@ from handrail.cli.help import verb
 from handrail.cli.link import reach
 from handrail.cli.show import Piece, as_json, note, say, table
 from handrail.cli.words import Row
+from handrail.places import Places
 
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
@@ -36,18 +37,19 @@ def agents(as_json_: AsJson = False) -> None:
     if as_json_:
         as_json(found)
         return
-    here = [row for row in found if row["found"]]
-    table(("NAME", "STATE", "VERSION", "FROM", "COMMAND"), [_cells(row) for row in here])
-    missing = [row for row in found if not row["found"]]
+    here, missing = [row for row in found if row["found"]], [row for row in found if not row["found"]]
+    lacking = _lacking(here)
+    rows = [_cells(row, lacks=row in lacking) for row in here]
+    table(("NAME", "STATE", "VERSION", "FROM", "COMMAND"), rows)
     if missing:
         say("")
         note(("Not found here:", "dim"))
         table(("NAME", "WHAT IS MISSING", "TO INSTALL IT"), [_missing(row) for row in missing])
     say("")
-    note(
-        (f"handrail chat --agent {exact_line(here[0]['name']) if here else 'NAME'}", "bold"),
-        " begins to talk.",
-    )
+    for row in lacking:
+        note((f"{exact_line(row['name'])}: {exact_line(row['why'])}", "yellow"))
+    ready = next((row["name"] for row in here if row not in lacking), "NAME")
+    note((f"handrail chat --agent {exact_line(ready)}", "bold"), " begins to talk.")
 
 
 def agent() -> NoReturn:
@@ -55,9 +57,19 @@ def agent() -> NoReturn:
     os.execv(sys.executable, [sys.executable, "-P", "-m", "handrail", "agent"])
 
 
-def _cells(row: Row) -> tuple[Piece, ...]:
-    running: Piece = ("◐ running", "blue") if row["running"] else ("✓ found", "green")
-    return row["name"], running, row["version"] or "", row["source"], " ".join(row["command"])
+def _lacking(here: list[Row]) -> list[Row]:
+    """Our own agent, where it has no key: not in the daemon's environment, as that says, and not in ours."""
+    from handrail.doctor.own_agent import sources  # noqa: PLC0415 - brings the settings and the keyring
+
+    found = [row for row in here if row["why"]]
+    return [] if found and any(sources(Places.find(os.environ), os.environ).values()) else found
+
+
+def _cells(row: Row, *, lacks: bool) -> tuple[Piece, ...]:
+    state: Piece = ("! no key", "yellow") if lacks else ("✓ found", "green")
+    if row["running"]:
+        state = ("◐ running", "blue")
+    return row["name"], state, row["version"] or "", row["source"], " ".join(row["command"])
 
 
 def _missing(row: Row) -> tuple[Piece, ...]:

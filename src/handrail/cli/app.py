@@ -17,6 +17,7 @@ from handrail.cli import (
     calls,
     chat,
     credentials,
+    keys,
     lifecycle,
     look,
     rules,
@@ -44,6 +45,7 @@ handrail undo c3f                   put back the files that a call changed
 handrail shell                      your own shell, in a terminal that agents may read
 handrail terminals                  the terminals that run; handrail terminal read ID shows one
 handrail chat                       talk with an agent; handrail agents says which there are
+handrail keys set anthropic         all that our own agent needs; handrail agent is it, for an editor
 handrail search 'flaky test'        find what was said, asked for or printed
 handrail demo                       see all of it at work, without an agent
 claude mcp add handrail -- handrail mcp"""
@@ -63,6 +65,7 @@ PARTS = (
     shell,
     agents,
     chat,
+    keys,
     threads,
     search,
     credentials,

@@ -15,7 +15,6 @@ from handrail.cli.failure import Code
 from handrail.cli.folder import workspace
 from handrail.cli.help import verb
 from handrail.cli.link import Link
-from handrail.cli.provided import OWN, provided
 from handrail.cli.show import note
 from handrail.cli.threads import which
 from handrail.cli.words import Row
@@ -56,7 +55,7 @@ def chat(
     as_json_: AsJson = False,
 ) -> None:
     """Talk with an agent: one prompt, or a conversation until Ctrl-D."""
-    from handrail.cli import conversing  # noqa: PLC0415 - brings the live socket
+    from handrail.cli import conversing, provided  # noqa: PLC0415 - bring the live socket, and the settings
 
     words = " ".join(prompt or ()) or _piped()
     if as_json_ and not words:
@@ -64,7 +63,7 @@ def chat(
     with conversing.Live("person") as live:
         found = _which(live.link, thread, new, agent, folder)
         name = agent or found["agent"]
-        whom = conversing.Whom(agent, provided(os.environ) if name == OWN else {})
+        whom = conversing.Whom(agent, provided.provided_for(name, os.environ))
         if as_json_:
             stop = conversing.for_programs(live, found["id"], words, whom)
         elif words:
@@ -88,10 +87,12 @@ def _which(link: Link, thread: str | None, new: bool, agent: str | None, folder:
 
 def _usual(link: Link) -> str | None:
     """Our own agent where this environment has a model for it and nobody was talked to yet; else who usually answers."""
-    if not provided(os.environ):
+    from handrail.cli import provided  # noqa: PLC0415
+
+    if not provided.provided(os.environ):
         return None
     last: list[Row] = link.get("threads", limit=1)
-    return None if any(row["messages"] and row["agent"] != DEMO for row in last) else OWN
+    return None if any(row["messages"] and row["agent"] != DEMO for row in last) else provided.OWN_AGENT
 
 
 def _piped() -> str:

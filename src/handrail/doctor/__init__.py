@@ -4,6 +4,7 @@ Owns what is examined and in which order. It reads only; it works with and witho
 findings are shown.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from handrail.doctor.finding import Finding as Finding
 from handrail.doctor.journal import back_up as back_up
 from handrail.doctor.journal import check_journal
 from handrail.doctor.machine import configuration, disk, page, private, ripgrep
+from handrail.doctor.own_agent import check_own_agent
 from handrail.doctor.processes import check_processes
 from handrail.places import Places
 
@@ -23,4 +25,5 @@ def examine(places: Places) -> Iterator[Finding]:
     yield disk(places)
     yield page(Path(__file__).parent.parent)
     yield ripgrep()
+    yield check_own_agent(places, os.environ)
     yield check_journal(places)
