@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "watch": {*ALMOST, "keeper.protocol", "store", "terminal"},
     "toolbox": {*ALMOST, "gate", "store", "tools"},  # what the daemon is made of, as is the next one
     "minds": {*ALMOST, "agents", "gate", "server", "store", "terminal"},
-    "__main__": {*EVERYONE, "agents.builtin", "cli", "door"},
+    "__main__": {*EVERYONE, "agents.builtin.__main__", "cli", "door"},
 }
 MAY_IMPORT["daemon"] = {*MAY_IMPORT} - {"__main__", "cli", "demo", "doctor", "keys"}
 
