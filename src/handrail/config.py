@@ -4,6 +4,7 @@ Owns the names, defaults and limits of every setting. It does not know what the 
 """
 
 import re
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$")]
 
@@ -66,6 +67,8 @@ class NotifySection(Section):
 
 OWN_AGENT = "handrail"
 """The name of our own agent, under which `[[agents]]` may change how it is started."""
+OWN_COMMAND = (sys.executable, "-P", "-m", "handrail", "agent")
+"""-P: what an agent works on must not be taken for us."""
 PROVIDER_VARIABLES = (
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -119,6 +122,13 @@ class AgentSection(Section):
     """Answer a read of a file that is not there with no text, for an agent that cannot create one otherwise."""
     writes_itself: bool = False
     """Do nothing when it sends the text of a file: it writes that by itself, whatever it is told."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _own(cls, given: object) -> object:
+        """Of our own agent it need not be said how it is started."""
+        said = cast("dict[str, object]", given) if isinstance(given, dict) else {}
+        return {"command": OWN_COMMAND, **said} if said.get("name") == OWN_AGENT else cast("object", given)
 
 
 Pattern = Annotated[str, Field(min_length=1, max_length=4000)]

@@ -232,6 +232,7 @@ class Daemon:
             self._config.agents,
             Blobs(self._places.images),
             partial(child_environment, os.environ),
+            self._places.environment,
             gate,
             ground.records,
             ground.terminals,

@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from handrail.agents.agents import Agents
 from handrail.agents.hands.hands import Hands
 from handrail.agents.program.about import McpDoor
+from handrail.agents.registry.own import has_key, own_agent
 from handrail.agents.registry.registry import Registry
 from handrail.agents.talk.asking import Door
 from handrail.agents.talk.prompt import Prompts
@@ -72,13 +73,18 @@ def make_minds(
     named: Sequence[AgentSection],
     images: Blobs,
     environment: Environment,
+    home: Mapping[str, str],
     gate: Gate,
     records: Records,
     terminals: Terminals,
     door: Door,
 ) -> Minds:
+    """`home` is what leads a program to this Handrail's own files."""
     threads = Threads(gate.journal, records)
-    registry = Registry(named, environment(()))
+    own = own_agent(named, home)
+    registry = Registry(
+        named, environment(()), own=own, keyed=has_key({**environment(own.env_pass), **own.env})
+    )
     agents = Agents(terminals, registry.spec, environment, gate.journal)
     prompts = Prompts(
         gate,

@@ -13,6 +13,10 @@ What it says (each is one `session/update`, or `times` of them, `every` so many 
   {"info": {"title": "…"}}     {"usage": {"used": 10, "size": 100, "cost": {"amount": 0.1, "currency": "USD"}}}
   {"update": {"sessionUpdate": "of_no_known_kind", …}}    as it is; add "session": "…" for another session's id
   {"notify": "some/method", "params": {…}}                any notification
+  {"note": "…"}                                           what the agent itself has to say, as ours does
+What it is busy with, where the manners' capabilities are TELLING: `_handrail/activity`, and `times` of one with `{n}`
+  {"begin": "a1", "in": "a0", "sort": "model", "title": "…", "call": "<toolCallId>"}   {"finish": "a1", "how": "done", "detail": "…"}
+  {"busy": "a1", "then": [steps]}: until it is asked to cancel that one, which then ends as cancelled; then the steps
 
 What it asks the client for. `"as": "x"` keeps the answer: later `"$x.some.field"` stands for it, `{"tell": "x"}` says it
 as JSON. An error is kept as {"error": {"code", "message", "data"}}. `"id"` sets the request's id (0, "uuid", anything).
@@ -79,6 +83,7 @@ CAPABILITIES: Obj = {
         verb: {} for verb in ("list", "resume", "close", "delete", "fork", "additionalDirectories")
     },
 }
+TELLING: Obj = {**CAPABILITIES, "_meta": {"handrail": {"activities": True}}}
 
 CHILD = """
 import os, signal, sys, time
@@ -206,6 +211,8 @@ class Session:
         self.cancel_stop = "cancelled"
         self.waits_for_answers = False
         self.running: asyncio.Task[Any] | None = None
+        self.doing: dict[str, asyncio.Event] = {}
+        """What it is busy with; set when that is cancelled."""
 
 
 class Actor:
@@ -307,6 +314,43 @@ class Actor:
     async def do_notify(self, step: Obj) -> None:
         message = {"jsonrpc": "2.0", "method": step["notify"]}
         await self.wire.send({**message, "params": step["params"]} if "params" in step else message)
+
+    async def do_note(self, step: Obj) -> None:
+        content = {"type": "text", "text": step["note"]}
+        meta = {"handrail": {"note": True}}
+        await self.update(step, {"sessionUpdate": "agent_message_chunk", "content": content, "_meta": meta})
+
+    # What it is busy with
+
+    async def activity(self, **told: Any) -> None:
+        params = {"sessionId": self.session.id, "activity": told}
+        await self.wire.send({"jsonrpc": "2.0", "method": "_handrail/activity", "params": params})
+
+    async def do_begin(self, step: Obj) -> None:
+        for n in range(step.get("times", 1)):
+            name = step["begin"].replace("{n}", str(n))
+            self.session.doing[name] = asyncio.Event()
+            await self.activity(
+                id=name,
+                parent=step.get("in"),
+                sort=step.get("sort", "step"),
+                title=step.get("title", name),
+                toolCallId=step.get("call"),
+                how=None,
+                detail="",
+            )
+
+    async def do_finish(self, step: Obj) -> None:
+        for n in range(step.get("times", 1)):
+            name = step["finish"].replace("{n}", str(n))
+            self.session.doing.pop(name, None)
+            how, detail = step.get("how", "done"), step.get("detail", "")
+            await self.activity(id=name, sort=step.get("sort", "step"), how=how, detail=detail)
+
+    async def do_busy(self, step: Obj) -> None:
+        await self.session.doing[step["busy"]].wait()
+        await self.do_finish({"finish": step["busy"], "how": "cancelled"})
+        await self.act(step.get("then", ()))
 
     # What it asks for
 
@@ -629,6 +673,12 @@ class Agent:
         if session is not None and session.running is not None and not session.ignores_cancel:
             session.running.cancel()
 
+    async def cancel_activity(self, params: Obj) -> Obj:
+        doing = self.sessions[params["sessionId"]].doing.get(params["activity"])
+        if doing is not None:
+            doing.set()
+        return self.answer(cancelled=doing is not None)
+
     def recall(self, params: Obj) -> Session:
         wanted = params["sessionId"]
         if wanted not in self.sessions:
@@ -730,6 +780,12 @@ async def main(manners: Manners) -> None:
     ):
         router.add_route(Route(method=method, func=checked(model, serve), kind="request"))
     router.add_route(Route(method="session/set_model", func=agent.set_model, kind="request"))
+
+    async def extended(method: str, params: Any) -> Obj:
+        assert method == "handrail/cancel_activity", method  # the SDK takes the first character off
+        return await agent.cancel_activity(params)
+
+    router.handle_extension_request(extended)
 
     async def cancel(params: Any) -> None:
         agent.cancel(params)

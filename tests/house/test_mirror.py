@@ -26,12 +26,14 @@ PART_OF: dict[str, str] = {
             *("thread.rows", "thread.statements", "thread.told"),
         )
     },
+    "handrail.store.projection.activities": "store/test_activities.py",
     **{f"handrail.store.words.{name}": "store/test_index.py" for name in ("asked", "file", "gather", "text")},
     **dict.fromkeys(("handrail.cli.talk", "handrail.cli.conversing"), "cli/test_chat.py"),
     **{
         f"handrail.store.event.{name}": "store/test_codec.py"
         for name in (
-            *("access", "approval", "call", "daemon", "operation", "rule", "terminal", "thread", "undo"),
+            *("access", "activity", "approval", "call", "daemon"),
+            *("operation", "rule", "terminal", "thread", "undo"),
         )
     },
     **dict.fromkeys(("handrail.door.flights", "handrail.door.link"), "door/test_pump.py"),
@@ -39,7 +41,11 @@ PART_OF: dict[str, str] = {
     "handrail.gate.rules.general": "gate/rules/test_suggest.py",
     "handrail.gate.path": "gate/test_gate.py",
     "handrail.agents.program.asked": "agents/program/test_peer.py",
-    "handrail.agents.registry.installed": "agents/registry/test_registry.py",
+    **{
+        f"handrail.agents.registry.{name}": "agents/registry/test_registry.py"
+        for name in ("installed", "own")
+    },
+    "handrail.agents.program.extension": "agents/talk/test_activities.py",
     "handrail.agents.loose": "agents/talk/test_recorder.py",
     **{f"handrail.agents.talk.{name}": "agents/talk/test_recorder.py" for name in ("shown", "telling")},
     **dict.fromkeys(
@@ -68,7 +74,7 @@ PART_OF: dict[str, str] = {
     **{
         f"handrail.server.{name}": "e2e/test_threads.py"
         for name in (
-            *("thread_views", "thread_wire"),
+            *("operation_views", "thread_views", "thread_wire"),
             *(
                 f"routes.{name}"
                 for name in (

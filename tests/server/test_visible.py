@@ -5,6 +5,8 @@ import pytest
 from handrail.server.access import Person
 from handrail.server.visible import visible
 from handrail.store.event import (
+    ActivityEnded,
+    ActivityStarted,
     AgentEnded,
     ApprovalAnswered,
     Entry,
@@ -53,6 +55,11 @@ SECRET = "only for people"
         ThreadOpened(thread="h1", workspace="/w", title=SECRET, agent="demo", by="me"),
         ThreadRenamed(thread="h1", title=SECRET, by="me"),
         OperationEnded(operation="o1", cancelled_by=None, stop="failed", error=SECRET),
+        OperationEnded(operation="o1", cancelled_by="me", cancelled_activities=(SECRET,)),
+        ActivityStarted(
+            thread="h1", operation="o1", activity="a1", parent=None, sort="call", title=SECRET, tool_call="t1"
+        ),
+        ActivityEnded(thread="h1", operation="o1", activity="a1", sort="call", how="failed", detail=SECRET),
         AgentEnded(agent="demo", terminal="t1", why=SECRET, said=(SECRET,)),
     ],
 )

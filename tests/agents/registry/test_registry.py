@@ -1,14 +1,17 @@
 """Which agents are there: what is found of each, what is said of those that are missing, and who takes whose place."""
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from handrail import __version__
 from handrail.agents.registry.known import known_agents
+from handrail.agents.registry.own import PASSED, has_key, own_agent
 from handrail.agents.registry.registry import Found, Registry
-from handrail.config import AgentSection
+from handrail.config import OWN_COMMAND, AgentSection
 
 CLAUDE = "@agentclientprotocol/claude-agent-acp"
 
@@ -51,7 +54,7 @@ async def listed(around: Mapping[str, str], *named: AgentSection) -> dict[str, F
 async def test_what_is_missing_says_so_with_the_command_that_installs_it(around: dict[str, str]) -> None:
     agents = await listed(around)
     assert {"claude", "codex", "gemini", "opencode", "goose", "kimi", "vibe", "qwen"} <= set(agents)
-    assert not any(found.found for name, found in agents.items() if name != "demo")
+    assert not any(found.found for name, found in agents.items() if name not in ("demo", "handrail"))
     assert agents["claude"].install == f"npm install --global {CLAUDE}"
     assert agents["claude"].why == "claude-agent-acp is not installed. Nor is npm, which would install it."
     assert agents["kimi"].install == "uv tool install kimi-cli"
@@ -148,3 +151,54 @@ def test_the_list_holds_each_agent_once_with_a_way_to_install_it() -> None:
     known = known_agents()
     assert len({agent.id for agent in known}) == len(known)
     assert [agent.id for agent in known if agent.install is None] == []
+
+
+def test_our_own_agent_is_started_as_a_program_of_its_own_for_each_thread(around: dict[str, str]) -> None:
+    spec = Registry((), around, common=()).spec("handrail")
+    assert spec is not None
+    assert spec.command == (sys.executable, "-P", "-m", "handrail", "agent")
+    assert spec.one_per_thread
+    assert {"ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "https_proxy", "SSL_CERT_FILE"} <= set(spec.env_pass)
+
+
+@pytest.mark.anyio
+async def test_our_own_agent_says_what_it_lacks_and_comes_after_the_configured_ones(
+    around: dict[str, str],
+) -> None:
+    mine = AgentSection(name="mine", command=(str(install(Path(around["HOME"], "mine"))),))
+    first, second, *_ = await Registry((mine,), around, common=()).listing()
+    assert (first.name, second.name, second.source) == ("mine", "handrail", "built in")
+    assert (second.found, second.version) == (True, __version__)
+    assert "`handrail keys set anthropic`" in second.why
+    keyed = await Registry((), around, common=(), keyed=True).listing()
+    assert (keyed[0].name, keyed[0].why) == ("handrail", "")
+
+
+def test_the_configuration_changes_of_our_own_agent_only_what_it_names(around: dict[str, str]) -> None:
+    named = AgentSection.model_validate({"name": "handrail", "title": "Ours", "env": {"OPENAI_API_KEY": "k"}})
+    own = own_agent((named,), {"HANDRAIL_HOME": "/h"})
+    spec = Registry((named,), around, common=(), own=own).spec("handrail")
+    assert spec is not None
+    assert (spec.title, spec.command, spec.one_per_thread) == ("Ours", OWN_COMMAND, True)
+    assert spec.env == {"HANDRAIL_HOME": "/h", "OPENAI_API_KEY": "k"}
+    assert spec.env_pass == PASSED
+
+
+def test_another_program_of_that_name_takes_the_place_of_our_own(around: dict[str, str]) -> None:
+    other = AgentSection(name="handrail", command=("another",))
+    assert Registry((other,), around, common=()).spec("handrail") is other
+
+
+@pytest.mark.parametrize(
+    ("given", "has"),
+    [
+        ({}, False),
+        ({"HANDRAIL_MODEL": "openai:x"}, False),
+        ({"ANTHROPIC_API_KEY": ""}, False),
+        ({"ANTHROPIC_API_KEY": "k"}, True),
+        ({"OLLAMA_BASE_URL": "http://127.0.0.1:1"}, True),
+        ({"KEY": "k"}, False),
+    ],
+)
+def test_a_key_or_the_address_of_a_model_is_what_it_takes(given: dict[str, str], has: bool) -> None:
+    assert has_key(given) is has

@@ -1,4 +1,4 @@
-"""Which agents there are: those of the configuration, those that we know and find installed, and the demo.
+"""Which agents there are: those of the configuration, our own, those that we know and find installed, and the demo.
 
 Owns the list of them and how each is started. It does not start any (agents.py), and starts nothing to look.
 """
@@ -12,8 +12,10 @@ from typing import Literal
 import anyio
 import anyio.to_thread
 
+from handrail import __version__
 from handrail.agents.registry.installed import COMMON, Located, Machine
 from handrail.agents.registry.known import Known, known_agents
+from handrail.agents.registry.own import NO_KEY, is_own, own_agent
 from handrail.config import AgentSection
 
 FRESH_SECONDS = 5.0
@@ -40,7 +42,7 @@ class Found:
     command: tuple[str, ...]
     source: Source
     why: str = ""
-    """What is missing; empty when nothing is."""
+    """What is missing; empty when nothing is. Our own agent is there even so."""
     install: str | None = None
     """The command that installs it."""
 
@@ -49,10 +51,19 @@ class Registry:
     """Every agent by its name. One of the configuration takes the place of another of its name."""
 
     def __init__(
-        self, named: Sequence[AgentSection], environment: Mapping[str, str], common: Sequence[str] = COMMON
+        self,
+        named: Sequence[AgentSection],
+        environment: Mapping[str, str],
+        common: Sequence[str] = COMMON,
+        *,
+        own: AgentSection | None = None,
+        keyed: bool = False,
     ) -> None:
-        """`environment` is what agents find around them; where they are looked for follows from it."""
-        self._named = {section.name: section for section in named}
+        """`environment` is what agents find around them; where they are looked for follows from it. `own` is how our own
+        agent is started, and `keyed` that it then finds a key."""
+        self._named = {section.name: section for section in named if not is_own(section)}
+        self._own = own or own_agent(named, {})
+        self._keyed = keyed
         self._known = {known.id: known for known in known_agents() if known.id not in self._named}
         self._machine = Machine(environment, common)
         self._looked: dict[str, tuple[float, Located | None]] = {}
@@ -64,10 +75,10 @@ class Registry:
             return self._named[name]
         if name in self._known:
             return self._spec(self._known[name])
-        return DEMO if name == DEMO.name else None
+        return {self._own.name: self._own, DEMO.name: DEMO}.get(name)
 
     async def listing(self) -> list[Found]:
-        """All of them: the configured ones first, then those that are installed, the demo, and what could be installed."""
+        """All of them: the configured ones first, ours, those that are installed, the demo, and what could be installed."""
         if self._listed is None or time.monotonic() - self._listed[0] > FRESH_SECONDS:
             with anyio.move_on_after(LOOK_SECONDS):
                 found = await anyio.to_thread.run_sync(self._look, abandon_on_cancel=True)
@@ -78,13 +89,13 @@ class Registry:
         configured = [self._configured(section) for section in self._named.values()]
         known = [self._of_known(known) for known in self._known.values()]
         there, missing = [one for one in known if one.found], [one for one in known if not one.found]
-        return [*configured, *there, *self._demo(), *missing]
+        return [*configured, *self._ours(), *there, *self._demo(), *missing]
 
     def _unlooked(self) -> list[Found]:
         """What can be said when looking took too long."""
         why = "Looking for it took too long."
         configured = [_listed(section, "config", None, why) for section in self._named.values()]
-        return [*configured, *self._demo()]
+        return [*configured, *self._ours(), *self._demo()]
 
     def _configured(self, section: AgentSection) -> Found:
         program = section.command[0]
@@ -96,6 +107,12 @@ class Registry:
         located = self._locate(known)
         why = "" if located else self._missing(known)
         return _listed(self._spec(known), "known", located, why, known.install)
+
+    def _ours(self) -> list[Found]:
+        if self._own.name in self._named:
+            return []
+        located = Located(self._own.command, __version__)
+        return [_listed(self._own, "built in", located, "" if self._keyed else NO_KEY)]
 
     def _demo(self) -> list[Found]:
         if DEMO.name in self._named:

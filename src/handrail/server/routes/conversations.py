@@ -45,12 +45,12 @@ def known_agent(rooms: Rooms, name: str, status: int = 422) -> str:
 
 
 async def usual_agent(rooms: Rooms) -> str:
-    """Whom a person would talk to: the one they talked to last, or else the first that is installed."""
+    """Whom a person would talk to: the one they talked to last, or else the first that is there and lacks nothing."""
     last = await rooms.records.threads(limit=1)
     if last and rooms.registry.spec(last[0].agent) is not None:
         return last[0].agent
     listed = await rooms.registry.listing()
-    return next(agent.name for agent in listed if agent.found)
+    return next(agent.name for agent in listed if agent.found and not agent.why)
 
 
 async def welcome(rooms: Rooms) -> None:
