@@ -3,8 +3,10 @@
 Owns their names and how they are read. What each does is session.py's.
 """
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, cast, get_args
 
+from handrail.agents.builtin.model.offered import Offered
 from handrail.agents.builtin.tools.tool import Json
 
 Word = Literal["help", "model", "compact"]
@@ -42,7 +44,15 @@ def listed() -> list[Json]:
     ]
 
 
-def help_text(model: str, thought_level: str, tools: int) -> str:
+def models_text(current: str | None, offered: Sequence[Offered]) -> str:
+    """The answer to `/model` alone."""
+    if not offered:
+        return f"The model is `{current}`." if current else "There is no model yet: `handrail keys` says why."
+    marked = (f"- `{each.name}`{' (the one in use)' if each.name == current else ''}" for each in offered)
+    return "\n".join(("Choose with `/model NAME`; these are known, others can be named:", "", *marked))
+
+
+def help_text(model: str | None, thought_level: str, tools: int) -> str:
     """The answer to `/help`."""
     lines = [
         "I am Handrail's own coding agent. Say what you want done; every call I make is yours to allow, deny or cancel.",

@@ -6,7 +6,7 @@ wait there together become one. It does not know what is said, nor when.
 
 import base64
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -51,8 +51,17 @@ class _Said:
 class Speech:
     """One session's voice (voice.py)."""
 
-    def __init__(self, wire: Wire, session: str, cwd: Path, *, activities: bool = False) -> None:
-        """`activities`: whether the other end wants to hear of them."""
+    def __init__(
+        self,
+        wire: Wire,
+        session: str,
+        cwd: Path,
+        *,
+        activities: bool = False,
+        on_call: Callable[[str, Shown], None] | None = None,
+    ) -> None:
+        """`activities`: whether the other end wants to hear of them. `on_call` is told how each call is shown."""
+        self._on_call = on_call
         self._wire, self._session, self._cwd, self._activities = wire, session, cwd, activities
         self._waiting: deque[_Said] = deque()
         self._bell = anyio.Event()
@@ -72,8 +81,13 @@ class Speech:
         except Gone:
             pass
         finally:
-            self._over = True
-            self._rest.set()
+            self.end()
+
+    def end(self) -> None:
+        """Nobody listens any more."""
+        self._over = True
+        self._waiting.clear()
+        self._rest.set()
 
     async def flushed(self) -> None:
         """Wait until all that was said is sent, or nobody listens any more."""
@@ -97,6 +111,8 @@ class Speech:
         self.update({"sessionUpdate": "agent_message_chunk", "content": content, "_meta": note})
 
     def call_started(self, id: str, tool: str, shown: Shown, input: Json) -> None:
+        if self._on_call is not None:
+            self._on_call(id, shown)
         self.update(
             {
                 "sessionUpdate": "tool_call",

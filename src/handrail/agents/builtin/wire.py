@@ -42,8 +42,10 @@ class _Served:
 
     def __init__(self, id: object, params: Any) -> None:
         self.id, self.params, self.scope = id, params, anyio.CancelScope()
+        self.afterwards: list[Callable[[], None]] = []
 
 
+_serving: ContextVar[_Served | None] = ContextVar("serving", default=None)
 _asking: ContextVar[list[Any] | None] = ContextVar("asking", default=None)
 
 
@@ -89,6 +91,12 @@ class Wire:
         finally:
             _asking.set(None)
 
+    def afterwards(self, then: Callable[[], None]) -> None:
+        """Do this once the request that is being served has been answered."""
+        served = _serving.get()
+        assert served is not None, "only while a request is served"
+        served.afterwards.append(then)
+
     async def shut(self) -> None:
         """Give up what is still under way."""
         if self._connection is not None:
@@ -105,6 +113,7 @@ class Wire:
         if is_notification:
             return await self._handle(method, params, True)
         served = cast("_Served", params)
+        _serving.set(served)
         try:
             with served.scope:
                 return await self._handle(method, served.params, False)
@@ -120,6 +129,10 @@ class Wire:
             asking.append(message["id"])
         assert self._lines is not None
         await self._lines.send(message)
+        served = _serving.get()
+        if served is not None and "method" not in message and "result" in message:
+            for then in served.afterwards:
+                then()
 
     async def receive(self) -> dict[str, Any] | None:
         assert self._lines is not None

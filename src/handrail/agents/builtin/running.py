@@ -1,0 +1,60 @@
+"""The program from its start to its end: keys taken out of the environment, settings read, and everything ended with the
+input.
+
+Owns the order of that. It does not know what is served in between (program.py).
+"""
+
+import logging
+import os
+import signal
+import sys
+
+import anyio
+
+from handrail.agents.builtin.model.keys import Keys
+from handrail.agents.builtin.model.models import Models
+from handrail.agents.builtin.program import Program
+from handrail.agents.builtin.sessions import Sessions
+from handrail.config import BadConfig, OwnAgentSection, load
+from handrail.places import Places
+
+LEAVE_SECONDS = 5.0
+"""For everything to end once the host is gone; bounds the wait for a server that does not."""
+
+FOR_PROGRAMS = "This speaks to programs. To talk with it yourself: handrail chat --agent handrail\n"
+
+
+def run() -> int:
+    """The exit status."""
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
+    )
+    keys, places = Keys.take(os.environ), Places.find()
+    try:
+        settings = load(places.config).agent
+    except BadConfig as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    if sys.stdin.isatty():
+        sys.stderr.write(FOR_PROGRAMS)
+    anyio.run(_serve, keys, places, settings)
+    return 0
+
+
+async def _serve(keys: Keys, places: Places, settings: OwnAgentSection) -> None:
+    async with anyio.create_task_group() as group:
+        program = Program(Sessions(places.data / "agent"), Models(keys, settings), settings, group)
+        with anyio.CancelScope() as listening:
+            group.start_soon(_until_told, listening)
+            await program.wire.listen()
+        with anyio.move_on_after(LEAVE_SECONDS):
+            await program.leave()
+        await program.wire.shut()
+        group.cancel_scope.cancel()
+
+
+async def _until_told(listening: anyio.CancelScope) -> None:
+    """A signal ends it as the end of the input does."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            listening.cancel()
