@@ -15,6 +15,8 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 from handrail.agents.builtin.activity import Activity
 from handrail.agents.builtin.mind import Mind
 from handrail.agents.builtin.model.model import Hearing, ModelError
+from handrail.agents.builtin.pictures import without_pictures
+from handrail.agents.builtin.size import tokens
 from handrail.agents.builtin.voice import Voice
 
 
@@ -34,7 +36,7 @@ async def ask(mind: Mind, activity: Activity) -> ModelResponse | None:
         except anyio.get_cancelled_exc_class():
             mind.history.break_off(hearing.words, mind.budget.why)
             raise
-        mind.voice.usage(_tokens(answer), mind.window, mind.costs.total)
+        mind.voice.usage(tokens([*mind.history.messages, answer]), mind.window, mind.costs.total)
         return answer
     return None
 
@@ -44,12 +46,13 @@ async def request(
 ) -> ModelResponse:
     """One whole answer to these messages, and what it cost. Raises ModelError."""
     tools = [tool.definition for tool in mind.tools.values()]
+    seen = messages if mind.model.takes_images else without_pictures(messages)
     try:
-        answer = await mind.model.request(_instructed(messages, mind.instructions), tools, hearing)
+        answer = await mind.model.request(_instructed(seen, mind.instructions), tools, hearing)
     except ModelError as error:
         asking.detail = error.sentence
         raise
-    mind.budget.spend(_tokens(answer))
+    mind.budget.spend(answer.usage.input_tokens + answer.usage.output_tokens)
     mind.costs.add(mind.model.cost(answer))
     return answer
 
@@ -109,7 +112,3 @@ def _instructed(messages: Sequence[ModelMessage], instructions: str) -> list[Mod
         *before,
         replace(last, instructions=instructions or None) if isinstance(last, ModelRequest) else last,
     ]
-
-
-def _tokens(answer: ModelResponse) -> int:
-    return answer.usage.input_tokens + answer.usage.output_tokens

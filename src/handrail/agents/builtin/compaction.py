@@ -64,6 +64,7 @@ async def compact(mind: Mind, activity: Activity, focus: str | None = None) -> b
             return False
         compaction.detail = _replace(mind, cut, summary)
         mind.voice.note(compaction.detail)
+        mind.voice.usage(mind.tried, mind.window, mind.costs.total)
         return True
     return False
 
@@ -98,7 +99,7 @@ def _cut(mind: Mind, *, everything: bool) -> _Cut:
 def _place(messages: Sequence[ModelMessage], window: int) -> int:
     """Where the recent steps begin: the last one in any case."""
     place = len(messages) - 2
-    while place > 2 and characters(messages[place - 2 :]) < _KEPT * window * PER_TOKEN:
+    while place > 3 and characters(messages[place - 2 :]) < _KEPT * window * PER_TOKEN:
         place -= 2
     return max(place, 0)
 

@@ -16,6 +16,7 @@ from handrail.agents.builtin.calling import settle_all
 from handrail.agents.builtin.compaction import compact, is_full
 from handrail.agents.builtin.mind import Mind
 from handrail.agents.builtin.model.model import ModelError
+from handrail.agents.builtin.repair import sendable
 from handrail.agents.builtin.tools.tool import Result
 
 __all__ = ["Mind", "Stop", "think"]
@@ -81,8 +82,12 @@ def _stop(mind: Mind, answer: ModelResponse, calls: Sequence[ToolCallPart]) -> S
             return _cut(mind, calls, "refusal", "The model, or its provider, refused to answer this.")
         case "error" if not calls:
             raise ModelError("The model ended its answer with an error. Prompting again may help.")
+        case _ if calls:
+            return None
         case _:
-            return None if calls else "end_turn"
+            if not sendable(answer.parts):
+                mind.voice.note("The model's answer was empty.")
+            return "end_turn"
 
 
 def _cut(mind: Mind, calls: Sequence[ToolCallPart], stop: Stop, sentence: str) -> Stop:

@@ -83,14 +83,14 @@ class _Order:
         if not parts:
             return
         if not self.messages or isinstance(self.messages[-1], ModelResponse):
-            self._request().append(note(_GAP))
+            self._request().append(replace(note(_GAP), timestamp=response.timestamp))
         self.messages.append(
             response if len(parts) == len(response.parts) else replace(response, parts=parts)
         )
         calls = calls_of(response)
         self._awaited = {call.tool_call_id: place for place, call in enumerate(calls)}
         for call in calls:
-            self._request().append(_interrupted(call))
+            self._request().append(_interrupted(call, response))
 
     def _request(self) -> list[ModelRequestPart]:
         if not self.messages or isinstance(self.messages[-1], ModelResponse):
@@ -99,5 +99,7 @@ class _Order:
         return self._asking
 
 
-def _interrupted(call: ToolCallPart) -> ToolReturnPart:
-    return ToolReturnPart(call.tool_name, _UNKNOWN, call.tool_call_id, outcome="interrupted")
+def _interrupted(call: ToolCallPart, response: ModelResponse) -> ToolReturnPart:
+    return ToolReturnPart(
+        call.tool_name, _UNKNOWN, call.tool_call_id, timestamp=response.timestamp, outcome="interrupted"
+    )
