@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
@@ -230,7 +231,7 @@ class Handler(BaseHTTPRequestHandler):
     ) -> None:
         asked.end("refused")
         told = dialect.error(status, sentence or SENTENCES.get(status, "Internal server error"))
-        self._send(status, told, {} if retry_after is None else {"Retry-After": f"{retry_after:g}"})
+        self._send(status, told, {} if retry_after is None else _later(retry_after))
 
     def _missing(self) -> None:
         self.model.strange.append(f"{self.command} {self.path}")
@@ -257,3 +258,8 @@ def _part(pieces: Iterator[str], trouble: Trouble | None) -> list[str]:
     """All of a stream, or half of it where it goes wrong."""
     every = list(pieces)
     return every if trouble is None else every[: max(1, len(every) // 2)]
+
+
+def _later(seconds: float) -> dict[str, str]:
+    """As providers say it: in whole seconds, and to those who know that in milliseconds."""
+    return {"Retry-After": str(ceil(seconds)), "Retry-After-Ms": str(round(seconds * 1000))}

@@ -94,7 +94,7 @@ def test_turns_can_be_queued_for_whoever_has_a_marker(model: ModelServer) -> Non
 def test_trouble_comes_once_for_each_request_before_the_turn(model: ModelServer) -> None:
     prompt = user(script(Turn("At last.", trouble=(429, 529, "refuse", "broken"), retry_after=0.25)))
     limited = anthropic(model, prompt, stream=True)
-    assert (limited.status_code, limited.headers["Retry-After"]) == (429, "0.25")
+    assert (limited.status_code, limited.headers["Retry-After-Ms"]) == (429, "250")
     assert limited.json()["error"]["type"] == "rate_limit_error"
     assert anthropic(model, prompt, stream=True).json()["error"]["type"] == "overloaded_error"
     for _ in ("refuse", "broken"):

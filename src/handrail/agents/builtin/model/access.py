@@ -12,6 +12,7 @@ from handrail.agents.builtin.model.choice import PROVIDERS, Provider
 from handrail.agents.builtin.model.keys import Keys
 from handrail.agents.builtin.model.model import ModelError
 
+TITLES = {"anthropic": "Anthropic", "openai": "OpenAI", "google": "Google", "ollama": "Ollama"}
 OLLAMA = "http://127.0.0.1:11434/v1"
 NO_KEY = (
     "There is no key for a model. Give one in any of these ways: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GOOGLE_API_KEY "
@@ -32,6 +33,11 @@ class Access:
     """The key is a token of another sort (ANTHROPIC_AUTH_TOKEN)."""
     url: str | None = None
     """Another address than the provider's own."""
+
+    @property
+    def title(self) -> str:
+        """Whom people are told of."""
+        return "The model server" if self.own and self.provider == "openai" else TITLES[self.provider]
 
     @property
     def own(self) -> bool:

@@ -26,7 +26,9 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
+from handrail.agents.builtin.model.access import Access
 from handrail.agents.builtin.model.choice import Choice
+from handrail.agents.builtin.model.line import reading
 from handrail.agents.builtin.model.model import Hearing, ModelError
 from handrail.agents.builtin.model.patience import Patience
 from handrail.agents.builtin.model.speak import Spoken
@@ -37,9 +39,15 @@ class Asking:
     """One model, with its settings."""
 
     def __init__(
-        self, choice: Choice, spoken: Spoken, context: int, patience: Patience, hidden: Callable[[str], str]
+        self,
+        choice: Choice,
+        way: Access,
+        spoken: Spoken,
+        context: int,
+        patience: Patience,
+        hidden: Callable[[str], str],
     ) -> None:
-        self._choice, self._spoken, self._context = choice, spoken, context
+        self._choice, self._way, self._spoken, self._context = choice, way, spoken, context
         self._patience, self._hidden = patience, hidden
 
     @property
@@ -83,17 +91,22 @@ class Asking:
             model_request_parameters=ModelRequestParameters(function_tools=list(tools)),
             instrument=False,
         )
-        async with asked as stream:
+        async with reading(), asked as stream:
             async for event in stream:
                 _hear(event, hearing)
             answer = stream.get()
-        if answer.state != "complete" or answer.finish_reason is None:
+        if not self._whole(answer):
             raise Interrupted
         return answer
 
+    def _whole(self, answer: ModelResponse) -> bool:
+        """Providers say why an answer ends; not every server that speaks like one does."""
+        said_so = answer.finish_reason is not None or (self._way.own and bool(answer.parts))
+        return answer.state == "complete" and said_so
+
     def _pause(self, fault: Exception, tried: int) -> tuple[float, str]:
         """How long before the next try, and why. Raises ModelError where there is none."""
-        found = weighed(fault, self._choice, self._spoken.model.base_url or "")
+        found = weighed(fault, self._choice, self._way.title, self._spoken.model.base_url or "")
         if isinstance(found, ModelError):
             raise ModelError(
                 self._hidden(found.sentence), login=found.login, too_long=found.too_long

@@ -60,7 +60,7 @@ class Models:
             from handrail.agents.builtin.model.speak import speaking  # noqa: PLC0415
 
             spoken = speaking(choice, way, http, thought_level, self._patience)
-            return Asking(choice, spoken, self._settings.context, self._patience, self._keys.hidden)
+            return Asking(choice, way, spoken, self._settings.context, self._patience, self._keys.hidden)
 
         return await to_thread.run_sync(made)
 
@@ -76,15 +76,12 @@ class Models:
 
     async def _client(self) -> httpx2.AsyncClient:
         if self._http is None:
-            made = await to_thread.run_sync(_client, self._patience)
+            made = await to_thread.run_sync(_opened, self._patience)
             self._http = self._http or made
         return self._http
 
 
-def _client(patience: Patience) -> httpx2.AsyncClient:
-    """Made in a thread: it loads the system's certificates."""
-    import httpx2  # noqa: PLC0415
+def _opened(patience: Patience) -> httpx2.AsyncClient:
+    from handrail.agents.builtin.model.line import opened  # noqa: PLC0415
 
-    return httpx2.AsyncClient(
-        timeout=httpx2.Timeout(patience.stall, connect=patience.connect), follow_redirects=True
-    )
+    return opened(patience)

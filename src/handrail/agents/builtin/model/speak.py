@@ -45,12 +45,17 @@ def speaking(
         case "openai" if not way.own:
             model, more = _openai(choice.name, way, http), {"openai_store": False}
         case "openai" | "ollama":
-            model, more = _compatible(choice, way, http, patience), {}
+            model, more = _compatible(choice, way, http, patience), _effort(level)
     return Spoken(model, cast("ModelSettings", {"cache": True, **_thinking(level), **more}))
 
 
 def _thinking(level: str | None) -> dict[str, Any]:
     return {} if level is None else {"thinking": False if level == "off" else level}
+
+
+def _effort(level: str | None) -> dict[str, Any]:
+    """Said to a server of one's own whatever the adapter knows of its model: whoever runs it knows better."""
+    return {} if level is None else {"openai_reasoning_effort": "none" if level == "off" else level}
 
 
 def _anthropic(name: str, way: Access, http: httpx2.AsyncClient) -> Model:

@@ -14,7 +14,6 @@ from pydantic_ai import exceptions as wrong
 from handrail.agents.builtin.model.choice import Choice
 from handrail.agents.builtin.model.model import ModelError
 
-TITLES = {"anthropic": "Anthropic", "openai": "OpenAI", "google": "Google", "ollama": "Ollama"}
 QUOTED = 500
 """Characters of what a provider says: some send a whole page."""
 TOO_LARGE = 413
@@ -51,9 +50,8 @@ PASSING: tuple[tuple[type[Exception], str], ...] = (
 """What may be better the next time, the first that fits."""
 
 
-def weighed(fault: Exception, choice: Choice, address: str) -> Again | ModelError:
-    """What to do about it."""
-    who = TITLES[choice.provider]
+def weighed(fault: Exception, choice: Choice, who: str, address: str) -> Again | ModelError:
+    """What to do about it, in sentences about whoever was asked, there."""
     if isinstance(fault, wrong.ModelConnectionError) and fault.phase in {"connect", "pool"}:
         return Again(why=f"{who} could not be reached at {address}", unreached=True)
     after = fault.retry_after if isinstance(fault, wrong.ModelAPIError) else None
