@@ -14,6 +14,7 @@ from tests.door.peer import BOUND, SRC
 STANDIN = [sys.executable, str(Path(__file__).with_name("standin.py"))]
 
 LOOK = """
+import os
 import sys
 from pathlib import Path
 from handrail.places import Places
@@ -22,7 +23,7 @@ from handrail.door.hello import say_hello
 home, executable, within, *argv = sys.argv[1:]
 sys.executable = executable
 try:
-    with connect(Places.under(Path(home)), argv=argv or None, within=float(within)) as sock:
+    with connect(Places.under(Path(home)), argv=argv or None, within=float(within), keep=os.environ["KEEP"].split()) as sock:
         print(say_hello(sock, "read")["pid"])
 except DaemonNotRunning as error:
     sys.exit(str(error))
@@ -39,6 +40,7 @@ class Looker:
         executable: str = sys.executable,
         within: float = 15.0,
         inherits: tuple[int, ...] = (),
+        keep: str = "",
     ) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-c", LOOK, str(home), executable, str(within), *argv],
@@ -50,6 +52,7 @@ class Looker:
                 **os.environ,
                 "PYTHONPATH": str(SRC),
                 "HANDRAIL_HOME": str(home),
+                "KEEP": keep,
                 "A_SECRET": "s",
                 "LC_X": "c",
             },

@@ -59,6 +59,11 @@ def test_only_what_says_where_we_are_is_inherited() -> None:
     assert clean({**kept, **dropped}) == kept
 
 
+def test_what_a_person_wants_it_to_have_is_inherited_too() -> None:
+    given = {"HOME": "h", "A_KEY": "k", "A_SECRET": "1"}
+    assert clean(given, ["A_KEY", "ANOTHER"]) == {"HOME": "h", "A_KEY": "k"}
+
+
 def test_a_daemon_that_ends_while_starting_is_quoted(home: Path) -> None:
     sentence = Looker(home, sys.executable, "-c", "raise SystemExit('no port is free')").failed()
     assert "it ended while starting, saying: no port is free" in sentence
@@ -115,6 +120,13 @@ def test_a_living_keeper_is_asked_to_start_it_until_it_does(home: Path, places: 
         with Peer(places) as peer:
             peer.seat()
             assert looker.found() == os.getpid()
+
+
+def test_what_a_person_wants_it_to_have_reaches_it_though_a_keeper_lives(home: Path, places: Places) -> None:
+    with scripted_keeper(places):  # which would start one without it
+        looker = Looker(home, executable=standin_as_python(home), keep="A_SECRET")
+        looker.found()
+        assert "A_SECRET" in started(home)[0]["environ"]
 
 
 def test_a_keeper_whose_daemons_all_die_is_not_asked_for_ever(home: Path, places: Places) -> None:

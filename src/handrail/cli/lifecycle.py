@@ -43,7 +43,7 @@ def up(
     if foreground:
         raise typer.Exit(_be_the_daemon(port, announce=not no_open))
     _check_config()
-    with reach("read", start=True, argv=_on_port(port)) as link:
+    with reach("read", start=True, argv=_on_port(port), keep=_keys()) as link:
         say(f"Handrail runs at {link.url} (pid {link.pid}).")
         _warn_of_skew(link)
         if port is not None and not link.url.endswith(f":{port}"):
@@ -87,7 +87,7 @@ def restart(port: Port = None) -> None:
         if failure.code is not Code.NO_DAEMON:
             raise
         note("It was not running.")
-    with reach("read", start=True, argv=_on_port(port)) as link:
+    with reach("read", start=True, argv=_on_port(port), keep=_keys()) as link:
         say(f"Handrail runs at {link.url} (pid {link.pid}): {_what_became(link, ran)}")
 
 
@@ -152,6 +152,13 @@ def _on_port(port: int | None) -> tuple[str, ...] | None:
     if port is None:
         return None
     return (sys.executable, "-m", "handrail", "up", "--foreground", "--no-open", "--port", str(port))
+
+
+def _keys() -> tuple[str, ...]:
+    """What a person who starts it here wants it to have, for our own agent: keys of models, and their addresses."""
+    from handrail.config import PROVIDER_VARIABLES  # noqa: PLC0415 - pydantic, which most commands do without
+
+    return PROVIDER_VARIABLES
 
 
 def _warn_of_skew(link: Link) -> None:

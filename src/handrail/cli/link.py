@@ -77,11 +77,17 @@ class Link:
 
 @contextmanager
 def reach(
-    want: Want, *, start: bool = False, argv: Sequence[str] | None = None, places: Places | None = None
+    want: Want,
+    *,
+    start: bool = False,
+    argv: Sequence[str] | None = None,
+    places: Places | None = None,
+    keep: Sequence[str] = (),
 ) -> Generator[Link]:
-    """A link to the daemon, which is started if asked to. Raises Failure, which says what helps."""
+    """A link to the daemon, which is started if asked to, with the variables named in `keep`. Raises Failure, which says
+    what helps."""
     try:
-        sock = connect(places or Places.find(os.environ), start=start, argv=argv)
+        sock = connect(places or Places.find(os.environ), start=start, argv=argv, keep=keep)
         with closing(sock):
             yield _greet(sock, want)
     except DaemonNotRunning as problem:

@@ -47,15 +47,16 @@ def connect(
     argv: Sequence[str] | None = None,
     within: float = START_SECONDS,
     abandon: Callable[[], bool] = lambda: False,
+    keep: Sequence[str] = (),
 ) -> socket.socket:
-    """A connection to the daemon, which is started if need be, as `argv` where given.
+    """A connection to the daemon, which is started if need be, as `argv` where given, with the variables named in `keep`.
 
     `abandon` is asked now and then whether anybody still wants it. Raises DaemonNotRunning.
     """
     sock = dial(places)
     if sock is None and not start:
         raise DaemonNotRunning(f"nobody listens on {places.daemon_socket}.")
-    return sock or _start(places, argv, time.monotonic() + within, abandon)
+    return sock or _start(places, argv, time.monotonic() + within, abandon, keep)
 
 
 def dial(places: Places) -> socket.socket | None:
@@ -101,12 +102,16 @@ def _is_ours(sock: socket.socket, path: str) -> bool:
 
 
 def _start(
-    places: Places, argv: Sequence[str] | None, deadline: float, abandon: Callable[[], bool]
+    places: Places,
+    argv: Sequence[str] | None,
+    deadline: float,
+    abandon: Callable[[], bool],
+    keep: Sequence[str],
 ) -> socket.socket:
     from handrail.door.launch import Starter  # noqa: PLC0415 - not needed by a door that finds its daemon
 
     try:
-        with Starter(places, argv) as starter:
+        with Starter(places, argv, keep) as starter:
             while time.monotonic() < deadline and not abandon():
                 sock = dial(places)
                 if sock:

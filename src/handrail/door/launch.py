@@ -30,6 +30,9 @@ DESKTOP = {"DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY
 """What a notification needs to reach the person's screen; no child of the keeper gets them."""
 KEPT_PREFIXES = ("LC_", "XDG_")
 
+INSIDE = "HANDRAIL_TERMINAL"
+"""Set in what a warden holds, and would end with its terminal."""
+
 LOG_MAX = 1 << 20
 """Bytes of what daemons print before their own log is open; bounds a file nobody rotates."""
 
@@ -49,11 +52,13 @@ GRACE = 2.0
 class Starter:
     """One attempt to have a daemon: starts it once, when no other process is already doing so."""
 
-    def __init__(self, places: Places, argv: Sequence[str] | None) -> None:
+    def __init__(self, places: Places, argv: Sequence[str] | None, keep: Sequence[str] = ()) -> None:
+        """`keep` are variables that a person wants the daemon to have, beside those that say where it is."""
         places.make()
         self.log = str(places.logs / "daemon.out")
         self._places = places
         self._argv = argv
+        self._keep = keep
         self._lock = os.open(places.daemon_lock.with_suffix(".start"), os.O_RDWR | os.O_CREAT, 0o600)
         self._started: _Started | None = None
         self._is_our_turn = False
@@ -90,13 +95,19 @@ class Starter:
 
     def _start(self) -> _Started | None:
         before = _shorten(self.log)
-        answer = _answer_of_keeper(self._places) if self._argv is None else ""
+        answer = _answer_of_keeper(self._places) if self._is_the_keepers else ""
         if answer in ("started", "already"):  # in time a daemon listens, or the keeper notices that it died
             self._ask_at = time.monotonic() + ASK_AGAIN
             self._count(answer == "started")
             return None
         argv = self._argv or (sys.executable, "-m", "handrail", "up", "--foreground", "--no-open")
-        return _Started(detach(argv, clean(os.environ), self.log), before)
+        return _Started(detach(argv, clean(os.environ, self._keep), self.log), before)
+
+    @property
+    def _is_the_keepers(self) -> bool:
+        """It knows the plain way, and no secret: what shall be kept we must give ourselves, unless we are in its hands."""
+        brings = any(os.environ.get(name) for name in self._keep)
+        return self._argv is None and (not brings or INSIDE in os.environ)
 
     def _count(self, is_new: bool) -> None:
         self._started_by_keeper += is_new
@@ -146,12 +157,12 @@ class _Started:
         return False
 
 
-def clean(environ: Mapping[str, str]) -> dict[str, str]:
-    """What the daemon may inherit: where it is, never what an agent holds."""
+def clean(environ: Mapping[str, str], keep: Sequence[str] = ()) -> dict[str, str]:
+    """What the daemon may inherit: where it is, never what an agent holds; and what a person wants it to."""
     return {
         name: value
         for name, value in environ.items()
-        if name in KEPT | DESKTOP or name.startswith(KEPT_PREFIXES)
+        if name in KEPT | DESKTOP or name.startswith(KEPT_PREFIXES) or name in keep
     }
 
 
