@@ -3,6 +3,7 @@
 Knows nothing of any room: a fixture that builds part of Handrail lives beside that room's tests.
 """
 
+import os
 import shutil
 import signal
 import tempfile
@@ -15,6 +16,9 @@ from hypothesis import HealthCheck, settings
 # Examples that take long on a busy machine are no fault; a test that hangs meets pytest's own bound.
 settings.register_profile("handrail", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("handrail")
+
+# No test, nor what it starts, reaches the keyring of whoever runs it.
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
 
 # Whoever runs the tests in the background may be deaf to Ctrl-C; what the tests start must not be.
 signal.signal(signal.SIGINT, signal.default_int_handler)

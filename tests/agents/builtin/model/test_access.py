@@ -1,0 +1,49 @@
+"""Which key and which address leads to a provider."""
+
+import pytest
+
+from handrail.agents.builtin.model.access import OLLAMA, Access, access, accesses
+from handrail.agents.builtin.model.keys import Keys
+from handrail.agents.builtin.model.model import ModelError
+
+
+def test_a_key_opens_its_provider() -> None:
+    keys = Keys({"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o", "GEMINI_API_KEY": "g"})
+    assert access("anthropic", keys) == Access(provider="anthropic", key="a")
+    assert access("openai", keys) == Access(provider="openai", key="o")
+    assert access("google", keys) == Access(provider="google", key="g")
+    assert [way.provider for way in accesses(keys)] == ["anthropic", "openai", "google", "ollama"]
+
+
+def test_a_token_is_told_from_a_key_and_comes_second() -> None:
+    assert access("anthropic", Keys({"ANTHROPIC_AUTH_TOKEN": "t"})).bearer
+    both = access("anthropic", Keys({"ANTHROPIC_AUTH_TOKEN": "t", "ANTHROPIC_API_KEY": "a"}))
+    assert (both.key, both.bearer) == ("a", False)
+
+
+def test_a_server_of_ones_own_needs_no_key() -> None:
+    own = access("openai", Keys({"OPENAI_BASE_URL": "http://127.0.0.1:8000/v1"}))
+    assert (own.own, own.key, own.title) == (True, None, "The model server")
+    official = Keys({"OPENAI_BASE_URL": "https://api.openai.com/v1", "OPENAI_API_KEY": "o"})
+    assert not access("openai", official).own
+    assert access("ollama", Keys({})).url == OLLAMA
+
+
+def test_without_any_every_way_to_give_one_is_named() -> None:
+    for provider in ("anthropic", "openai", "google"):
+        with pytest.raises(ModelError) as caught:
+            access(provider, Keys({}))
+        assert caught.value.login
+        for way in (
+            "ANTHROPIC_API_KEY",
+            "OPENAI_API_KEY",
+            "GOOGLE_API_KEY",
+            "GEMINI_API_KEY",
+            "handrail chat",
+            "handrail up",
+            'name = "handrail", env = { … }',
+            f"handrail keys set {provider}",
+            "OPENAI_BASE_URL",
+            "OLLAMA_BASE_URL",
+        ):
+            assert way in caught.value.sentence
