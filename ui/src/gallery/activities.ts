@@ -18,7 +18,7 @@ function isBeginning(told: Told): told is readonly [number, string, Sort, string
 function eventOf(told: Told): Event {
   const of = { thread: "", operation: OPERATION, activity: told[1] };
   if (isBeginning(told)) return { kind: "ActivityStarted", ...of, parent: told[3], sort: told[2], title: told[4], tool_call: told[2] === "call" ? told[1] : "" };
-  return { kind: "ActivityEnded", ...of, sort: "call", how: told[2] as How, by: told[2] === "cancelled" ? "page" : "", detail: told[3] ?? "" };
+  return { kind: "ActivityEnded", ...of, sort: "call", how: told[2] as How, by: told[2] === "cancelled" ? "a person on the page" : "", detail: told[3] ?? "" };
 }
 
 export function entryOf(told: Told, seq: number): Entry {

@@ -220,6 +220,7 @@ function agent(name: string, title: string, facts: Partial<AgentView> = {}): Age
 }
 
 export const agents: readonly AgentView[] = [
+  agent("handrail", "Handrail", { source: "built in", version: "0.5.0", why: "Handrail's own environment has no key for a model. `handrail keys set anthropic` puts one into your keyring." }),
   agent("claude", "Claude Code", { running: true }),
   agent("opencode", "opencode", { version: "0.9.4" }),
   agent("demo", "Demo", { source: "built in", version: null }),
