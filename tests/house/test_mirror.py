@@ -40,6 +40,10 @@ PART_OF: dict[str, str] = {
     "handrail.gate.rules.example": "gate/rules/test_rules.py",
     "handrail.gate.rules.general": "gate/rules/test_suggest.py",
     "handrail.gate.path": "gate/test_gate.py",
+    **{
+        f"handrail.agents.builtin.model.{name}": "agents/builtin/model/test_ask.py"
+        for name in ("line", "trouble")
+    },
     "handrail.agents.program.asked": "agents/program/test_peer.py",
     **{
         f"handrail.agents.registry.{name}": "agents/registry/test_registry.py"
@@ -47,6 +51,8 @@ PART_OF: dict[str, str] = {
     },
     "handrail.agents.program.extension": "agents/talk/test_activities.py",
     "handrail.agents.loose": "agents/talk/test_recorder.py",
+    **{f"handrail.agents.builtin.{name}": "agents/builtin/test_loop.py" for name in ("asking", "calling")},
+    "handrail.agents.builtin.tools.quiet": "agents/builtin/tools/test_dispatch.py",
     **{f"handrail.agents.talk.{name}": "agents/talk/test_recorder.py" for name in ("shown", "telling")},
     **dict.fromkeys(
         ("handrail.agents.talk.asking", "handrail.agents.talk.talks"), "agents/talk/test_talk.py"

@@ -88,7 +88,7 @@ class Aloud:
         self.thought_ended()
         void = " What was said of this answer does not count." if self._heard else ""
         self._heard.clear()
-        self._voice.note(f"{why} Asking again in {seconds:.0f} s.{void}")
+        self._voice.note(_again(why, seconds) + void)
 
 
 class Unheard:
@@ -102,7 +102,11 @@ class Unheard:
     def thought_ended(self) -> None: ...
 
     def again(self, why: str, seconds: float) -> None:
-        self._voice.note(f"{why} Asking again in {seconds:.0f} s.")
+        self._voice.note(_again(why, seconds))
+
+
+def _again(why: str, seconds: float) -> str:
+    return f"{why.rstrip('.')}. Asking again in {seconds:.0f} s."
 
 
 def _instructed(messages: Sequence[ModelMessage], instructions: str) -> list[ModelMessage]:
