@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from tests.e2e.home import BOUND, free_port, until
+import anyio.lowlevel
+from anyio.abc import TaskGroup
+from tests.e2e.home import BOUND, until
 
 from handrail.agents.builtin.activity import Told, operation
 from handrail.agents.builtin.tools.servers import Servers
@@ -25,9 +27,9 @@ BEARER = "b3arer"
 
 @dataclass(slots=True)
 class Listener:
-    """A voice that is only remembered; `answers` are given to questions in turn."""
+    """A voice that is only remembered; `answers` are given to questions in turn, None is never one."""
 
-    answers: list[Answer] = field(default_factory=list[Answer])
+    answers: list[Answer | None] = field(default_factory=list["Answer | None"])
     asked: list[tuple[str, str, Json]] = field(default_factory=list[tuple[str, str, Json]])
     heard: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     plans: list[Sequence[Entry]] = field(default_factory=list[Sequence[Entry]])
@@ -48,8 +50,12 @@ class Listener:
 
     async def ask(self, id: str, shown: Shown, input: Json) -> Answer:
         self.asked.append((id, shown.title, input))
+        answer = self.answers.pop(0)
+        if answer is None:
+            await anyio.sleep_forever()
         await anyio.lowlevel.checkpoint()
-        return self.answers.pop(0)
+        assert answer is not None
+        return answer
 
 
 def program(log: Path, name: str = "somebody", **env: str) -> Stdio:
@@ -106,18 +112,61 @@ async def use(tool: Tool, listener: Listener | None = None, id: str = "t1", **in
     raise AssertionError("cancelled")
 
 
+@dataclass(slots=True)
+class Work:
+    """A call under way."""
+
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    over: anyio.Event = field(default_factory=anyio.Event)
+    result: Result | None = None
+
+    async def done(self) -> Result:
+        with anyio.fail_after(BOUND):
+            await self.over.wait()
+        assert self.result is not None, "it was given up"
+        return self.result
+
+
+class Hands:
+    """Calls that are made at the same time, and given up together."""
+
+    def __init__(self, group: TaskGroup) -> None:
+        self._group = group
+        self._works: list[Work] = []
+
+    def begin(self, tool: Tool, **input: Any) -> Work:
+        work = Work()
+
+        async def run() -> None:
+            with work.scope:
+                work.result = await use(tool, **input)
+            work.over.set()
+
+        self._works.append(work)
+        self._group.start_soon(run)
+        return work
+
+    async def give_up(self) -> float:
+        """Cancel all; the seconds until the last of them had ended."""
+        began = anyio.current_time()
+        for work in self._works:
+            work.scope.cancel()
+        with anyio.fail_after(BOUND):
+            for work in self._works:
+                await work.over.wait()
+        return anyio.current_time() - began
+
+
+@asynccontextmanager
+async def hands() -> AsyncGenerator[Hands]:
+    async with anyio.create_task_group() as group:
+        yield Hands(group)
+        group.cancel_scope.cancel()
+
+
+def written(log: Path) -> str:
+    return log.read_text()
+
+
 def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-
-
-__all__ = [
-    "BOUND",
-    "Listener",
-    "address",
-    "at_an_address",
-    "company",
-    "descriptors",
-    "free_port",
-    "until",
-    "use",
-]

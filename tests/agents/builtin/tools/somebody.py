@@ -14,6 +14,7 @@ from typing import Any
 import anyio
 import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.shared.exceptions import MCPError
 from mcp_types import AudioContent, CallToolResult, ImageContent, ResourceLink, TextContent
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -40,6 +41,11 @@ async def echo(text: str) -> str:
 @server.tool()
 async def raises() -> str:
     raise ValueError("the wheel came off")
+
+
+@server.tool()
+async def refuses() -> str:
+    raise MCPError(-32000, "the wheel came off")
 
 
 @server.tool()
@@ -77,6 +83,13 @@ async def progresses(ctx: Context[Any, Any]) -> str:
     await ctx.report_progress(1, 3, "one of three")
     await ctx.report_progress(2, 3)
     return "three"
+
+
+@server.tool()
+async def asks(ctx: Context[Any, Any]) -> str:
+    """As our own server beats while a person is waited for."""
+    await ctx.report_progress(10, message="waiting for a person for 10 s")
+    return "allowed"
 
 
 @server.tool()

@@ -1,37 +1,12 @@
-"""Servers of a session: real programs and real HTTP, well behaved and not, and what the model is given of them."""
+"""All servers of a session, and what the model is offered of them."""
 
-import json
+import re
 from pathlib import Path
-from typing import Literal
 
-import anyio
 import pytest
-from tests.agents.builtin.tools.company import (
-    BOUND,
-    Listener,
-    address,
-    at_an_address,
-    company,
-    descriptors,
-    free_port,
-    listens,
-    program,
-    until,
-    use,
-)
+from tests.agents.builtin.tools.company import company, program, use
 
 from handrail.agents.builtin.tools.servers import LONGEST_NAME, known_as
-from handrail.agents.builtin.tools.wanted import Stdio
-
-Way = Literal["stdio", "http", "old http"]
-ways = pytest.mark.parametrize("way", ["stdio", "http", "old http"])
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    path = tmp_path / "log"
-    path.touch()
-    return path
 
 
 async def test_a_program_s_tools_are_offered_under_its_name_and_work(root: Path, log: Path) -> None:
@@ -45,3 +20,20 @@ async def test_a_program_s_tools_are_offered_under_its_name_and_work(root: Path,
     assert (said.text, said.failed, said.ended) == ("hello", False, "done")
     assert "Use echo for everything." in servers.instructions
     assert servers.problems == []
+
+
+async def test_two_servers_with_tools_of_one_name_both_have_theirs(root: Path, log: Path) -> None:
+    async with company(root, program(log, name="a b"), program(log, name="c")) as servers:
+        first = await use(servers.tools["a_b__echo"], text="first")
+        second = await use(servers.tools["c__echo"], text="second")
+
+    assert (first.text, second.text) == ("first", "second")
+
+
+@pytest.mark.parametrize("tool", ["search", "sök.allt", "x" * 200])
+def test_a_name_is_one_that_every_provider_takes(tool: str) -> None:
+    assert re.fullmatch(rf"[A-Za-z0-9_-]{{1,{LONGEST_NAME}}}", known_as("git hub", tool))
+
+
+def test_long_names_with_the_same_beginning_stay_apart() -> None:
+    assert known_as("a", "x" * 200 + "1") != known_as("a", "x" * 200 + "2")

@@ -24,6 +24,8 @@ Answer = types.CallToolResult | types.InputRequiredResult
 _ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
 _WAKE = 0.5
 """Seconds for a broken connection to say how it broke, which is known a moment after that it did."""
+_CUT = ("Connection closed", "SSE stream ")
+"""How the SDK says that no answer will come; servers have the same code for errors of their own."""
 _FORGOTTEN = ("session terminated", "session not found")
 """What servers say over HTTP that were started anew since we greeted them: nothing was done."""
 
@@ -109,7 +111,7 @@ class Server:
 
     async def _judged(self, problem: Exception | None, link: Link) -> "Unanswered | _Lost":
         match problem:
-            case MCPError(code=types.CONNECTION_CLOSED):
+            case MCPError(code=types.CONNECTION_CLOSED, message=str(words)) if words.startswith(_CUT):
                 with anyio.move_on_after(_WAKE):
                     await link.gone.wait()
                 return _Lost(unheard=link.never_reached)
