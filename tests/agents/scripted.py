@@ -33,7 +33,7 @@ as JSON. An error is kept as {"error": {"code", "message", "data"}}. `"id"` sets
 
 What it tells of itself, as JSON in an agent message
   {"tell": "x"}   {"tell_session": true} (what session/new, load or resume got)   {"tell_client": true} (what initialize got)
-  {"tell_prompt": true} (the blocks)   {"tell_env": ["PATH", …] or true}   {"tell_pid": true}   {"tell_heard": true}
+  {"tell_prompt": true} (the blocks)   {"tell_env": ["PATH", …] or true}   {"hash_env": ["KEY", …]}   {"tell_pid": true}   {"tell_heard": true}
   (names of notifications heard so far, and of requests)
 
 How it misbehaves
@@ -56,6 +56,7 @@ How the prompt ends
 import asyncio
 import base64
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -442,6 +443,13 @@ class Actor:
     async def do_tell_env(self, step: Obj) -> None:
         names = list(os.environ) if step["tell_env"] is True else step["tell_env"]
         await self.tell({name: os.environ.get(name) for name in names})
+
+    async def do_hash_env(self, step: Obj) -> None:
+        """What it has, without saying it."""
+        found = {name: os.environ.get(name) for name in step["hash_env"]}
+        await self.tell(
+            {name: value and hashlib.sha256(value.encode()).hexdigest() for name, value in found.items()}
+        )
 
     async def do_tell_pid(self, _: Obj) -> None:
         await self.tell(os.getpid())

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import anyio
 from tests.shell_home import shell_home
 
+from handrail.config import PROVIDER_VARIABLES
 from handrail.door.find import dial, dial_path
 from handrail.door.hello import HelloRefused, say_hello
 from handrail.places import Places
@@ -42,7 +43,8 @@ class Home:
         self.places = Places.under(path)
         self.port = free_port()
         person = shell_home(path / "person")
-        self.environment = {**os.environ, "HANDRAIL_HOME": str(path), "HOME": str(person)}
+        around = {name: value for name, value in os.environ.items() if name not in PROVIDER_VARIABLES}
+        self.environment = {**around, "HANDRAIL_HOME": str(path), "HOME": str(person)}
         _OURS.update(f"{name}={self.environment[name]}".encode() for name in ("HANDRAIL_HOME", "HOME"))
         self._ours: subprocess.Popen[bytes] | None = None
         self.places.make()

@@ -15,8 +15,7 @@ from handrail.store.value import Json, PartKind, Role, Stop
 Title = Annotated[str, Field(max_length=200)]
 AgentName = Annotated[str, Field(min_length=1, max_length=100)]
 LONGEST_PROMPT = 1_000_000
-LONGEST_KEY = 4096
-Keys = dict[str, Annotated[SecretStr, Field(max_length=LONGEST_KEY)]]
+Keys = dict[str, SecretStr]
 
 
 class MessagePart(Wire):

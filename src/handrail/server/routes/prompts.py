@@ -15,6 +15,8 @@ from handrail.server.routes.person import by
 from handrail.server.thread_wire import ImageBody, PromptBody, Prompted, SettingBody
 from handrail.store.thread.record import ThreadRecord
 
+LONGEST_KEY = 4096
+
 
 def routes(rooms: Rooms) -> APIRouter:
     router = APIRouter()
@@ -59,7 +61,10 @@ def _keys(body: PromptBody, agent: str) -> dict[str, str]:
         raise HTTPException(422, f"Keys go to Handrail's own agent alone, and this prompt is for {agent}.")
     if not set(env) <= set(PROVIDER_VARIABLES):
         raise HTTPException(422, f"A prompt may bring along nothing but {', '.join(PROVIDER_VARIABLES)}.")
-    return {name: value.get_secret_value() for name, value in env.items()}
+    found = {name: value.get_secret_value() for name, value in env.items()}
+    if any(len(value) > LONGEST_KEY or not value.isprintable() for value in found.values()):
+        raise HTTPException(422, f"A key is one line of at most {LONGEST_KEY:,} characters.")
+    return found
 
 
 def _view(thread: str, became: agents.Prompted) -> Prompted:
