@@ -23,6 +23,7 @@ from tests.model.dialect import Dialect, Json
 from tests.model.google import GOOGLE
 from tests.model.openai import OPENAI
 from tests.model.record import Asked, Connection
+from tests.model.responses import RESPONSES
 from tests.model.script import Trouble, Turn
 
 if TYPE_CHECKING:
@@ -118,6 +119,8 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(body, ANTHROPIC)
         elif self._path.endswith("/chat/completions"):
             self._answer(body, OPENAI)
+        elif self._path.endswith("/responses"):
+            self._answer(body, RESPONSES)
         elif self._path.endswith(("GenerateContent", "generateContent")):
             self._answer({"model": self._path.rpartition("/")[2].partition(":")[0], **body}, GOOGLE)
         else:

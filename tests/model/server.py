@@ -1,6 +1,6 @@
 """A model without a mind, on loopback: it says what a script tells it to say, in the dialects of the providers.
 
-Speaks Anthropic's messages, OpenAI's chat completions and, in essence, Google's generateContent over real HTTP, with
+Speaks Anthropic's messages, OpenAI's chat completions and, in essence, OpenAI's responses and Google's generateContent over real HTTP, with
 connections kept open between requests as the providers do. It refuses with 400 what a provider would refuse. What it
 was asked, by which connection, and how each answer and each connection ended is kept, with times. The words of a script
 are script.py's. Knows nothing of agents.

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import pytest
 from pydantic_ai.messages import ModelRequest, ModelResponse
 from pydantic_ai.tools import ToolDefinition
 from tests.model.server import ModelServer, model_server
@@ -21,6 +22,8 @@ CLAUDE, LOCAL, GEMINI, OLLAMA = (
     "google:gemini-4-argon",
     "ollama:qwen3",
 )
+GPT = "openai:gpt-6.1-sol"
+"""By OpenAI itself: only `at_openai` makes that the scripted server."""
 EACH = [CLAUDE, LOCAL, GEMINI, OLLAMA]
 LOOK = ToolDefinition(
     name="look", description="Look", parameters_json_schema={"type": "object", "properties": {}}
@@ -87,3 +90,14 @@ async def talking(patience: Patience = HASTY, env: Mapping[str, str] | None = No
         finally:
             await models.aclose()
         await server.until(lambda: not server.open)  # nothing that we opened is left open
+
+
+@asynccontextmanager
+async def at_openai() -> AsyncGenerator[Talk]:
+    """OpenAI's own address is not to be set; so its package is told, past us, where that is."""
+    with model_server() as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        models = Models(Keys({"OPENAI_API_KEY": "sk-of-openai"}), OwnAgentSection(), HASTY)
+        yield Talk(server, models)
+        await models.aclose()
+        await server.until(lambda: not server.open)

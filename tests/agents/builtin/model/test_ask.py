@@ -12,6 +12,7 @@ from tests.agents.builtin.model.asking import (
     CLAUDE,
     EACH,
     GEMINI,
+    GPT,
     HASTY,
     LOCAL,
     LOOK,
@@ -19,6 +20,7 @@ from tests.agents.builtin.model.asking import (
     PROMPT,
     Heard,
     Talk,
+    at_openai,
     talking,
 )
 from tests.model.script import Call, Turn
@@ -139,7 +141,7 @@ async def test_malformed_input_of_a_tool_comes_as_it_was_sent() -> None:
             assert call.args == '{"path": "a'
 
 
-@pytest.mark.parametrize("name", EACH)
+@pytest.mark.parametrize("name", [*EACH, GPT])
 @pytest.mark.parametrize(
     "turn",
     [
@@ -150,7 +152,7 @@ async def test_malformed_input_of_a_tool_comes_as_it_was_sent() -> None:
     ids=["speaking", "thinking", "silent"],
 )
 async def test_cancelled_it_has_closed_its_connection_before_it_goes_on(name: str, turn: Turn) -> None:
-    async with talking() as talk:
+    async with at_openai() if name == GPT else talking() as talk:
         talk.server.play(turn)
         await _cancelled(talk, name, talk.server.silent.is_set)
         # Nothing runs on the loop while we wait here: whoever has not left yet never will.
@@ -184,10 +186,10 @@ async def test_cancelled_while_it_waits_to_ask_again_it_does_not() -> None:
     assert [each.ended for each in talk.server.asked] == ["refused"]
 
 
-@pytest.mark.parametrize("name", EACH)
+@pytest.mark.parametrize("name", [*EACH, GPT])
 async def test_cancelled_at_any_moment_it_leaves_nothing_open(name: str) -> None:
     chance = random.Random(name)
-    async with talking() as talk:
+    async with at_openai() if name == GPT else talking() as talk:
         model = await talk.models.model(name)
         for _ in range(25):
             talk.server.play(Turn("One two three four five.", think="Hm, hm.", pace=0.002))

@@ -31,6 +31,7 @@ class Models:
     def __init__(self, keys: Keys, settings: OwnAgentSection, patience: Patience = PATIENCE) -> None:
         self._keys, self._settings, self._patience = keys, settings, patience
         self._http: httpx2.AsyncClient | None = None
+        self._seen: list[Offered] = []
 
     async def offered(self) -> list[Offered]:
         """All that can be chosen now, the one that was set for this agent among them."""
@@ -38,13 +39,16 @@ class Models:
         found = await offered(accesses(self._keys), await self._client())
         wanted = self._wanted
         if wanted and wanted not in [each.name for each in found]:
-            found.insert(0, Offered(name=wanted, title=wanted.partition(":")[2]))
+            found.insert(0, Offered(name=wanted, title=wanted.partition(":")[2] or wanted))
+        self._seen = found
         return found
 
     async def default(self) -> str | None:
         """The one that was set, else the first that can be chosen; None without any key or server."""
         await self._keys.read()
-        return self._wanted or next((each.name for each in await self.offered()), None)
+        if self._wanted:
+            return self._wanted
+        return next((each.name for each in self._seen or await self.offered()), None)
 
     async def model(self, name: str | None, thought_level: ThoughtLevel | None = None) -> Model:
         """Ready to be asked. Raises ModelError: with `login` where there is no key for it, or none at all."""
