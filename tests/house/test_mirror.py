@@ -50,6 +50,10 @@ PART_OF: dict[str, str] = {
         for name in ("installed", "own")
     },
     "handrail.agents.program.extension": "agents/talk/test_activities.py",
+    **{
+        f"handrail.agents.builtin.tools.{name}": "agents/builtin/tools/test_server.py"
+        for name in ("link", "transport")
+    },
     "handrail.agents.loose": "agents/talk/test_recorder.py",
     **{f"handrail.agents.builtin.{name}": "agents/builtin/test_loop.py" for name in ("asking", "calling")},
     "handrail.agents.builtin.tools.quiet": "agents/builtin/tools/test_dispatch.py",
