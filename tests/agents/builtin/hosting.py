@@ -106,6 +106,11 @@ class Host:
             answer = await self.agent.prompt(session_id=session, prompt=[acp.text_block(text)])
         return answer.stop_reason
 
+    async def ask(self, method: str, params: Json) -> Any:
+        """A request that the SDK has no word for."""
+        with anyio.fail_after(PATIENCE):
+            return await self.agent._conn.send_request(method, params)
+
 
 @asynccontextmanager
 async def hosted(

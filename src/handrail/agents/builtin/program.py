@@ -88,20 +88,20 @@ class Program:
     async def new_session(self, cwd: str, mcp_servers: list[Given] | None = None, **_: Any) -> Json:
         kept = await anyio.to_thread.run_sync(self._kept.new, _folder(cwd))
         session = await self._open(kept, cwd, mcp_servers)
-        return {"sessionId": session.id, "configOptions": session.options.listed()}
+        return {"sessionId": session.id, "configOptions": session.listed()}
 
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: list[Given] | None = None, **_: Any
     ) -> Json:
         session = await self._again(cwd, session_id, mcp_servers)
         await session.show()
-        return {"configOptions": session.options.listed()}
+        return {"configOptions": session.listed()}
 
     async def resume_session(
         self, cwd: str, session_id: str, mcp_servers: list[Given] | None = None, **_: Any
     ) -> Json:
         session = await self._again(cwd, session_id, mcp_servers)
-        return {"configOptions": session.options.listed()}
+        return {"configOptions": session.listed()}
 
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> Json:
         start = int(cursor) if cursor is not None and cursor.isdecimal() else 0
@@ -130,7 +130,7 @@ class Program:
     async def set_config_option(self, config_id: str, session_id: str, value: str | bool, **_: Any) -> Json:
         session = self._session(session_id)
         session.set(config_id, value)
-        return {"configOptions": session.options.listed()}
+        return {"configOptions": session.listed()}
 
     async def ext_method(self, method: str, params: Json) -> Json:
         if method != "handrail/cancel_activity":

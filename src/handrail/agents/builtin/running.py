@@ -25,7 +25,7 @@ FOR_PROGRAMS = "This speaks to programs. To talk with it yourself: handrail chat
 
 
 def run() -> int:
-    """The exit status."""
+    """The exit status where it could not begin; else it ends the process."""
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
@@ -38,7 +38,10 @@ def run() -> int:
     if sys.stdin.isatty():
         sys.stderr.write(FOR_PROGRAMS)
     anyio.run(_serve, keys, places, settings)
-    return 0
+    # At once: a thread that waits for a locked keyring would hold us, and nobody needs modules taken down one by one.
+    logging.shutdown()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 async def _serve(keys: Keys, places: Places, settings: OwnAgentSection) -> None:

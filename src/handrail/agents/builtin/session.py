@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from handrail.agents.builtin.model.models import Models
     from handrail.agents.builtin.sessions import Kept
     from handrail.agents.builtin.speech import Speech
+    from handrail.agents.builtin.tools.tool import Json
     from handrail.agents.builtin.tools.wanted import Given
     from handrail.config import OwnAgentSection
 
@@ -69,7 +70,8 @@ class Session:
         self._toolset: Toolset | None = None
         self._conversation: Conversation | None = None
         self._noted: set[str] = set()
-        self._greeted = False
+        self._told_options: list[Json] | None = None
+        """As the host knows them; None before it knows the session."""
         self.options = _options(kept, settings)
 
     @property
@@ -110,7 +112,6 @@ class Session:
 
     def greet(self) -> None:
         """What a host is told of a session as soon as it knows it."""
-        self._greeted = True
         told = {"sessionUpdate": "available_commands_update", "availableCommands": commands.listed()}
         self._speech.update(told)
         self._tell_options()
@@ -128,6 +129,11 @@ class Session:
     def cancel_activity(self, id: str) -> bool:
         """False where there is none of this id any more."""
         return self._now is not None and self._now.root.cancel(id)
+
+    def listed(self) -> list[Json]:
+        """The options, for the host to know."""
+        self._told_options = self.options.listed()
+        return self._told_options
 
     def set(self, option: str, value: object) -> None:
         """Raises NoSuchOption."""
@@ -235,9 +241,9 @@ class Session:
         self._tell_options()
 
     def _tell_options(self) -> None:
-        if self._greeted:
-            told = {"sessionUpdate": "config_option_update", "configOptions": self.options.listed()}
-            self._speech.update(told)
+        """Where they are others than the host knows."""
+        if self._told_options is not None and self._told_options != self.options.listed():
+            self._speech.update({"sessionUpdate": "config_option_update", "configOptions": self.listed()})
 
     def _entitle(self, blocks: Sequence[Block]) -> None:
         if not self._kept.record.title:
