@@ -56,6 +56,7 @@ PART_OF: dict[str, str] = {
     },
     "handrail.agents.loose": "agents/talk/test_recorder.py",
     **{f"handrail.agents.builtin.{name}": "agents/builtin/test_loop.py" for name in ("asking", "calling")},
+    "handrail.agents.builtin.cut": "agents/builtin/test_compaction.py",
     "handrail.agents.builtin.tools.quiet": "agents/builtin/tools/test_dispatch.py",
     **{f"handrail.agents.talk.{name}": "agents/talk/test_recorder.py" for name in ("shown", "telling")},
     **dict.fromkeys(

@@ -66,7 +66,7 @@ async def test_it_says_what_it_did_and_is_an_activity_with_a_request_below_it() 
     await ran(it)
     (note,) = heard(it).notes
     assert "2,200 →" in note
-    assert "the prompt and the last 1 answers" in note
+    assert "the prompt and the last answer and its results" in note
     sorts: list[tuple[str, str | None]] = [
         (told.sort, told.parent) for told in heard(it).told if told.how is None
     ]

@@ -74,6 +74,25 @@ def test_calls_that_are_named_alike_get_names_of_their_own() -> None:
     assert len(set(ids)) == 6
 
 
+def test_names_that_another_provider_would_not_take_are_changed() -> None:
+    history = History()
+    history.add_prompt("Look")
+    (one,) = history.add_response(answer(call("look at", "functions.look:0")))
+    history.add_result(one, Result(text="A tree"))
+    check(history.messages)
+    assert one.tool_name == "look_at"
+
+
+def test_halves_of_characters_are_put_together_or_left_out() -> None:
+    history = History()
+    history.add_prompt("Smile \udc80")
+    (one,) = history.add_response(answer("\ud83d\ude00", call("look")))
+    history.add_result(one, Result(text="A \ud83d half"))
+    history.break_off("And \ud83d", "the person cancelled it.")
+    check(history.messages)
+    assert "\N{GRINNING FACE}" in str(history.messages)
+
+
 def test_a_conversation_beside_another_does_not_name_its_calls_alike() -> None:
     history = History()
     history.add_prompt("Look")

@@ -1,5 +1,6 @@
 """Whether a conversation is one that every provider takes: stricter than any of them."""
 
+import re
 from collections.abc import Sequence
 
 from pydantic_ai.messages import (
@@ -65,7 +66,8 @@ def _check_answer(answer: ModelResponse, ids: set[str]) -> list[str]:
             assert part.content.strip(), "blank text"
     calls = [part for part in answer.parts if isinstance(part, ToolCallPart)]
     for call in calls:
-        assert call.tool_call_id, "a call without an id"
+        assert re.fullmatch("[A-Za-z0-9_-]{1,40}", call.tool_call_id), f"the id {call.tool_call_id!r}"
+        assert re.fullmatch("[A-Za-z0-9_-]{1,64}", call.tool_name), f"the tool {call.tool_name!r}"
         assert call.tool_call_id not in ids, f"two calls {call.tool_call_id}"
         assert isinstance(call.args, dict), f"the input {call.args!r}"
         ids.add(call.tool_call_id)

@@ -18,6 +18,7 @@ from handrail.agents.builtin.model.model import Hearing, ModelError
 from handrail.agents.builtin.pictures import without_pictures
 from handrail.agents.builtin.size import tokens
 from handrail.agents.builtin.voice import Voice
+from handrail.agents.builtin.words import sound
 
 
 async def ask(mind: Mind, activity: Activity) -> ModelResponse | None:
@@ -72,7 +73,7 @@ class Aloud:
     def text(self, words: str) -> None:
         self.thought_ended()
         self._heard.append(words)
-        self._voice.text(words)
+        self._voice.text(sound(words, words))
 
     def thought(self, words: str) -> None:
         if self._state == "speaking":

@@ -1,11 +1,11 @@
 """Compaction: older parts of a conversation, summed up by the model so that the rest fits.
 
-Owns when that is due, what is summed up and what stays as it was. Whatever goes wrong, or is cancelled, the
-conversation is as it was before. It does not know what the conversation is about.
+Owns when that is due, and that whatever goes wrong or is cancelled leaves the conversation as it was. It does not know
+which parts these are (cut.py), nor what the conversation is about.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -14,20 +14,17 @@ from pydantic_ai.messages import (
     ModelResponse,
     TextPart,
     ToolReturnPart,
-    UserPromptPart,
 )
 from pydantic_ai.usage import RequestUsage
 
 from handrail.agents.builtin.activity import Activity
 from handrail.agents.builtin.asking import Unheard, request
+from handrail.agents.builtin.cut import Cut, cut
 from handrail.agents.builtin.mind import Mind
 from handrail.agents.builtin.model.model import ModelError
-from handrail.agents.builtin.repair import is_note, note, repaired
-from handrail.agents.builtin.size import PER_TOKEN, characters, tokens
+from handrail.agents.builtin.repair import note, repaired
+from handrail.agents.builtin.size import characters, tokens
 
-_KEPT = (
-    0.2  # of the context, or of the conversation where that is unknown: recent steps that stay as they were
-)
 _GROWN = 1.1  # times the size at which it was tried in vain, before it is tried again
 _CLIPPED = 1_000  # characters of each result, where a conversation is too long even to be summed up
 
@@ -46,13 +43,14 @@ async def compact(mind: Mind, activity: Activity, focus: str | None = None) -> b
     By itself, the current prompt and recent steps stay as they were. With a `focus`, perhaps an empty one, a person
     asked for it: everything is summed up, with special care for that.
     """
-    mind.tried = tokens(mind.history.messages)
-    cut = _cut(mind, everything=focus is not None)
-    if not cut.old:
+    messages = mind.history.messages
+    mind.tried = tokens(messages)
+    two = cut(messages, mind.window) if focus is None else Cut(old=messages)
+    if not two.worthwhile:
         return False
     with activity.begin("compaction", "Summing up the conversation") as compaction:
         try:
-            summary = await _summary(mind, cut.old, focus or "", compaction)
+            summary = await _summary(mind, two.old, focus or "", compaction)
         except ModelError as error:
             compaction.ending, compaction.detail = "failed", error.sentence
             mind.voice.note(
@@ -62,7 +60,7 @@ async def compact(mind: Mind, activity: Activity, focus: str | None = None) -> b
         if summary is None:
             compaction.ending = "cancelled"
             return False
-        compaction.detail = _replace(mind, cut, summary)
+        compaction.detail = _replace(mind, two, summary)
         mind.voice.note(compaction.detail)
         mind.voice.usage(mind.tried, mind.window, mind.costs.total)
         return True
@@ -74,47 +72,6 @@ def is_full(mind: Mind) -> bool:
     if mind.window is None:
         return False
     return tokens(mind.history.messages) > max(mind.compact_at * mind.window, mind.tried * _GROWN)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cut:
-    """A conversation in two: what is summed up, and what stays."""
-
-    old: Sequence[ModelMessage] = ()
-    prompt: Sequence[ModelRequestPart] = ()
-    """What is being worked on, where it would be among the old."""
-    recent: Sequence[ModelMessage] = ()
-    """From an answer on."""
-
-
-def _cut(mind: Mind, *, everything: bool) -> _Cut:
-    messages = mind.history.messages
-    place = len(messages) if everything else _place(messages, mind.window or tokens(messages))
-    if not any(isinstance(message, ModelResponse) for message in messages[:place]):
-        return _Cut()
-    prompt = () if everything else _prompt(messages[:place], messages[place:])
-    return _Cut(old=messages[:place], prompt=prompt, recent=messages[place:])
-
-
-def _place(messages: Sequence[ModelMessage], window: int) -> int:
-    """Where the recent steps begin: the last one in any case."""
-    place = len(messages) - 2
-    while place > 3 and characters(messages[place - 2 :]) < _KEPT * window * PER_TOKEN:
-        place -= 2
-    return max(place, 0)
-
-
-def _prompt(old: Sequence[ModelMessage], recent: Sequence[ModelMessage]) -> Sequence[ModelRequestPart]:
-    """The last words of the person, unless they are among the recent messages."""
-    if any(_said(message) for message in recent):
-        return ()
-    return next((said for message in reversed(old) if (said := _said(message))), ())
-
-
-def _said(message: ModelMessage) -> list[ModelRequestPart]:
-    if isinstance(message, ModelResponse):
-        return []
-    return [part for part in message.parts if isinstance(part, UserPromptPart) and not is_note(part)]
 
 
 async def _summary(mind: Mind, old: Sequence[ModelMessage], focus: str, compaction: Activity) -> str | None:
@@ -150,25 +107,17 @@ def _clip(part: ModelRequestPart) -> ModelRequestPart:
     return replace(part, content=f"{part.model_response_str()[:_CLIPPED]} […]")
 
 
-def _replace(mind: Mind, cut: _Cut, summary: str) -> str:
+def _replace(mind: Mind, two: Cut, summary: str) -> str:
     """The conversation with its summary in place of what is old; and a sentence that says so."""
     before, length = tokens(mind.history.messages), characters(mind.history.messages)
-    beginning = ModelRequest([note(_SUMMARY.format(summary=summary)), *cut.prompt])
-    new = [beginning, *(_uncounted(message) for message in cut.recent)]
+    beginning = ModelRequest([note(_SUMMARY.format(summary=summary)), *two.prompt])
+    new = [beginning, *(_uncounted(message) for message in two.recent)]
     mind.history.replace(new)
     mind.tried = tokens(new)
     after = round(before * characters(new) / max(length, 1))
-    return f"Summed up the conversation: about {before:,} → {after:,} tokens. Kept as it was: {_kept(cut)}."
+    return f"Summed up the conversation: about {before:,} → {after:,} tokens. Kept as it was: {two.kept}."
 
 
 def _uncounted(message: ModelMessage) -> ModelMessage:
     """What a provider counted then is not what it would count now."""
     return replace(message, usage=RequestUsage()) if isinstance(message, ModelResponse) else message
-
-
-def _kept(cut: _Cut) -> str:
-    steps = sum(isinstance(message, ModelResponse) for message in cut.recent)
-    kept = ["the prompt"] * bool(cut.prompt) + [f"the last {steps} answers and what came of them"] * bool(
-        steps
-    )
-    return " and ".join(kept) or "nothing"

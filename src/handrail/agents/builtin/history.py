@@ -15,6 +15,7 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
+    ModelResponsePart,
     TextPart,
     ToolCallPart,
     ToolReturnPart,
@@ -22,14 +23,16 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from handrail.agents.builtin.repair import calls_of, note, repaired, sendable
+from handrail.agents.builtin.repair import calls_of, note, ordered, sendable
 from handrail.agents.builtin.tools.tool import Result
+from handrail.agents.builtin.words import is_id, sound, tool_name
 
 OnChange = Callable[[ModelMessage | None], None]
 """Told each fact as it is added, and None when all of them were replaced."""
 
 _CUT_OFF = "[The answer above is incomplete: {why}]"
 _UNANSWERED = "[No answer was given here: {why}]"
+_EMPTY = "(an empty prompt)"
 _OUTCOMES: dict[str, Literal["success", "failed", "denied", "interrupted"]] = {
     "done": "success",
     "failed": "failed",
@@ -45,6 +48,7 @@ class History:
         self.facts = list(facts)
         """As they came: what is to be kept, and given back here."""
         self.on_change = on_change
+        self._order = ordered(self.facts)
         self._ids = {
             call.tool_call_id
             for each in self.facts
@@ -55,7 +59,7 @@ class History:
     @property
     def messages(self) -> list[ModelMessage]:
         """Valid, whatever happened."""
-        return repaired(self.facts)
+        return self._order.messages
 
     def beside(self) -> "History":
         """Another, empty conversation, whose calls will not be named like any of this one's."""
@@ -68,55 +72,58 @@ class History:
 
     def add_response(self, response: ModelResponse) -> list[ToolCallPart]:
         """An answer. Returns its calls as they are kept: each with an id of its own and an object for its input."""
-        parts = [
-            self._kept(part) if isinstance(part, ToolCallPart) else part for part in sendable(response.parts)
-        ]
-        kept = replace(response, parts=parts)
+        kept = replace(response, parts=[self._kept(part) for part in sendable(response.parts)])
         self._add(kept)
         return calls_of(kept)
 
     def add_result(self, call: ToolCallPart, result: Result) -> None:
         """What became of a call; it counts once."""
-        text = result.text if result.text.strip() else "(no output)"
-        self._add(
-            ModelRequest(
-                [
-                    ToolReturnPart(
-                        call.tool_name,
-                        [text, *result.images] if result.images else text,
-                        call.tool_call_id,
-                        outcome=_OUTCOMES[result.ended],
-                    )
-                ]
-            )
-        )
+        text = sound(result.text, "(no output)")
+        content = [text, *result.images] if result.images else text
+        outcome = _OUTCOMES[result.ended]
+        self._add(ModelRequest([ToolReturnPart(call.tool_name, content, call.tool_call_id, outcome=outcome)]))
 
     def break_off(self, words: str, why: str) -> None:
         """An answer that ended too early, with what was heard of it, and a sentence on why for the model."""
-        if words.strip():
-            self._add(ModelResponse([TextPart(words)], state="interrupted"))
-        self._add(ModelRequest([note((_CUT_OFF if words.strip() else _UNANSWERED).format(why=why))]))
+        heard = sound(words)
+        if heard:
+            self._add(ModelResponse([TextPart(heard)], state="interrupted"))
+        self._add(ModelRequest([note((_CUT_OFF if heard else _UNANSWERED).format(why=why))]))
 
     def replace(self, facts: Iterable[ModelMessage]) -> None:
         """Everything so far, told in another way."""
         self.facts = list(facts)
+        self._order = ordered(self.facts)
         self._told(None)
 
     def _add(self, fact: ModelMessage) -> None:
         self.facts.append(fact)
+        self._order.add(fact)
         self._told(fact)
 
     def _told(self, fact: ModelMessage | None) -> None:
         if self.on_change is not None:
             self.on_change(fact)
 
-    def _kept(self, call: ToolCallPart) -> ToolCallPart:
-        known = (
-            not call.tool_call_id or call.tool_call_id in self._ids
-        )  # some servers count from 0 in every answer
-        named = f"call_{token_hex(8)}" if known else call.tool_call_id
+    def _kept(self, part: ModelResponsePart) -> ModelResponsePart:
+        match part:
+            case TextPart():
+                return replace(part, content=sound(part.content))
+            case ToolCallPart():
+                return replace(
+                    part,
+                    tool_name=tool_name(part.tool_name),
+                    tool_call_id=self._named(part.tool_call_id),
+                    args=part.args_as_dict(),
+                )
+            case _:
+                return part
+
+    def _named(self, id: str) -> str:
+        """Some servers count from 0 in every answer, and some name calls as others do not let them be named."""
+        named = id if is_id(id) and id not in self._ids else f"call_{token_hex(8)}"
         self._ids.add(named)
-        return replace(call, tool_call_id=named, args=call.args_as_dict())
+        return named
 
 
 def malformed(call: ToolCallPart) -> str | None:
@@ -130,5 +137,6 @@ def malformed(call: ToolCallPart) -> str | None:
 
 def _worded(content: str | Sequence[UserContent]) -> str | list[UserContent]:
     if isinstance(content, str):
-        return content if content.strip() else "(an empty prompt)"
-    return [each for each in content if not isinstance(each, str) or each.strip()] or ["(an empty prompt)"]
+        return sound(content, _EMPTY)
+    sounds = [sound(each) if isinstance(each, str) else each for each in content]
+    return [each for each in sounds if each != ""] or [_EMPTY]

@@ -42,14 +42,15 @@ def is_note(part: ModelRequestPart) -> bool:
 
 def repaired(messages: Iterable[ModelMessage]) -> list[ModelMessage]:
     """The same conversation, valid. A call without a result is told to be interrupted."""
-    order = _Order()
+    return ordered(messages).messages
+
+
+def ordered(messages: Iterable[ModelMessage]) -> "Order":
+    """The same, to be added to."""
+    order = Order()
     for message in messages:
-        if isinstance(message, ModelRequest):
-            for part in message.parts:
-                order.say(part)
-        else:
-            order.answer(message)
-    return order.messages
+        order.add(message)
+    return order
 
 
 def sendable(parts: Sequence[ModelResponsePart]) -> list[ModelResponsePart]:
@@ -62,41 +63,43 @@ def calls_of(response: ModelResponse) -> list[ToolCallPart]:
     return [part for part in response.parts if isinstance(part, ToolCallPart)]
 
 
-class _Order:
+class Order:
     """A valid conversation, as it grows."""
 
     def __init__(self) -> None:
-        self.messages: list[ModelMessage] = []
+        self._before: list[ModelMessage] = []
+        """What changes no more."""
         self._asking: list[ModelRequestPart] = []
-        """The parts of the request at the end, where one is there."""
+        """The request at the end; nothing, where an answer is."""
         self._awaited: dict[str, int] = {}
         """Where in it the result of which call goes."""
 
-    def say(self, part: ModelRequestPart) -> None:
+    @property
+    def messages(self) -> list[ModelMessage]:
+        return [*self._before, *([ModelRequest(list(self._asking))] if self._asking else [])]
+
+    def add(self, message: ModelMessage) -> None:
+        if isinstance(message, ModelResponse):
+            self._answer(message)
+        else:
+            for part in message.parts:
+                self._say(part)
+
+    def _say(self, part: ModelRequestPart) -> None:
         if not isinstance(part, ToolReturnPart):
-            self._request().append(part)
+            self._asking.append(part)
         elif (place := self._awaited.pop(part.tool_call_id, None)) is not None:
             self._asking[place] = part
 
-    def answer(self, response: ModelResponse) -> None:
+    def _answer(self, response: ModelResponse) -> None:
         parts = sendable(response.parts)
         if not parts:
             return
-        if not self.messages or isinstance(self.messages[-1], ModelResponse):
-            self._request().append(replace(note(_GAP), timestamp=response.timestamp))
-        self.messages.append(
-            response if len(parts) == len(response.parts) else replace(response, parts=parts)
-        )
+        asking = self._asking or [replace(note(_GAP), timestamp=response.timestamp)]
+        self._before += [ModelRequest(asking), replace(response, parts=parts)]
         calls = calls_of(response)
+        self._asking = [_interrupted(call, response) for call in calls]
         self._awaited = {call.tool_call_id: place for place, call in enumerate(calls)}
-        for call in calls:
-            self._request().append(_interrupted(call, response))
-
-    def _request(self) -> list[ModelRequestPart]:
-        if not self.messages or isinstance(self.messages[-1], ModelResponse):
-            self._asking = []
-            self.messages.append(ModelRequest(self._asking))
-        return self._asking
 
 
 def _interrupted(call: ToolCallPart, response: ModelResponse) -> ToolReturnPart:

@@ -1,0 +1,27 @@
+"""Words and names as every provider takes them: nothing blank, no halves of characters, plain names.
+
+Owns these rules alone. One of them broken in what is sent once is broken in everything that is sent from then on.
+"""
+
+import re
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_STRANGE = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME = 64
+
+
+def sound(text: str, instead: str = "") -> str:
+    """The text without halves of characters, which some servers send apart; and what stands for a blank one."""
+    if not text.isascii():
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text if text.strip() else instead
+
+
+def is_id(id: str) -> bool:
+    """Whether a call may be named so wherever its conversation is taken."""
+    return _ID.fullmatch(id) is not None
+
+
+def tool_name(name: str) -> str:
+    """What a model took for the name of a tool, as one that could be."""
+    return _STRANGE.sub("_", name)[:_LONGEST_NAME] or "_"
