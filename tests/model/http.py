@@ -6,15 +6,11 @@ Owns HTTP and the moments at which a listener leaves. Which turn is played, and 
 from __future__ import annotations
 
 import json
-import select
 import socket
-import struct
 import sys
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,6 +18,7 @@ from tests.model.anthropic import ANTHROPIC
 from tests.model.dialect import Dialect, Json
 from tests.model.google import GOOGLE
 from tests.model.openai import OPENAI
+from tests.model.outlet import SECONDS, Left, Outlet, headed, later
 from tests.model.record import Asked, Connection
 from tests.model.responses import RESPONSES
 from tests.model.script import Trouble, Turn
@@ -30,8 +27,6 @@ if TYPE_CHECKING:
     from tests.model.plays import Play
     from tests.model.server import ModelServer
 
-SECONDS = 60.0
-"""A silence ends after so long at the latest, so that no test leaves a thread behind."""
 SENTENCES = {
     400: "Bad request",
     401: "invalid x-api-key",
@@ -40,10 +35,6 @@ SENTENCES = {
     529: "Overloaded",
 }
 TOO_LONG = "prompt is too long: 200001 tokens > 200000 maximum. This model's maximum context length is 200000 tokens."
-
-
-class Left(Exception):
-    """Whoever listened has gone."""
 
 
 class Http(ThreadingHTTPServer):
@@ -154,75 +145,47 @@ class Handler(BaseHTTPRequestHandler):
         return [bearer, self.headers.get("X-Api-Key", ""), self.headers.get("X-Goog-Api-Key", "")]
 
     def _play(self, asked: Asked, dialect: Dialect, play: Play) -> None:
+        out = Outlet(self.connection, self.wfile)
         try:
-            self._hold(play.turn.hold)
+            if play.turn.hold:
+                out.hold(self.model.gone_on[play.turn.hold])
             match play.trouble:
                 case int(status):
                     self._refuse(asked, dialect, status, retry_after=play.turn.retry_after)
                 case "too_long":
                     self._refuse(asked, dialect, 400, TOO_LONG)
                 case "silent":
-                    self._be_silent()
+                    out.be_silent(self.model.silent, self.model.left)
                 case "refuse":
-                    self._cut(asked)
+                    self._cut(asked, out)
                 case _ if not dialect.streams(asked.body):
                     self._send(200, dialect.whole(play.turn, asked.body["model"]))
                     asked.end("whole")
                 case trouble:
-                    self._stream(asked, dialect, play.turn, trouble)
+                    self._stream(asked, dialect, play.turn, trouble, out)
         except (OSError, Left):
             asked.end("left")
             self.close_connection = True
 
-    def _stream(self, asked: Asked, dialect: Dialect, turn: Turn, trouble: Trouble | None) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
-        for piece in _part(dialect.stream(turn, asked.body["model"]), trouble):
-            if asked.said:
-                self._listened(turn.pace)
-            self._chunk(piece)
-            asked.said += 1
+    def _stream(
+        self, asked: Asked, dialect: Dialect, turn: Turn, trouble: Trouble | None, out: Outlet
+    ) -> None:
+        self._head(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
+        out.stream(asked, dialect, turn, trouble)
         if turn.hang or trouble == "stall":
-            self._be_silent()
+            out.be_silent(self.model.silent, self.model.left)
         if trouble == "broken":
-            self._cut(asked)
+            self._cut(asked, out)
             return
         if trouble == "overloaded":
-            self._chunk(dialect.overloaded)
-        self.wfile.write(b"0\r\n\r\n")
+            out.chunk(dialect.overloaded)
+        out.end()
         asked.end("whole" if trouble is None else "cut")
 
-    def _chunk(self, text: str) -> None:
-        self.wfile.write(f"{len(text.encode()):x}\r\n{text}\r\n".encode())
-
-    def _cut(self, asked: Asked) -> None:
-        """A reset, which no client takes for an end."""
+    def _cut(self, asked: Asked, out: Outlet) -> None:
         asked.end("cut")
         self.close_connection = True
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-
-    def _listened(self, seconds: float) -> None:
-        """So long, unless whoever listens leaves."""
-        readable, _, _ = select.select([self.connection], [], [], seconds)
-        if readable and not self.connection.recv(1, socket.MSG_PEEK):
-            raise Left
-
-    def _hold(self, name: str) -> None:
-        until = monotonic() + SECONDS
-        while name and not self.model.gone_on[name].is_set() and monotonic() < until:
-            self._listened(0.005)
-
-    def _be_silent(self) -> None:
-        self.model.silent.set()
-        try:
-            self._listened(SECONDS)
-        except (OSError, Left):
-            self.model.left.set()
-            raise
-        finally:
-            self.model.silent.clear()
+        out.cut()
 
     def _refuse(
         self,
@@ -234,35 +197,23 @@ class Handler(BaseHTTPRequestHandler):
     ) -> None:
         asked.end("refused")
         told = dialect.error(status, sentence or SENTENCES.get(status, "Internal server error"))
-        self._send(status, told, {} if retry_after is None else _later(retry_after))
+        self._send(status, told, {} if retry_after is None else later(retry_after))
 
     def _missing(self) -> None:
         self.model.strange.append(f"{self.command} {self.path}")
         self.close_connection = True
         self.send_error(404)
 
-    def _send(self, status: int, values: Json, headers: dict[str, str] | None = None) -> None:
-        body = json.dumps(values).encode()
+    def _send(self, status: int, values: Json, more: dict[str, str] | None = None) -> None:
+        headers, body = headed(values, more or {})
+        self._head(status, headers)
+        self.wfile.write(body)
+
+    def _head(self, status: int, headers: dict[str, str]) -> None:
         self.send_response(status)
-        for name, value in {
-            "Content-Type": "application/json",
-            "Content-Length": str(len(body)),
-            **(headers or {}),
-        }.items():
+        for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: what it was asked is kept."""
-
-
-def _part(pieces: Iterator[str], trouble: Trouble | None) -> list[str]:
-    """All of a stream, or half of it where it goes wrong."""
-    every = list(pieces)
-    return every if trouble is None else every[: max(1, len(every) // 2)]
-
-
-def _later(seconds: float) -> dict[str, str]:
-    """As providers say it: in whole seconds, and to those who know that in milliseconds."""
-    return {"Retry-After": str(ceil(seconds)), "Retry-After-Ms": str(round(seconds * 1000))}

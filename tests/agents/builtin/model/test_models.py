@@ -74,6 +74,29 @@ async def test_what_was_set_comes_first_the_variable_before_the_file() -> None:
     await own.aclose()
 
 
+async def test_a_name_without_its_provider_is_known_and_nonsense_is_left_to_be_said() -> None:
+    own = models({"ANTHROPIC_API_KEY": "a", "HANDRAIL_MODEL": "claude-sonnet-5-5"})
+    assert await own.default() == "anthropic:claude-sonnet-5-5"
+    assert await models({"HANDRAIL_MODEL": "nonsense"}).default() == "nonsense"
+
+
+async def test_a_context_that_nobody_knows_is_as_it_was_set() -> None:
+    own = models({"OPENAI_BASE_URL": NOWHERE, "ANTHROPIC_API_KEY": "a"}, OwnAgentSection(context=32_000))
+    assert (await own.model("openai:mine")).window == 32_000
+    assert (await own.model("anthropic:claude-sonnet-5-5")).window == 1_000_000
+    await own.aclose()
+
+
+async def test_a_model_is_made_once_until_all_is_closed() -> None:
+    own = models({"OPENAI_BASE_URL": NOWHERE})
+    first = await own.model("openai:mine", "low")
+    assert await own.model("openai:mine", "low") is first
+    assert await own.model("openai:mine", "high") is not first
+    await own.aclose()
+    assert await own.model("openai:mine", "low") is not first
+    await own.aclose()
+
+
 async def test_without_a_key_there_is_none_and_a_sentence_says_how_to_give_one() -> None:
     own = models({})
     assert await own.offered() == []

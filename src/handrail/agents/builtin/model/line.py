@@ -23,10 +23,9 @@ _read: ContextVar[list[httpx2.Response] | None] = ContextVar("read", default=Non
 
 
 def opened(patience: Patience) -> httpx2.AsyncClient:
-    """Not to be made on the loop: it loads the system's certificates."""
+    """Not to be made on the loop: it loads the system's certificates. It follows nobody elsewhere, key in hand."""
     return httpx2.AsyncClient(
         timeout=httpx2.Timeout(patience.stall, connect=patience.connect),
-        follow_redirects=True,
         event_hooks={"response": [_begun]},
     )
 

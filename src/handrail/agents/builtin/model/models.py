@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 from anyio import to_thread
 
-from handrail.agents.builtin.model.access import NO_KEY, access, accesses
-from handrail.agents.builtin.model.choice import chosen
+from handrail.agents.builtin.model.access import NO_KEY, Access, access, accesses
+from handrail.agents.builtin.model.choice import Choice, chosen
 from handrail.agents.builtin.model.keys import Keys
 from handrail.agents.builtin.model.model import Model, ModelError
 from handrail.agents.builtin.model.offered import Offered, offered
@@ -32,6 +32,7 @@ class Models:
         self._keys, self._settings, self._patience = keys, settings, patience
         self._http: httpx2.AsyncClient | None = None
         self._seen: list[Offered] = []
+        self._made: dict[tuple[Choice, ThoughtLevel | None], Model] = {}
 
     async def offered(self) -> list[Offered]:
         """All that can be chosen now, the one that was set for this agent among them."""
@@ -57,30 +58,41 @@ class Models:
             raise ModelError(NO_KEY.format(provider="anthropic"), login=True)
         choice = chosen(name)
         way = access(choice.provider, self._keys)
-        http = await self._client()
+        if (choice, thought_level) not in self._made:
+            http = await self._client()
+            self._made[choice, thought_level] = await to_thread.run_sync(
+                self._make, choice, way, http, thought_level, abandon_on_cancel=True
+            )
+        return self._made[choice, thought_level]
 
-        def made() -> Model:
-            from handrail.agents.builtin.model.ask import Asking  # noqa: PLC0415 - seconds of importing
-            from handrail.agents.builtin.model.speak import speaking  # noqa: PLC0415
+    def _make(
+        self, choice: Choice, way: Access, http: httpx2.AsyncClient, thought_level: ThoughtLevel | None
+    ) -> Model:
+        from handrail.agents.builtin.model.ask import Asking  # noqa: PLC0415 - seconds of importing
+        from handrail.agents.builtin.model.speak import speaking  # noqa: PLC0415
 
-            spoken = speaking(choice, way, http, thought_level, self._patience)
-            return Asking(choice, way, spoken, self._settings.context, self._patience, self._keys.hidden)
-
-        return await to_thread.run_sync(made)
+        spoken = speaking(choice, way, http, thought_level, self._patience)
+        return Asking(choice, way, spoken, self._settings.context, self._patience, self._keys.hidden)
 
     async def aclose(self) -> None:
         """Close what connections are open; what is asked afterwards opens new ones."""
+        self._made.clear()
         http, self._http = self._http, None
         if http is not None:
             await http.aclose()
 
     @property
     def _wanted(self) -> str | None:
-        return self._keys.get("HANDRAIL_MODEL") or self._settings.model or None
+        """By its full name, where it makes sense at all."""
+        told = self._keys.get("HANDRAIL_MODEL") or self._settings.model or None
+        try:
+            return told and str(chosen(told))
+        except ModelError:
+            return told
 
     async def _client(self) -> httpx2.AsyncClient:
         if self._http is None:
-            made = await to_thread.run_sync(_opened, self._patience)
+            made = await to_thread.run_sync(_opened, self._patience, abandon_on_cancel=True)
             self._http = self._http or made
         return self._http
 
