@@ -4,6 +4,7 @@ In a real browser behind a real daemon: with a scripted agent that tells of its 
 agent and a scripted model.
 """
 
+import json
 import re
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
@@ -15,11 +16,24 @@ from tests.e2e.browser import MS, Tab, another_tab, chromium, signed_in
 from tests.e2e.conversing import Conversation, agents, begun
 from tests.e2e.home import Home, living
 from tests.e2e.person import Json, Person, person_of
-from tests.e2e.test_threads_page import AXE, field, opened, pane, room, say
+from tests.e2e.test_threads_page import AXE, answers, field, opened, pane, ready, room, say
+from tests.model.script import Call, Turn, script
+from tests.model.server import ModelServer, model_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
 
-CONFIG = agents(telling=command(capabilities=TELLING), quiet=command())
+
+def config(model: ModelServer) -> str:
+    """A scripted agent that tells what it is busy with, one that does not, and our own with a scripted model."""
+    env = {
+        "OPENAI_BASE_URL": f"{model.url}/v1",
+        "OPENAI_API_KEY": "of-nobody",
+        "HANDRAIL_MODEL": "openai:scripted",
+    }
+    words = ", ".join(f"{name} = {json.dumps(value)}" for name, value in env.items())
+    own = f'[[agents]]\nname = "handrail"\nenv = {{ {words} }}\n'
+    return agents(telling=command(capabilities=TELLING), quiet=command()) + own
+
 
 ROOT: Json = {"begin": "a0", "sort": "operation", "title": "Do it"}
 STEP: Json = {"begin": "a1", "in": "a0", "sort": "step", "title": "Step 1"}
@@ -27,8 +41,15 @@ MODEL: Json = {"begin": "a2", "in": "a1", "sort": "model", "title": "some:model"
 
 
 @pytest.fixture(scope="module")
-def shared_home() -> Generator[Home]:
-    with living(CONFIG) as home:
+def model() -> Generator[ModelServer]:
+    with model_server() as model:
+        yield model
+        assert model.refused == []
+
+
+@pytest.fixture(scope="module")
+def shared_home(model: ModelServer) -> Generator[Home]:
+    with living(config(model)) as home:
         yield home
 
 
@@ -51,6 +72,10 @@ async def tab(browser: Browser, shared_person: Person) -> AsyncGenerator[Tab]:
 
 def strip(tab: Tab) -> Locator:
     return room(tab).get_by_role("region", name="What it is doing")
+
+
+def line(tab: Tab) -> Locator:
+    return strip(tab).locator("button[aria-expanded]").last
 
 
 def turning(tab: Tab) -> Locator:
@@ -117,7 +142,7 @@ async def test_each_fact_starts_or_stops_a_sign_and_any_part_can_be_cancelled(
         },
     )
 
-    await tab.sees(strip(tab), "Step 1 model asked")
+    await tab.sees(line(tab), "Step 1 model asked")
     await expect(strip(tab).get_by_role("img", name="at work")).to_be_visible(timeout=MS)
     before = await strip(tab).bounding_box()
     await unfold(tab)
@@ -127,7 +152,7 @@ async def test_each_fact_starts_or_stops_a_sign_and_any_part_can_be_cancelled(
     await cancel(tab, "a2")
     await ended(tab, "a2", "cancelled")
     await tab.sees(node(tab, "a2"), "cancelled by a person on the page")
-    await tab.sees(strip(tab).locator("button[aria-expanded]").last, "2 calls")
+    await tab.sees(line(tab), "2 calls")
     await expect(strip(tab).locator("[data-activity] [data-turns]")).to_have_count(2, timeout=MS)
 
     await cancel(tab, "c1")
@@ -149,7 +174,7 @@ async def test_stopping_all_of_it_puts_the_page_at_rest_and_says_what_was_cut_of
     thinking = {"begin": "a3", "in": "a2", "sort": "thinking", "title": "Thinking"}
     await say(tab, ROOT, STEP, MODEL, thinking, {"think": "Let me see."}, {"hang": True})
 
-    await tab.sees(strip(tab), "Step 1 thinking")
+    await tab.sees(line(tab), "Step 1 thinking")
     await unfold(tab)
     await strip(tab).get_by_role("region", name="Activities").focus()
     await room(tab).get_by_role("button", name="Stop", exact=True).click()
@@ -170,12 +195,12 @@ async def test_a_reload_keeps_what_goes_on_and_two_tabs_see_the_same(
     async with signed_in(browser, shared_person) as one:
         talk = await with_telling(one, shared_person, workspace)
         await say(one, ROOT, STEP, MODEL, {"busy": "a2", "then": [{"finish": "a1"}, {"finish": "a0"}]})
-        await one.sees(strip(one), "model asked")
+        await one.sees(line(one), "model asked")
         other = await another_tab(one.page.context, f"{shared_home.url}/t/{talk.id}")
-        await other.sees(strip(other), "Step 1 model asked")
+        await other.sees(line(other), "Step 1 model asked")
 
         await one.page.reload()
-        await one.sees(strip(one), "Step 1 model asked")
+        await one.sees(line(one), "Step 1 model asked")
         await unfold(one)
         await cancel(one, "a2")
 
@@ -203,7 +228,7 @@ async def test_sub_agents_stand_below_who_sent_them_and_go_with_them(
     after = [*gone, {"finish": "c1"}, {"say": "Without it."}, {"finish": "a1"}, {"finish": "a0"}]
     await say(tab, ROOT, STEP, *sent, {"busy": "b0", "then": after})
 
-    await tab.sees(strip(tab), "Step 1 model asked · 1 sub-agent")
+    await tab.sees(line(tab), "Step 1 model asked · 1 sub-agent")
     await unfold(tab)
     await expect(node(tab, "c1")).to_have_count(0)
     below = room(tab).locator('li:has(> [data-activity="b0"]) [data-activity="b2"]')
@@ -255,8 +280,7 @@ async def test_it_fits_is_worked_by_keyboard_and_axe_finds_nothing_serious(
     await expect(strip(tab)).to_be_visible(timeout=MS)
     place = await field(tab).bounding_box()
 
-    line = strip(tab).locator("button[aria-expanded]").last
-    await line.focus()
+    await line(tab).focus()
     await tab.page.keyboard.press("Enter")
     await expect(strip(tab).get_by_role("region", name="Activities")).to_be_visible(timeout=MS)
 
@@ -275,3 +299,101 @@ async def test_it_fits_is_worked_by_keyboard_and_axe_finds_nothing_serious(
     await tab.page.keyboard.press("Enter")
     await at_rest(tab)
     await expect(field(tab)).to_be_focused(timeout=MS)  # whoever had the focus there writes next
+
+
+async def with_ours(tab: Tab, person: Person, workspace: Path, *turns: Turn) -> Conversation:
+    """A new conversation with our own agent, whose model answers so."""
+    talk = await begun(person, workspace, agent="handrail")
+    await opened(tab, talk)
+    await tell(tab, *turns)
+    return talk
+
+
+async def tell(tab: Tab, *turns: Turn) -> None:
+    await field(tab).fill(script(*turns))
+    await field(tab).press("Enter")
+    await expect(field(tab)).to_have_value("", timeout=MS)
+
+
+def sort(tab: Tab, name: str, how: str = "open") -> Locator:
+    return room(tab).locator(f'[data-sort="{name}"][data-how="{how}"]')
+
+
+def answer(tab: Tab) -> Locator:
+    return pane(tab).get_by_role("article", name="handrail").last
+
+
+async def test_our_agents_steps_model_requests_and_calls_are_seen_and_a_call_is_cancelled_by_itself(
+    shared_person: Person, workspace: Path, tab: Tab, model: ModelServer
+) -> None:
+    edit = Call("write_file", {"path": "a.txt", "content": "a"})
+    await with_ours(
+        tab,
+        shared_person,
+        workspace,
+        Turn("I look around.", "list_files", {"path": "."}, hold="first"),
+        Turn("Two things at once.", calls=(edit, Call("execute_command", {"command": "sleep 1000"}))),
+        Turn("That is all.", hold="last"),
+    )
+
+    await tab.sees(line(tab), "Step 1 model asked")
+    await unfold(tab)
+    await expect(sort(tab, "model").locator("[data-turns]")).to_be_visible(timeout=MS)
+    model.let_go("first")
+
+    # both calls ask, and each is answered where it stands
+    await tab.sees(line(tab), "2 calls")
+    await tab.sees(line(tab), "2 wait for you")
+    await tab.sees(sort(tab, "call").first, "waits for you")
+    await (await ready(tab, "Allow once")).click()
+    await tab.sees(answers(tab), "Allow once")
+    await tab.sees(line(tab), "1 waits for you")
+    await (await ready(tab, "Allow once")).click()
+    await tab.sees(line(tab), "Step 2 1 call")
+    assert (workspace / "a.txt").read_text() == "a"
+    await expect(line(tab)).not_to_contain_text("for you", timeout=MS)
+
+    # the one that hangs is cancelled by itself, and the agent goes on
+    sleeping = sort(tab, "call").filter(has_text="sleep 1000")
+    await sleeping.hover()
+    await sleeping.get_by_role("button", name=re.compile("^Cancel ")).click()
+    await expect(sort(tab, "call", "cancelled")).to_contain_text("sleep 1000", timeout=MS)
+    await tab.sees(line(tab), "Step 3 model asked")
+    assert "cancelled" in json.dumps(model.asked[-1].body["messages"][-1]).lower()
+    model.let_go("last")
+
+    await tab.sees(answer(tab), "That is all.")
+    await at_rest(tab)
+    await tab.sees(told(tab), "3 steps · 3 calls")
+    await tab.sees(told(tab), "1 cancelled")
+    await expect(answer(tab)).not_to_contain_text("cancelled with its operation")
+
+
+async def test_cancelling_a_model_request_closes_it_keeps_its_words_and_the_next_prompt_works(
+    shared_person: Person, workspace: Path, tab: Tab, model: ModelServer
+) -> None:
+    talk = await with_ours(tab, shared_person, workspace, Turn("Half a sentence", hang=True))
+    await tab.sees(answer(tab), "Half a sentence")
+    await unfold(tab)
+    asking = sort(tab, "model")
+    await asking.hover()
+    await asking.get_by_role("button", name=re.compile("^Cancel ")).click()
+
+    await at_rest(tab)
+    await model.until(lambda: model.asked[-1].ended == "left")
+    await tab.sees(answer(tab), "Half a sentence")
+    await tab.sees(answer(tab), "cancelled")
+    await told(tab).click()
+    await expect(sort(tab, "model", "cancelled")).to_contain_text("by a person on the page", timeout=MS)
+
+    await tell(tab, Turn("Whole again."))
+    await tab.sees(answer(tab), "Whole again.")
+    await at_rest(tab)
+    await tab.page.keyboard.press("Escape")  # another room, and back: it is asked for anew
+    await tab.page.keyboard.press("g")
+    await tab.page.keyboard.press("i")
+    await expect(room(tab)).to_have_count(0, timeout=MS)
+    await opened(tab, talk)
+    await tab.sees(answer(tab), "Whole again.")
+    await expect(pane(tab).locator("summary", has_text="What it did")).to_have_count(2, timeout=MS)
+    await at_rest(tab)
