@@ -21,7 +21,7 @@ from handrail.agents.builtin.budget import Budget
 from handrail.agents.builtin.loop import Mind, Stop, think
 from handrail.agents.builtin.model.model import Hearing, ModelError
 from handrail.agents.builtin.repair import is_note
-from handrail.agents.builtin.tools.tool import Json, Result, Running
+from handrail.agents.builtin.tools.tool import Json, Result, Running, Shown
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
 
@@ -83,6 +83,7 @@ async def test_an_answer_without_calls_ends_the_operation() -> None:
     assert await ran(it) == "end_turn"
     assert heard(it).said.split() == ["Hello", "there."]
     assert [told.sort for told in heard(it).told if told.how is None] == ["operation", "step", "model"]
+    assert heard(it).told[3].detail == "10 tokens read, 0 written"
 
 
 async def test_calls_are_run_and_their_results_are_what_the_model_is_asked_with_next() -> None:
@@ -150,6 +151,32 @@ async def test_a_tool_that_raises_fails_alone() -> None:
     it = mind([answer(call("burst"), call("look")), answer("Oh.")], [Doing("burst", burst), quick("look")])
     assert await ran(it) == "end_turn"
     assert results(it) == {"burst_1": "burst failed: no space left", "look_1": "well"}
+
+
+async def test_an_empty_answer_is_said_to_be_empty() -> None:
+    it = mind([answer(" "), answer("Now.")])
+    assert await ran(it) == "end_turn"
+    assert heard(it).notes == ["The model's answer was empty."]
+    it.history.add_prompt("Well?")
+    assert await ran(it) == "end_turn"
+
+
+async def test_an_answer_that_ends_with_an_error_is_one() -> None:
+    it = mind([answer("I", finish="error"), answer("Now.")])
+    with pytest.raises(ModelError, match="ended its answer with an error"):
+        await ran(it)
+    it.history.add_prompt("Well?")
+    assert await ran(it) == "end_turn"
+
+
+async def test_a_tool_that_cannot_show_its_input_is_shown_by_its_name() -> None:
+    class Shy(Doing):
+        def shown(self, input: Json) -> Shown:
+            return Shown(title=input["path"])
+
+    it = mind([answer(call("look")), answer("Yes.")], [Shy("look", quick("look").do)])
+    assert await ran(it) == "end_turn"
+    assert heard(it).started["look_1"].title == "look"
 
 
 async def test_thinking_is_an_activity_below_the_model_that_ends_before_the_words() -> None:

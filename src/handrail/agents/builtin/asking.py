@@ -53,7 +53,9 @@ async def request(
     except ModelError as error:
         asking.detail = error.sentence
         raise
-    mind.budget.spend(answer.usage.input_tokens + answer.usage.output_tokens)
+    read, written = answer.usage.input_tokens, answer.usage.output_tokens
+    asking.detail = f"{read:,} tokens read, {written:,} written" if read or written else ""
+    mind.budget.spend(read + written)
     mind.costs.add(mind.model.cost(answer))
     return answer
 
@@ -79,7 +81,7 @@ class Aloud:
         if self._state == "speaking":
             self._state = "thinking"
             self._thinking.enter_context(self._asking.part("thinking", "Thinking"))
-        self._voice.thought(words)
+        self._voice.thought(sound(words, words))
 
     def thought_ended(self) -> None:
         self._state = "speaking"
