@@ -86,6 +86,18 @@ async def progresses(ctx: Context[Any, Any]) -> str:
 
 
 @server.tool()
+async def grows(ctx: Context[Any, Any]) -> str:
+    """One more tool from now on."""
+
+    async def grown() -> str:
+        return "grown"
+
+    server.add_tool(grown)
+    await ctx.request_context.session.send_tool_list_changed()
+    return "one more"
+
+
+@server.tool()
 async def asks(ctx: Context[Any, Any]) -> str:
     """As our own server beats while a person is waited for."""
     await ctx.report_progress(10, message="waiting for a person for 10 s")

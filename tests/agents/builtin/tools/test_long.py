@@ -25,9 +25,7 @@ async def test_a_long_result_is_told_by_its_ends_and_read_on_by_its_handle(root:
     assert told.text.startswith("line 0\n")
     assert told.text.endswith("line 99999\n")
     assert "of 1,088,890 characters are left out here. The whole is kept as output-1" in told.text
-    assert middle.text.startswith(
-        "[Characters 500,000 to 500,050 of 1,088,890. Go on with offset 500050.]"
-    )
+    assert middle.text.startswith("[Characters 500,000 to 500,050 of 1,088,890. Go on with offset 500050.]")
     assert [line.partition(": ")[2] for line in found.text.splitlines()] == ["line 77777", "line 88888"]
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -131,12 +132,12 @@ async def test_a_server_that_dies_is_there_again_on_its_next_use(root: Path, log
 async def test_a_server_that_died_idle_is_started_again_by_whoever_comes_first_alone(
     root: Path, log: Path
 ) -> None:
+    without = descriptors()
     async with company(root, program(log)) as servers:
         tools = servers.tools
         facts = json.loads((await use(tools["somebody__environment"])).text)
-        before = descriptors()
         os.kill(facts["pid"], signal.SIGKILL)
-        await until(lambda: descriptors() < before)
+        await until(lambda: descriptors() <= without)
 
         async with hands() as hand:
             works = [hand.begin(tools["somebody__echo"], text=str(number)) for number in range(5)]
@@ -182,3 +183,40 @@ async def test_a_call_whose_server_dies_over_http_fails_and_is_not_made_again(
     assert died.failed
     assert "went away while this ran" in died.text
     assert written(log).count("dies") == 1
+
+
+async def test_no_proxy_sees_what_is_said_to_this_machine(
+    root: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+
+    async with reached(root, log, "http") as servers:
+        said = await use(servers.tools["somebody__echo"], text="straight")
+
+    assert said.text == "straight"
+
+
+@ways
+async def test_giving_up_at_any_moment_breaks_nothing(root: Path, log: Path, way: Way) -> None:
+    seed = random.randrange(10**9)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+
+    async with reached(root, log, way) as servers:
+        tools = servers.tools
+        await use(tools["somebody__echo"], text="warm")
+        before = descriptors()
+        for number in range(60):
+            async with hands() as hand:
+                for tool in ("echo", "waits", "huge"):
+                    hand.begin(tools[f"somebody__{tool}"], text="x", name=f"n{number}", lines=2_000)
+                with anyio.move_on_after(chance.uniform(0, 0.03)):
+                    await anyio.sleep_forever()
+                assert await hand.give_up() < 1.0
+        after = await use(tools["somebody__echo"], text="the line goes on")
+        await until(lambda: descriptors() <= before + 4)  # what HTTP keeps for later
+        await until(lambda: written(log).count("began") == written(log).count("cancelled"))
+
+    assert after.text == "the line goes on"
+    assert written(log).count("up") == 1

@@ -59,7 +59,11 @@ class Link:
         try:
             async with (
                 transport(self._server, self._cwd, self._answered) as (read, write),
-                ClientSession(dispatcher=_Line(read, write, over=self.over), client_info=_WE_ARE) as session,
+                ClientSession(
+                    dispatcher=_Line(read, write, over=self.over),
+                    client_info=_WE_ARE,
+                    message_handler=self._told,
+                ) as session,
             ):
                 with anyio.fail_after(CONNECT_SECONDS):
                     await self._greet(session)
@@ -91,6 +95,10 @@ class Link:
                     raise
                 await session.discover()
         self.instructions = session.instructions or ""
+
+    async def _told(self, message: object) -> None:
+        if isinstance(message, types.ToolListChangedNotification) and self.session is not None:
+            self.tools = tuple(await _listed(self.session))
 
     def _answered(self, status: int) -> None:
         self._status = status

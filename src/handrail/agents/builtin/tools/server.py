@@ -41,7 +41,7 @@ class Server:
         self.name = wanted.name
         self.is_ours = wanted.name == OURS
         self._wanted, self._cwd, self._group = wanted, cwd, group
-        self._link = self._begun()
+        self._link = self._begun(())
 
     @property
     def tools(self) -> tuple[types.Tool, ...]:
@@ -57,7 +57,9 @@ class Server:
         return self._link.problem
 
     async def settled(self) -> None:
-        """It is connected, or will not be."""
+        """It is connected, or will not be. Ours is tried again where it was not: without it little can be done."""
+        if self.is_ours and not self.tools and self._link.over.is_set():
+            self._link = self._begun(())
         await self._link.settled.wait()
 
     async def call(self, tool: str, input: dict[str, Any], progress: ProgressFnT) -> Answer:
@@ -98,13 +100,12 @@ class Server:
     async def _standing(self) -> Link:
         """The connection, made now where there is none any more."""
         if self._link.over.is_set():
-            self._link = self._begun()
+            self._link = self._begun(self.tools)
         link = self._link
         await link.settled.wait()
         return link
 
-    def _begun(self) -> Link:
-        tools = self._link.tools if hasattr(self, "_link") else ()
+    def _begun(self, tools: tuple[types.Tool, ...]) -> Link:
         link = Link(self._wanted, self._cwd, tools)
         self._group.start_soon(link.keep)
         return link
