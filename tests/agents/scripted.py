@@ -590,7 +590,8 @@ class Agent:
 
     async def new(self, params: Obj) -> Obj:
         if not self.logged_in:
-            raise Refused({"code": -32000, "message": "Authentication required"})
+            says = self.manners.get("login_says", "Authentication required")
+            raise Refused({"code": -32000, "message": says})
         session = Session(f"session-{uuid.uuid4().hex[:8]}", params)
         self.sessions[session.id] = session
         await Actor(self, session).act(self.manners.get("at_new", ()))

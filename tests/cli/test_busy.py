@@ -25,7 +25,7 @@ def test_the_step_and_what_is_done_in_it_stand_on_a_line_with_how_long_it_takes(
     busy = Busy("h1")
     busy.hear(STEP, 5.0)
     assert busy.line(6.0) == ""  # a step that holds nothing yet
-    busy.hear([begins("c", "b", "model", "claude-opus-5")], 10.0)
+    busy.hear([begins("c", "b", "model", "anthropic:claude-opus-5")], 10.0)
     assert busy.line(22.9) == "Step 3 · asking claude-opus-5 · 0:12"
     busy.hear([begins("d", "c", "thinking", "Thinking")], 20.0)
     assert busy.line(22.9) == "Step 3 · thinking · 0:02"

@@ -41,6 +41,16 @@ def test_a_call_is_told_once_for_each_state_on_one_line(capsys: pytest.CaptureFi
     assert capsys.readouterr().out == "◐ Look\\naround  (c1)\n✓ Look\\naround  (c1)\n"
 
 
+def test_a_call_whose_id_becomes_known_while_it_runs_is_not_told_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    speech = Speech(thoughts=False)
+    speech.show(grown("call", data=call("in_progress") | {"call": None}))
+    speech.show(grown("call", data=call("in_progress")))
+    speech.show(grown("call", data=call("completed")))
+    assert capsys.readouterr().out == "◐ Look\\naround\n✓ Look\\naround  (c1)\n"
+
+
 def test_nothing_that_is_said_can_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     speech = Speech(thoughts=True)
     evil = "\x1b]0;owned\x07"

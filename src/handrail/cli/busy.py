@@ -20,7 +20,7 @@ class _Doing:
     def __str__(self) -> str:
         match self.sort:
             case "model":
-                return f"asking {self.title}"
+                return f"asking {self.title.partition(':')[2] or self.title}"  # without its provider
             case "thinking":
                 return "thinking"
             case _:

@@ -39,7 +39,7 @@ class Speech:
                 if self._thoughts:
                     self._grow(part, growth, "dim")
             case "call":
-                self._change(part, self._call(growth["data"]))
+                self._call(part, growth["data"])
             case "plan":
                 self._change(part, _plan(growth["data"]))
             case "error":
@@ -75,21 +75,23 @@ class Speech:
         if said.endswith("\n"):
             self._open = None
 
-    def _change(self, part: tuple[str, int], lines: list[Piece]) -> None:
+    def _change(self, part: tuple[str, int], lines: list[Piece], looks: object = None) -> None:
         """A part that is shown whole, each time it looks another way."""
-        if not lines or self._seen.get(part) == lines:
+        if not lines or self._seen.get(part) == (looks or lines):
             return
-        self._seen[part] = lines
+        self._seen[part] = looks or lines
         self.rest()
         for line in lines:
             say(line)
 
-    def _call(self, data: Row | None) -> list[Piece]:
+    def _call(self, part: tuple[str, int], data: Row | None) -> None:
+        """Its id, which becomes known a moment later, is no news by itself."""
         if data is None or data["status"] == "pending":
-            return []
+            return
         mark, style = _MARKS[data["status"]]
+        line = f"{mark} {exact_line(data['title'] or data['tool'])}"
         ours = f"  ({data['call']})" if data["call"] else ""
-        return [(f"{mark} {exact_line(data['title'] or data['tool'])}{ours}", style)]
+        self._change(part, [(line + ours, style)], looks=line)
 
 
 def _plan(data: Row | None) -> list[Piece]:

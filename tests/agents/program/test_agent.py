@@ -186,6 +186,14 @@ async def test_an_agent_that_needs_a_login_says_so_with_the_ways_and_works_after
         assert (await prompt(session, {"say": "in"})).stop == "end_turn"
 
 
+async def test_an_agent_that_says_itself_what_it_needs_first_is_heard(home: Path) -> None:
+    async with acting(home) as stage:
+        stage.add("shut", login_needed=True, login_says="There is no key. Set one with `shut key`.")
+        with pytest.raises(AgentError) as needed:
+            await (await stage.agent("shut")).open(Folder(cwd="/"), Notebook())
+        assert str(needed.value) == "shut cannot answer yet. There is no key. Set one with `shut key`."
+
+
 async def test_a_login_that_fails_says_why(home: Path) -> None:
     async with acting(home) as stage:
         stage.add("shut", login_needed=True, login_fails=True, logins=[{"id": "web", "name": "Web"}])
