@@ -1,6 +1,7 @@
 """Google's generateContent, spoken: whole, or piece by piece; and what it asks of a request, the essentials of it."""
 
 import json
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ STATES = {
     429: "RESOURCE_EXHAUSTED",
     503: "UNAVAILABLE",
 }
+
+SEAL = b64encode(b"a thought").decode()
 
 
 def said(body: Json) -> list[Said]:
@@ -50,6 +53,17 @@ def _problems(body: Json) -> Iterator[str]:
                 f"parts of the function call turn. ({owed} called, {given} answered)"
             )
         owed = [part["functionCall"]["name"] for part in content["parts"] if "functionCall" in part]
+    yield from _unsigned(contents)
+
+
+def _unsigned(contents: Sequence[Json]) -> Iterator[str]:
+    """Since the last prompt, the first call of each answer must come back with the seal it was given."""
+    for content in reversed(contents):
+        calls = [part for part in content["parts"] if "functionCall" in part]
+        if calls and not (calls[0].get("thoughtSignature") or calls[0].get("thought_signature")):
+            yield f"Function call is missing a thought_signature in functionCall parts. ({calls[0]['functionCall']['name']})"
+        if content.get("role") == "user" and any("text" in part for part in content["parts"]):
+            return
 
 
 def stream(turn: Turn, model: str) -> Iterator[str]:
@@ -66,8 +80,9 @@ def whole(turn: Turn, model: str) -> Json:
 def _parts(turn: Turn) -> Iterator[Json]:
     yield from ({"text": word, "thought": True} for word in words(turn.think))
     yield from ({"text": word} for word in words(turn.say))
-    for call in turn.uses:
-        yield {"functionCall": {"name": call.tool, "args": json.loads(call.raw)}}
+    for index, call in enumerate(turn.uses):
+        seal = {} if index else {"thoughtSignature": SEAL}
+        yield {"functionCall": {"name": call.tool, "args": json.loads(call.raw)}, **seal}
 
 
 def _answer(parts: list[Json], model: str, stop: str | None = None) -> Json:

@@ -14,7 +14,7 @@ from handrail.agents.builtin.model.models import Models, ThoughtLevel
 from handrail.agents.builtin.model.patience import Patience
 from handrail.config import OwnAgentSection
 
-HASTY = Patience(first=0.01, longest=0.02, connect=1.0, stall=1.0, slow_stall=1.0)
+HASTY = Patience(first=0.01, longest=0.02, connect=1.0, stall=1.0, long_stall=1.0)
 """Waits that are over at once, in tests that do not measure them."""
 CLAUDE, LOCAL, GEMINI, OLLAMA = (
     "anthropic:claude-sonnet-5-5",

@@ -91,13 +91,18 @@ class Asking:
             model_request_parameters=ModelRequestParameters(function_tools=list(tools)),
             instrument=False,
         )
-        async with reading(), asked as stream:
+        async with reading(self._stall), asked as stream:
             async for event in stream:
                 _hear(event, hearing)
             answer = stream.get()
         if not self._whole(answer):
             raise Interrupted
         return answer
+
+    @property
+    def _stall(self) -> float:
+        alive = self._choice.provider == "anthropic"
+        return self._patience.stall if alive else self._patience.long_stall
 
     def _whole(self, answer: ModelResponse) -> bool:
         """Providers say why an answer ends; not every server that speaks like one does."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 
 import anyio
 import httpx2
@@ -19,31 +20,52 @@ from handrail.agents.builtin.model.patience import Patience
 CLOSING = 1.0
 """Seconds for closing, which needs nobody's answer."""
 
-_read: ContextVar[list[httpx2.Response] | None] = ContextVar("read", default=None)
+
+@dataclass(slots=True)
+class _Reading:
+    """What one reader has begun to read, and how long it stands a silence."""
+
+    stall: float
+    answers: list[httpx2.Response] = field(default_factory=list[httpx2.Response])
+
+
+_reading: ContextVar[_Reading | None] = ContextVar("reading", default=None)
 
 
 def opened(patience: Patience) -> httpx2.AsyncClient:
     """Not to be made on the loop: it loads the system's certificates. It follows nobody elsewhere, key in hand."""
+
+    async def asked(request: httpx2.Request) -> None:
+        """The providers' packages have their own ideas of time; ours hold."""
+        if (now := _reading.get()) is not None:
+            limits = {
+                "connect": patience.connect,
+                "pool": patience.connect,
+                "read": now.stall,
+                "write": now.stall,
+            }
+            request.extensions = {**request.extensions, "timeout": limits}
+
     return httpx2.AsyncClient(
         timeout=httpx2.Timeout(patience.stall, connect=patience.connect),
-        event_hooks={"response": [_begun]},
+        event_hooks={"request": [asked], "response": [_begun]},
     )
 
 
 @asynccontextmanager
-async def reading() -> AsyncGenerator[None]:
-    """Every answer that begins within is closed at its end."""
-    begun: list[httpx2.Response] = []
-    before = _read.set(begun)
+async def reading(stall: float) -> AsyncGenerator[None]:
+    """Every answer that begins within is closed at its end, and broken after so many seconds without a byte."""
+    now = _Reading(stall)
+    before = _reading.set(now)
     try:
         yield
     finally:
-        _read.reset(before)
+        _reading.reset(before)
         with anyio.move_on_after(CLOSING, shield=True):
-            for answer in begun:
+            for answer in now.answers:
                 await answer.aclose()
 
 
 async def _begun(answer: httpx2.Response) -> None:
-    if (begun := _read.get()) is not None:
-        begun.append(answer)
+    if (now := _reading.get()) is not None:
+        now.answers.append(answer)

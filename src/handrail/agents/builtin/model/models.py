@@ -71,7 +71,7 @@ class Models:
         from handrail.agents.builtin.model.ask import Asking  # noqa: PLC0415 - seconds of importing
         from handrail.agents.builtin.model.speak import speaking  # noqa: PLC0415
 
-        spoken = speaking(choice, way, http, thought_level, self._patience)
+        spoken = speaking(choice, way, http, thought_level)
         return Asking(choice, way, spoken, self._settings.context, self._patience, self._keys.hidden)
 
     async def aclose(self) -> None:

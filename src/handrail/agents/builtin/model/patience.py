@@ -13,8 +13,8 @@ class Patience:
     connect: float = 10.0
     stall: float = 120.0
     """Without a byte of an answer, after which it counts as broken."""
-    slow_stall: float = 600.0
-    """The same of a server of one's own, which may have to load its model first, or read a long text on a small machine."""
+    long_stall: float = 600.0
+    """The same of those who give no sign of life while they think, load a model or read a long text: all but Anthropic."""
     first: float = 1.0
     """Before the second request; doubled each time."""
     longest: float = 30.0

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from handrail.agents.builtin.model.access import Access
     from handrail.agents.builtin.model.choice import Choice
-    from handrail.agents.builtin.model.patience import Patience
 
 NOBODYS = "none"
 """Sent as the key to a server that wants none: the adapter insists on one."""
@@ -33,9 +32,7 @@ class Spoken:
     """Of every request."""
 
 
-def speaking(
-    choice: Choice, way: Access, http: httpx2.AsyncClient, level: str | None, patience: Patience
-) -> Spoken:
+def speaking(choice: Choice, way: Access, http: httpx2.AsyncClient, level: str | None) -> Spoken:
     match choice.provider:
         case "anthropic":
             model = _anthropic(choice.name, way, http)
@@ -45,7 +42,7 @@ def speaking(
         case "openai" if not way.own:
             model, more = _openai(choice.name, way, http), {"openai_store": False}
         case "openai" | "ollama":
-            model, more = _compatible(choice, way, http, patience), _effort(level)
+            model, more = _compatible(choice, way, http), _effort(level)
     return Spoken(model, cast("ModelSettings", {"cache": True, **_thinking(level), **more}))
 
 
@@ -68,7 +65,6 @@ def _anthropic(name: str, way: Access, http: httpx2.AsyncClient) -> Model:
         auth_token=way.key if way.bearer else None,
         base_url=way.url,
         http_client=http,
-        timeout=http.timeout,
         max_retries=0,
     )
     return AnthropicModel(name, provider=AnthropicProvider(anthropic_client=client))
@@ -89,24 +85,18 @@ def _openai(name: str, way: Access, http: httpx2.AsyncClient) -> Model:
     from pydantic_ai.models.openai import OpenAIResponsesModel  # noqa: PLC0415
     from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
 
-    client = AsyncOpenAI(
-        api_key=way.key, base_url=way.url, http_client=http, timeout=http.timeout, max_retries=0
-    )
+    client = AsyncOpenAI(api_key=way.key, base_url=way.url, http_client=http, max_retries=0)
     return OpenAIResponsesModel(name, provider=OpenAIProvider(openai_client=client))
 
 
-def _compatible(choice: Choice, way: Access, http: httpx2.AsyncClient, patience: Patience) -> Model:
-    import httpx2  # noqa: PLC0415
+def _compatible(choice: Choice, way: Access, http: httpx2.AsyncClient) -> Model:
     from openai import AsyncOpenAI  # noqa: PLC0415
     from pydantic_ai.models.ollama import OllamaModel  # noqa: PLC0415
     from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415
     from pydantic_ai.providers.ollama import OllamaProvider  # noqa: PLC0415
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415
 
-    timeout = httpx2.Timeout(patience.slow_stall, connect=patience.connect)
-    client = AsyncOpenAI(
-        api_key=way.key or NOBODYS, base_url=way.url, http_client=http, timeout=timeout, max_retries=0
-    )
+    client = AsyncOpenAI(api_key=way.key or NOBODYS, base_url=way.url, http_client=http, max_retries=0)
     if choice.provider == "ollama":
         return OllamaModel(choice.name, provider=OllamaProvider(openai_client=client))
     return OpenAIChatModel(
