@@ -110,6 +110,8 @@ class Manners(TypedDict):
     """Its authMethods."""
     login_needed: NotRequired[bool]
     """session/new fails with -32000 until `authenticate`."""
+    login_says: NotRequired[str]
+    """With these words."""
     login_fails: NotRequired[bool]
     modes: NotRequired[Obj]
     """Answered by session/new, load and resume; set_mode changes it and says so in an update."""

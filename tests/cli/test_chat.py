@@ -1,10 +1,13 @@
 """`handrail chat` with the demo's agent: one prompt, for a program, and a whole conversation with a question inline."""
 
 import json
+import re
 
 import pytest
 from tests.cli.scene import Home
 from tests.cli.screen import Screen
+from tests.model.script import Turn, script
+from tests.model.server import model_server
 
 pytestmark = pytest.mark.e2e
 
@@ -66,3 +69,21 @@ def test_a_conversation_asks_inline_and_ctrl_c_stops_the_agent_and_not_the_conve
         screen.shows("> ")
         screen.type("\x04")
         assert screen.ends() == 0
+
+
+def test_what_our_own_agent_is_doing_stands_on_a_line_that_goes_when_it_has_done_it(handrail: Home) -> None:
+    prompt = script(
+        Turn("I wait for you.\n", "execute_command", {"command": "true"}, hold="thinking"), Turn("Done.")
+    )
+    with model_server() as model:
+        handrail.env |= {"ANTHROPIC_API_KEY": "sk-somebody", "ANTHROPIC_BASE_URL": model.url}
+        with Screen(handrail, "chat", "--agent", "handrail", "--new", prompt) as screen:
+            screen.shows("Step 1 · asking claude-")
+            screen.shows(" · 0:01")  # it counts
+            model.let_go("thinking")
+            shown = screen.shows("I wait for you.") + screen.press("a", "✓ allowed") + screen.shows("Done.\n")
+            assert screen.ends() == 0
+        piped = handrail.ok("chat", "--agent", "handrail", "--new", script(Turn("Hi.")))
+    assert re.search(r"\r\x1b\[2KI wait", shown)
+    assert not re.search(r"Step \d[^\r]*\n", shown)  # no such line is ever left behind
+    assert (piped.out, piped.err) == ("Hi.\n", "")  # where there is no terminal, nothing jumps
