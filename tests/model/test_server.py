@@ -1,11 +1,15 @@
 """The model without a mind says what it is told to, and no less strictly than the providers whose dialects it speaks."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
+from tests.house.source import ROOT
 from tests.model.script import Call, Turn, script, turns_in
 from tests.model.server import ModelServer, model_server
 
@@ -28,6 +32,19 @@ def anthropic(model: ModelServer, *messages: Json, **more: Any) -> httpx.Respons
 def openai(model: ModelServer, *messages: Json, **more: Any) -> httpx.Response:
     body = {"model": "m", "messages": messages, "tools": FUNCTIONS, **more}
     return httpx.post(f"{model.url}/v1/chat/completions", json=body, timeout=10)
+
+
+def google(model: ModelServer, contents: list[Json]) -> httpx.Response:
+    url = f"{model.url}/v1beta/models/gemini:streamGenerateContent?alt=sse"
+    return httpx.post(url, json={"contents": contents}, timeout=10)
+
+
+def spoken(text: str) -> Json:
+    return {"role": "user", "parts": [{"text": text}]}
+
+
+LOOKS: Json = {"functionCall": {"name": "look", "args": {}}, "thoughtSignature": "sealed"}
+SEEN: Json = {"role": "user", "parts": [{"functionResponse": {"name": "look", "response": {}}}]}
 
 
 def user(content: Any) -> Json:
@@ -191,3 +208,53 @@ def test_what_openai_would_refuse_is_refused(model: ModelServer, messages: list[
     answer = openai(model, *messages)
     assert answer.status_code == 400
     assert sentence in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("contents", "sentence"),
+    [
+        ([], "contents is not specified"),
+        ([{"role": "user", "parts": [{"text": ""}]}], "must have one initialized field"),
+        (
+            [spoken("Go."), {"role": "model", "parts": [LOOKS]}, spoken("And?")],
+            "number of function response parts",
+        ),
+        (
+            [spoken("Go."), {"role": "model", "parts": [{**LOOKS, "thoughtSignature": None}]}, SEEN],
+            "thought_signature",
+        ),
+    ],
+)
+def test_what_google_would_refuse_is_refused(model: ModelServer, contents: list[Json], sentence: str) -> None:
+    answer = google(model, contents)
+    assert answer.status_code == 400
+    assert sentence in answer.json()["error"]["message"]
+
+
+def test_google_takes_back_what_it_sealed(model: ModelServer) -> None:
+    model.play(Turn("Seen."))
+    answer = google(model, [spoken("Go."), {"role": "model", "parts": [LOOKS]}, SEEN])
+    assert "Seen." in answer.text
+
+
+def test_a_turn_can_be_held_until_it_is_let_go(model: ModelServer) -> None:
+    model.play(Turn("Now.", hold="ready"))
+    with ThreadPoolExecutor() as pool:
+        answer = pool.submit(anthropic, model, user("Go."))
+        with pytest.raises(TimeoutError):
+            answer.result(0.1)
+        model.let_go("ready")
+        assert answer.result(10).json()["content"][0]["text"] == "Now."
+
+
+def test_it_runs_as_a_process_of_its_own_until_its_input_ends() -> None:
+    command = [sys.executable, "-m", "tests.model"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        url = process.stdout.readline().strip()
+        assert httpx.get(f"{url}/v1/models").json()["data"][0]["id"] == "scripted"
+        process.stdin.close()
+        assert process.wait(10) == 0
