@@ -125,6 +125,13 @@ async def shows(count: int) -> CallToolResult:
 
 
 @server.tool()
+async def says(text: str, picture: bool) -> CallToolResult:
+    said = TextContent(type="text", text=text)
+    shown = ImageContent(type="image", data=PIXEL, mime_type="image/png")
+    return CallToolResult(content=[said, shown] if picture else [said])
+
+
+@server.tool()
 async def structured() -> CallToolResult:
     return CallToolResult(content=[], structured_content={"answer": 42, "long": "x" * 10_000})
 

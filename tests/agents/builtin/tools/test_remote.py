@@ -63,3 +63,13 @@ async def test_a_call_that_waits_for_a_person_says_where_to_answer(root: Path, l
     )
     assert listener.heard == [("t7", f"waiting for a person for 10 s. {where}")]
     assert listener.asked == []
+
+
+async def test_a_result_is_never_empty_since_no_provider_takes_that(root: Path, log: Path) -> None:
+    async with company(root, program(log)) as servers:
+        tool = servers.tools["somebody__says"]
+        blank = await use(tool, text=" \n", picture=False)
+        picture = await use(tool, text="", picture=True)
+
+    assert (blank.text, blank.images) == ("Done; it had nothing to say.", ())
+    assert (picture.text, len(picture.images)) == ("[an image]", 1)

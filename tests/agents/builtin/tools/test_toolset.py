@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 import anyio
+import anyio.to_thread
 import pytest
 from acp.schema import EnvVariable, HttpHeader, HttpMcpServer, McpServerStdio, SseMcpServer
 from tests.agents.builtin.tools.company import SOMEBODY, Listener, descriptors, hands, use, written
@@ -170,6 +171,23 @@ async def test_a_session_has_its_servers_at_once_and_leaves_nothing_of_them(
     ]
     assert written(log).splitlines()[-1] == "down"
     assert processes(f"--workspace\0{root}") == []
+
+
+@ways
+async def test_a_daemon_that_was_killed_and_is_back_is_used_as_before(
+    root: Path, way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with living() as own:
+        monkeypatch.setenv("HANDRAIL_HOME", own.environment["HANDRAIL_HOME"])
+        somebody = await anyio.to_thread.run_sync(person_of, own)
+        async with opened(await given(way, root, somebody), str(root)) as toolset:
+            tools = (await ready(toolset)).tools
+            before = await use(tools["list_files"])
+            await anyio.to_thread.run_sync(own.kill)
+            await anyio.to_thread.run_sync(own.up)
+            after = await use(tools["list_files"])
+
+    assert (before.ended, after.ended) == ("done", "done")
 
 
 async def test_a_session_that_is_closed_while_it_connects_leaves_nothing(root: Path) -> None:

@@ -39,10 +39,10 @@ def result_of(answer: types.CallToolResult | types.InputRequiredResult, *, serve
             images.append(piece)
         else:
             texts.append("[one more image, which is left out]")
-    failed = bool(answer.is_error)
+    failed, text = bool(answer.is_error), "\n".join(texts)
     raw = _fields(answer.structured_content)
     return Result(
-        text="\n".join(texts) or _nothing(failed, images),
+        text=text if text.strip() else _nothing(failed, len(images)),
         images=tuple(images),
         failed=failed,
         ended=_ended(raw if ours else {}) if failed else "done",
@@ -98,9 +98,10 @@ def _image(data: str, kind: str) -> BinaryContent | str:
         return "[an image that cannot be read]"
 
 
-def _nothing(failed: bool, images: list[BinaryContent]) -> str:
+def _nothing(failed: bool, images: int) -> str:
+    """Providers take no empty text."""
     if images:
-        return ""
+        return "[an image]" if images == 1 else f"[{images} images]"
     return "It failed, and did not say why." if failed else "Done; it had nothing to say."
 
 

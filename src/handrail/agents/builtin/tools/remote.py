@@ -40,7 +40,7 @@ class Remote:
         return ToolDefinition(
             name=self.name,
             description=described[:MOST_DESCRIPTION],
-            parameters_json_schema=self.spec.input_schema,
+            parameters_json_schema={"type": "object", **self.spec.input_schema},
         )
 
     def shown(self, input: Json) -> Shown:
