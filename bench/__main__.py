@@ -14,6 +14,7 @@ from bench import (
     idle,
     inbox,
     memory,
+    own_agent,
     policy,
     read_file,
     storm,
@@ -37,6 +38,7 @@ BENCHES: dict[str, Callable[[Stage], list[Line]]] = {
     "finding": finding.run,
     "inbox": inbox.run,
     "talk": talk.run,
+    "agent": own_agent.run,
     "memory": memory.run,
     "idle": idle.run,
 }

@@ -1,0 +1,39 @@
+"""Our own agent, as an editor starts it that has an MCP server of its own: `python -m tests.e2e.own_agent.beside`.
+
+Starts `handrail agent`, hands on every line, and adds the server `stranger` to each session. Knows nothing else.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+STRANGER = {
+    "name": "stranger",
+    "command": sys.executable,
+    "args": ["-P", str(Path(__file__).with_name("stranger.py"))],
+    "env": [],
+}
+
+
+def main() -> int:
+    agent = subprocess.Popen([sys.executable, "-P", "-m", "handrail", "agent"], stdin=subprocess.PIPE)
+    assert agent.stdin is not None
+    with agent.stdin as out:
+        for line in sys.stdin.buffer:
+            out.write(_with_stranger(line))
+            out.flush()
+    return agent.wait()
+
+
+def _with_stranger(line: bytes) -> bytes:
+    message: dict[str, Any] = json.loads(line)
+    if message.get("method") not in ("session/new", "session/load", "session/resume"):
+        return line
+    message["params"]["mcpServers"] = [*message["params"].get("mcpServers", []), STRANGER]
+    return json.dumps(message).encode() + b"\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
