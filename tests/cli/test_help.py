@@ -1,8 +1,11 @@
 """Help starts with examples, and only what exists is offered."""
 
 import re
+import subprocess
+import sys
 
 import pytest
+from tests.cli.scene import BOUND
 
 from handrail.cli.app import run
 
@@ -107,6 +110,17 @@ def test_a_mistake_in_the_command_line_ends_with_2(
 ) -> None:
     assert run(wrong) == 2
     assert "Usage: handrail" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("argument", "code"), [("--help", 0), ("--nonsense", 2)])
+def test_our_own_agent_is_described_by_itself(argument: str, code: int) -> None:
+    command = [sys.executable, "-m", "handrail", "agent", argument]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=BOUND, check=False)
+    assert done.returncode == code
+    said = done.stdout if code == 0 else done.stderr
+    assert said.startswith(
+        "Examples:\n  handrail agent " if code == 0 else "handrail agent takes no '--nonsense'"
+    )
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,7 +26,7 @@ def add_to(app: typer.Typer) -> None:
         "agent",
         "handrail agent",
         "acpx --agent 'handrail agent' exec 'What does this project do?'",
-        '{"agent_servers": {"Handrail": {"command": "handrail", "args": ["agent"]}}}      (Zed\'s settings)',
+        '{"agent_servers": {"Handrail": {"type": "custom", "command": "handrail", "args": ["agent"]}}}   (Zed)',
     )(agent)
 
 

@@ -9,14 +9,16 @@ from collections.abc import Sequence
 from handrail.door.hidden import hide_memory
 
 HELP = """\
-usage: handrail agent
+Examples:
+  handrail agent                                   what an editor launches; it speaks on stdin and stdout
+  handrail chat --agent handrail                   to talk with it here
+  acpx --agent 'handrail agent' exec 'Say hello'
+  "agent_servers": {"Handrail": {"type": "custom", "command": "handrail", "args": ["agent"]}}
+                                                   in Zed's settings.json
 
-Handrail's own coding agent, for editors and other programs that speak the Agent Client Protocol (version 1) on
-standard input and output. In Zed, for instance, in settings.json:
+Usage: handrail agent
 
-    "agent_servers": {"Handrail": {"type": "custom", "command": "handrail", "args": ["agent"]}}
-
-To talk with it here: handrail chat --agent handrail
+Handrail's own coding agent, for editors and other programs that speak the Agent Client Protocol (version 1).
 
 It needs a model: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GOOGLE_API_KEY, keep one with `handrail keys set`, or set
 OPENAI_BASE_URL or OLLAMA_BASE_URL to a server of your own. HANDRAIL_MODEL=provider:name chooses one.
