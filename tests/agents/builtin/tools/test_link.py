@@ -1,10 +1,13 @@
 """Greeting servers of every make, and hearing what they offer."""
 
+import os
 import sys
 from pathlib import Path
 
+import anyio
+import anyio.to_thread
 import pytest
-from tests.agents.builtin.tools.company import Listener, company, program, use
+from tests.agents.builtin.tools.company import Listener, company, descriptors, program, use
 from tests.e2e.home import until
 
 from handrail.agents.builtin.tools.link import MOST_TOOLS
@@ -63,6 +66,41 @@ async def test_our_own_server_is_tried_again_where_it_could_not_be_reached(root:
     assert "echo" not in early
     assert problems == ["The MCP server “handrail” is left out: it ended before it had answered."]
     assert said.text == "here"
+
+
+async def test_a_server_that_is_slow_to_start_is_waited_for_once_and_comes_later(
+    root: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("handrail.agents.builtin.tools.server.PATIENCE", 2.0)
+    gate = root / "gate"
+    os.mkfifo(gate)
+    command = f'read _ < gate; exec "{sys.executable}" "{program(log).command[2]}" "{log}"'
+
+    async with company(root, Stdio(name="slow", command=("/bin/sh", "-c", command))) as servers:
+        early, problems = servers.tools, servers.problems
+        with anyio.fail_after(1.0):
+            await servers.settled()
+        await anyio.to_thread.run_sync(gate.write_text, "\n")
+        await until(lambda: "slow__echo" in servers.tools)
+        said = await use(servers.tools["slow__echo"], text="here")
+
+    assert "slow__echo" not in early
+    assert problems == ["The MCP server “slow” is left out: it has not answered yet."]
+    assert said.text == "here"
+    assert servers.problems == []
+
+
+async def test_a_server_that_never_answers_is_given_up_and_ended(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("handrail.agents.builtin.tools.link.CONNECT_SECONDS", 0.2)
+    before = descriptors()
+
+    async with company(root, Stdio(name="mute", command=("/bin/sleep", "600.5"))) as servers:
+        problems = servers.problems
+        await until(lambda: descriptors() <= before)
+
+    assert problems == ["The MCP server “mute” is left out: it did not answer within 0.2 s."]
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ from handrail import __version__
 from handrail.agents.builtin.tools.transport import transport
 from handrail.agents.builtin.tools.wanted import Http, Wanted
 
-CONNECT_SECONDS = 20.0
-"""For a server to start, to greet us and to say what it offers; the first prompt waits so long for a slow one."""
+CONNECT_SECONDS = 120.0
+"""For a server to start, to greet us and to say what it offers: some are fetched first."""
 MOST_TOOLS = 500
 """Of one server: a list without an end must not fill the memory, nor the model's context."""
 _WE_ARE = types.Implementation(name="handrail-agent", title="Handrail's agent", version=__version__)
@@ -113,7 +113,7 @@ class Link:
     def _sentence(self, cause: BaseException) -> str:
         match cause:
             case TimeoutError():
-                return f"it did not answer within {CONNECT_SECONDS:.0f} s"
+                return f"it did not answer within {CONNECT_SECONDS:g} s"
             case httpx2.ConnectError() | httpx2.ConnectTimeout():
                 return "nobody listens at its address"
             case MCPError() if self._status >= 400:

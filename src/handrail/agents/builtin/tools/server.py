@@ -22,6 +22,8 @@ from handrail.agents.builtin.tools.wanted import OURS, Wanted
 Answer = types.CallToolResult | types.InputRequiredResult
 
 _ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
+PATIENCE = 15.0
+"""Seconds that a prompt waits for a server which is slow to start; its tools come when it is there."""
 _WAKE = 0.5
 """Seconds for a broken connection to say how it broke, which is known a moment after that it did."""
 _CUT = ("Connection closed", "SSE stream ")
@@ -41,6 +43,7 @@ class Server:
         self.name = wanted.name
         self.is_ours = wanted.name == OURS
         self._wanted, self._cwd, self._group = wanted, cwd, group
+        self._waited = False
         self._link = self._begun(())
 
     @property
@@ -54,13 +57,19 @@ class Server:
     @property
     def problem(self) -> str:
         """Why it is not connected; empty where it is."""
-        return self._link.problem
+        return self._link.problem if self._link.settled.is_set() else "it has not answered yet"
 
     async def settled(self) -> None:
-        """It is connected, or will not be. Ours is tried again where it was not: without it little can be done."""
+        """It is connected, or will not be, or has been waited for long enough, once: it may still come.
+
+        Ours is tried again where it was not to be had, and waited for each time: without it little can be done.
+        """
         if self.is_ours and not self.tools and self._link.over.is_set():
             self._link = self._begun(())
-        await self._link.settled.wait()
+        if self.is_ours or not self._waited:
+            with anyio.move_on_after(PATIENCE):
+                await self._link.settled.wait()
+        self._waited = True
 
     async def call(self, tool: str, input: dict[str, Any], progress: ProgressFnT) -> Answer:
         """Its answer. Raises Unanswered.

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 
+import anyio
 from anyio.abc import TaskGroup
 
 from handrail.agents.builtin.tools.long import Outputs
@@ -39,9 +40,10 @@ class Servers:
         self._own = {tool.definition.name: tool for tool in own}
 
     async def settled(self) -> None:
-        """Every server is connected, or will not be."""
-        for server in self._servers:
-            await server.settled()
+        """Every server is connected, or will not be, or has been waited for long enough."""
+        async with anyio.create_task_group() as group:
+            for server in self._servers:
+                group.start_soon(server.settled)
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -52,7 +54,7 @@ class Servers:
 
     @property
     def problems(self) -> Sequence[str]:
-        """A sentence for each server that never was there."""
+        """A sentence for each server that has not been there."""
         return [
             f"{server} is left out: {server.problem}."
             for server in self._servers

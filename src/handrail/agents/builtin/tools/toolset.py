@@ -34,7 +34,7 @@ class Toolset:
         self._loaded = anyio.Event()
 
     async def ready(self) -> None:
-        """Every server is connected, or will not be; bounded by the connecting. Whoever is cancelled here harms nothing."""
+        """Every server is connected, or will not be, or was waited for long enough. Whoever is cancelled here harms nothing."""
         await self._loaded.wait()
         if self._servers is not None:
             await self._servers.settled()
