@@ -120,6 +120,29 @@ async def test_after_closing_it_can_be_asked_anew() -> None:
         assert len(server.connections) >= 2
 
 
+def test_a_cancel_does_not_wait_for_what_is_slow_to_load() -> None:
+    program = f"""
+import sys, time; sys.path.insert(0, {str(SRC)!r})
+import anyio
+from handrail.agents.builtin.model.keys import Keys
+from handrail.agents.builtin.model.models import Models
+from handrail.config import OwnAgentSection
+async def main():
+    models = Models(Keys(dict(ANTHROPIC_API_KEY="a")), OwnAgentSection())
+    with anyio.move_on_after(0.05) as scope:
+        await models.model("anthropic:claude-sonnet-5-5")
+    assert scope.cancelled_caught
+    assert not models._made  # nobody waited for it
+    print((await models.model("anthropic:claude-sonnet-5-5")).name)  # by another thread, after the one given up
+    await models.aclose()
+anyio.run(main)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.strip() == "anthropic:claude-sonnet-5-5"
+
+
 def test_knowing_them_loads_nothing_that_is_slow() -> None:
     program = (
         f"import sys; sys.path.insert(0, {str(SRC)!r}); import handrail.agents.builtin.model.models; "

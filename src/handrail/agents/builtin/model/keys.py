@@ -33,6 +33,12 @@ class Keys:
         """All that an environment has of them; there, they are gone."""
         return cls({name: environ.pop(name) for name in PROVIDER_VARIABLES if name in environ})
 
+    def give(self, more: Mapping[str, object]) -> None:
+        """What whoever hosts us tells on the line, where nobody else can read it; it comes before what was taken."""
+        self._given |= {
+            name: value for name in PROVIDER_VARIABLES if isinstance(value := more.get(name), str) and value
+        }
+
     async def read(self) -> None:
         """Look into the keyring, once, for what was not given."""
         async with self._reading:

@@ -6,6 +6,7 @@ first need of it.
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
 from anyio import to_thread
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 ThoughtLevel = Literal["off", "low", "medium", "high"]
 PATIENCE = Patience()
+LOADING = Lock()
+"""Two threads that load the same packages at once get in each other's way; one may have been given up by now."""
 
 
 class Models:
@@ -32,6 +35,9 @@ class Models:
         self._keys, self._settings, self._patience = keys, settings, patience
         self._http: httpx2.AsyncClient | None = None
         self._seen: list[Offered] = []
+        self._loading = (
+            Lock()
+        )  # one thread at a time, also after one that was given up: imports may lock each other
         self._made: dict[tuple[Choice, ThoughtLevel | None], Model] = {}
 
     async def offered(self) -> list[Offered]:
@@ -68,10 +74,11 @@ class Models:
     def _make(
         self, choice: Choice, way: Access, http: httpx2.AsyncClient, thought_level: ThoughtLevel | None
     ) -> Model:
-        from handrail.agents.builtin.model.ask import Asking  # noqa: PLC0415 - seconds of importing
-        from handrail.agents.builtin.model.speak import speaking  # noqa: PLC0415
+        with LOADING:
+            from handrail.agents.builtin.model.ask import Asking  # noqa: PLC0415 - seconds of importing
+            from handrail.agents.builtin.model.speak import speaking  # noqa: PLC0415
 
-        spoken = speaking(choice, way, http, thought_level)
+            spoken = speaking(choice, way, http, thought_level)
         return Asking(choice, way, spoken, self._settings.context, self._patience, self._keys.hidden)
 
     async def aclose(self) -> None:
