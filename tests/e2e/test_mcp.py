@@ -165,7 +165,7 @@ async def test_a_call_that_was_handed_back_goes_on_when_its_client_leaves(
     assert told.data["call"]["result"]["output"] == "late\n", "the mailbox is the workspace's"
 
 
-async def test_a_heartbeat_comes_while_a_call_waits(
+async def test_a_client_hears_soon_that_its_call_waits_for_a_person(
     shared_home: Home, shared_person: Person, workspace: Path
 ) -> None:
     beats: list[tuple[float, str | None]] = []
@@ -176,11 +176,10 @@ async def test_a_heartbeat_comes_while_a_call_waits(
     async with agent(shared_home, workspace) as client, anyio.create_task_group() as group:
         group.start_soon(lambda: client.use("write_file", note, path="a.txt", content="a\n"))
         call = (await shared_person.question("a.txt"))["call_id"]
-        await until(lambda: bool(beats), within=15)
+        await until(lambda: bool(beats), within=9)  # before the first sign of life that a running call gives
         await shared_person.cancel(call)
 
-    ((seconds, words),) = beats
-    assert seconds > 9
+    (_, words), *_ = beats
     assert words is not None
     assert "waiting for a person" in words
 

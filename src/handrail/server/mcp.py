@@ -23,6 +23,8 @@ from handrail.store.value import Caller
 
 Context = ServerRequestContext[Any, Any]
 
+FIRST_BEAT_SECONDS = 1.0
+"""After which a client hears that its call waits for a person: soon, because somebody may be looking on."""
 HEARTBEAT_SECONDS = 10.0
 """Between signs of life to a client that asked for them: shorter than every known idle limit."""
 PATIENCE_WITH_HEARTBEAT = 10.0
@@ -128,11 +130,15 @@ async def _leave(gone: anyio.Event, scope: anyio.CancelScope) -> None:
 
 
 async def _beat(context: Context, call: Call) -> None:
+    first = min(FIRST_BEAT_SECONDS, HEARTBEAT_SECONDS)
+    await anyio.sleep(first)
+    if call.status != "waiting":
+        await anyio.sleep(HEARTBEAT_SECONDS - first)
     while True:
-        await anyio.sleep(HEARTBEAT_SECONDS)
         seconds = call.elapsed_ms / 1000
         doing = "waiting for a person" if call.status == "waiting" else "running"
         await context.session.report_progress(seconds, message=f"{doing} for {seconds:.0f} s")
+        await anyio.sleep(HEARTBEAT_SECONDS)
 
 
 def client_name(context: Context) -> str:
