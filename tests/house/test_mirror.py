@@ -54,6 +54,13 @@ PART_OF: dict[str, str] = {
         f"handrail.agents.builtin.tools.{name}": "agents/builtin/tools/test_server.py"
         for name in ("link", "transport")
     },
+    **{
+        f"handrail.agents.builtin.{name}": f"agents/builtin/test_{test}.py"
+        for name, test in {
+            **dict.fromkeys(("__main__", "wire"), "running"),
+            **dict.fromkeys(("conversation", "replay"), "program"),
+        }.items()
+    },
     "handrail.agents.loose": "agents/talk/test_recorder.py",
     **{f"handrail.agents.builtin.{name}": "agents/builtin/test_loop.py" for name in ("asking", "calling")},
     "handrail.agents.builtin.cut": "agents/builtin/test_compaction.py",

@@ -13,6 +13,8 @@ from typing import Any, cast
 
 import acp
 import anyio
+import anyio.lowlevel
+from acp.connection import StreamDirection, StreamEvent
 from acp.schema import (
     AllowedOutcome,
     ClientCapabilities,
@@ -22,6 +24,7 @@ from acp.schema import (
     McpServerStdio,
     RequestPermissionResponse,
 )
+from anyio.abc import TaskGroup
 
 PATIENCE = 20.0
 """Seconds for anything that is waited for; only a fault reaches this."""
@@ -91,7 +94,10 @@ class Host:
     process: Any
     cwd: Path
     about: InitializeResponse
+    group: TaskGroup
     servers: list[Any] = field(default_factory=list[Any])
+    heard: list[Json] = field(default_factory=list[Json])
+    """Every message of the program's, as it came."""
 
     async def new(self) -> str:
         return (await self.opened()).session_id
@@ -111,13 +117,19 @@ class Host:
         with anyio.fail_after(PATIENCE):
             return await self.agent._conn.send_request(method, params)
 
+    async def send(self, method: str, params: Json) -> anyio.TaskHandle[Any, Any]:
+        """The same, to be awaited later; it is on its way before anything that is sent later."""
+        asked = self.group.start_soon(self.agent._conn.send_request, method, params)
+        await anyio.lowlevel.checkpoint()
+        return asked
+
 
 @asynccontextmanager
 async def hosted(
     home: Path, cwd: Path, env: dict[str, str] | None = None, *, activities: bool = True
 ) -> AsyncGenerator[Host]:
     """The program, started as an editor starts it, with an environment of its own; greeted, and ended with its input."""
-    client = Client()
+    client, heard = Client(), list[Json]()
     around = {"HANDRAIL_HOME": str(home), "HOME": str(home), **_found("PATH", "PYTHONPATH"), **(env or {})}
     command = [sys.executable, "-P", "-m", "handrail.agents.builtin"]
     kwargs: Json = {"stderr": None, "limit": 64 << 20}
@@ -128,6 +140,7 @@ async def hosted(
         cwd=str(cwd),
         transport_kwargs=kwargs,
         use_unstable_protocol=True,
+        observers=[_into(heard)],
     ) as (agent, process):
         meta: Json = {"handrail": {"activities": activities}}
         with anyio.fail_after(PATIENCE):
@@ -136,7 +149,9 @@ async def hosted(
                 client_capabilities=ClientCapabilities(field_meta=meta),
                 client_info=Implementation(name="tests", version="1"),
             )
-        yield Host(agent, client, process, cwd, about)
+        async with anyio.create_task_group() as group:
+            yield Host(agent, client, process, cwd, about, group, heard=heard)
+            group.cancel_scope.cancel()
 
 
 def somebody(log: Path, name: str = "somebody") -> McpServerStdio:
@@ -144,6 +159,14 @@ def somebody(log: Path, name: str = "somebody") -> McpServerStdio:
     no door of ours is opened beside it."""
     server = Path(__file__).with_name("tools") / "somebody.py"
     return McpServerStdio(name=name, command=sys.executable, args=["-P", str(server), str(log)], env=[])
+
+
+def _into(heard: list[Json]) -> Callable[[StreamEvent], None]:
+    def note(event: StreamEvent) -> None:
+        if event.direction is StreamDirection.INCOMING:
+            heard.append(event.message)
+
+    return note
 
 
 def _found(*names: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ import acp
 import anyio
 import pytest
 from acp.exceptions import RequestError
-from tests.agents.builtin.hosting import PATIENCE, hosted, somebody
+from tests.agents.builtin.hosting import PATIENCE, Host, hosted, somebody
 from tests.model.script import Turn, script
 from tests.model.server import ModelServer
 
@@ -130,7 +130,7 @@ async def test_a_conversation_is_loaded_as_it_was_and_goes_on(
     assert kinds.index("user_message_chunk") < kinds.index("agent_thought_chunk") < kinds.index("tool_call")
     shown = ("toolCallId", "title", "kind", "rawInput", "_meta")
     (call_then,), (call_now,) = (
-        [each for each in all if each["sessionUpdate"] == "tool_call"] for all in (before, heard)
+        [each for each in updates if each["sessionUpdate"] == "tool_call"] for updates in (before, heard)
     )
     assert {name: call_then.get(name) for name in shown} == {name: call_now.get(name) for name in shown}
     assert model.asked[-1].body["messages"][-2]["content"][-1]["text"] == "Done."
@@ -176,9 +176,9 @@ async def test_what_a_killed_program_left_behind_goes_on(
     assert host.client.of("tool_call_update")[0]["status"] == "failed"
 
 
-async def lost(host: object, session: str, text: str) -> None:
+async def lost(host: Host, session: str, text: str) -> None:
     with pytest.raises(ConnectionError):
-        await host.prompt(session, text)  # type: ignore[attr-defined]
+        await host.prompt(session, text)
 
 
 async def test_conversations_are_listed_closed_and_deleted(

@@ -21,6 +21,7 @@ from anyio.abc import TaskGroup
 
 from handrail import __version__
 from handrail.agents.builtin.blocks import Block
+from handrail.agents.builtin.model.keys import Keys
 from handrail.agents.builtin.model.model import ModelError
 from handrail.agents.builtin.model.models import Models
 from handrail.agents.builtin.options import NoSuchOption
@@ -51,9 +52,10 @@ class Program:
     """All of it, behind one line to a host."""
 
     def __init__(
-        self, sessions: Sessions, models: Models, settings: OwnAgentSection, group: TaskGroup
+        self, sessions: Sessions, models: Models, keys: Keys, settings: OwnAgentSection, group: TaskGroup
     ) -> None:
         self._kept, self._models, self._settings, self._group = sessions, models, settings, group
+        self._keys = keys
         self._sessions: dict[str, Session] = {}
         self._activities = False
         self._loading, self._loaded = False, anyio.Event()
@@ -73,8 +75,9 @@ class Program:
     # What a host asks for, by the SDK's names
 
     async def initialize(
-        self, protocol_version: int, client_capabilities: ClientCapabilities | None = None, **_: Any
+        self, protocol_version: int, client_capabilities: ClientCapabilities | None = None, **meta: Any
     ) -> Json:
+        self._keys.give(_object(_object(meta.get("handrail")).get("keys")))
         told = client_capabilities.field_meta if client_capabilities is not None else None
         self._activities = _wants_activities(told)
         self.wire.afterwards(self._warm_up)
@@ -197,8 +200,11 @@ class Program:
 
 
 def _wants_activities(told: Json | None) -> bool:
-    ours = (told or {}).get("handrail")
-    return isinstance(ours, dict) and bool(cast("Json", ours).get("activities"))
+    return bool(_object((told or {}).get("handrail")).get("activities"))
+
+
+def _object(value: object) -> Json:
+    return cast("Json", value) if isinstance(value, dict) else {}
 
 
 def _folder(cwd: str) -> str:

@@ -46,7 +46,7 @@ def run() -> int:
 
 async def _serve(keys: Keys, places: Places, settings: OwnAgentSection) -> None:
     async with anyio.create_task_group() as group:
-        program = Program(Sessions(places.data / "agent"), Models(keys, settings), settings, group)
+        program = Program(Sessions(places.data / "agent"), Models(keys, settings), keys, settings, group)
         with anyio.CancelScope() as listening:
             group.start_soon(_until_told, listening)
             await program.wire.listen()

@@ -7,6 +7,7 @@ how a prompt is thought about (conversation.py).
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,9 @@ import anyio.to_thread
 from handrail.agents.builtin import commands
 from handrail.agents.builtin.activity import Activity, operation
 from handrail.agents.builtin.blocks import text_of, title_of
+from handrail.agents.builtin.model.model import ModelError
 from handrail.agents.builtin.options import MODEL, THOUGHT, NoSuchOption, Options
+from handrail.agents.builtin.sessions import NoSuchSession
 from handrail.agents.builtin.tools.toolset import Toolset, opened
 
 if TYPE_CHECKING:
@@ -89,6 +92,9 @@ class Session:
                 await self._end_operation()
                 await self._speech.flushed()
                 group.cancel_scope.cancel()
+        except* Exception as broken:  # a fault of ours; the other sessions are not to end with this one
+            logging.getLogger(__name__).error("Session %s broke", self.id, exc_info=broken)
+            self.cancel()
         finally:
             self._closed.set()
 
@@ -145,6 +151,8 @@ class Session:
         An operation that is under way is cancelled, and has ended before this one begins. This one can be cancelled
         from the first moment on: nothing is awaited before it is known.
         """
+        if self._closed.is_set():
+            raise NoSuchSession
         before, over = self._now, anyio.Event()
         if before is not None:
             before.root.scope.cancel()
@@ -239,6 +247,8 @@ class Session:
         self.options.otherwise = await self._models.default()
         self._menu.set()
         self._tell_options()
+        with suppress(ModelError):  # the prompt will say so; here it is only made ready for one
+            await self._models.model(self.options.current, self.options.thought_level)
 
     def _tell_options(self) -> None:
         """Where they are others than the host knows."""

@@ -7,6 +7,7 @@ method is for.
 
 import os
 import sys
+from asyncio import StreamReader, StreamWriter
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any, cast
@@ -56,13 +57,14 @@ class Wire:
         """`heard`: the notifications that `handle` knows."""
         self._handle, self._heard = handle, heard
         self._served: dict[object, _Served] = {}
+        self._input: StreamReader | None = None
         self._lines: NdjsonTransport | None = None
         self._connection: Connection | None = None
 
     async def listen(self) -> None:
         """Serve the other end until it closes its side."""
-        reader, writer = await _streams()
-        self._lines = NdjsonTransport(reader, MessageSender(writer, TaskSupervisor(source="wire")))
+        self._input, writer = await _streams()
+        self._lines = NdjsonTransport(self._input, MessageSender(writer, TaskSupervisor(source="wire")))
         self._connection = Connection(self._serve, self, listening=False)
         await self._connection.main_loop()
 
@@ -136,10 +138,13 @@ class Wire:
 
     async def receive(self) -> dict[str, Any] | None:
         assert self._lines is not None
-        while (message := cast("Any", await self._lines.receive())) is not None:
+        assert self._input is not None
+        while True:
+            message = cast("Any", await self._lines.receive())
             if isinstance(message, dict) and self._admit(cast("dict[str, Any]", message)):
                 return cast("dict[str, Any]", message)
-        return None
+            if message is None and self._input.at_eof():  # else somebody sent the word null
+                return None
 
     async def close(self) -> None:
         if self._lines is not None:
@@ -166,7 +171,7 @@ class Wire:
             served.scope.cancel()
 
 
-async def _streams() -> tuple[Any, Any]:
+async def _streams() -> tuple[StreamReader, StreamWriter]:
     """Standard input and output for us alone: what any library prints goes to standard error from here on."""
     sys.stdout = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
