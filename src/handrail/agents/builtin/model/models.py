@@ -35,9 +35,6 @@ class Models:
         self._keys, self._settings, self._patience = keys, settings, patience
         self._http: httpx2.AsyncClient | None = None
         self._seen: list[Offered] = []
-        self._loading = (
-            Lock()
-        )  # one thread at a time, also after one that was given up: imports may lock each other
         self._made: dict[tuple[Choice, ThoughtLevel | None], Model] = {}
 
     async def offered(self) -> list[Offered]:
