@@ -51,6 +51,13 @@ def test_a_call_whose_id_becomes_known_while_it_runs_is_not_told_again(
     assert capsys.readouterr().out == "◐ Look\\naround\n✓ Look\\naround  (c1)\n"
 
 
+def test_a_note_stands_on_lines_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    speech = Speech(thoughts=False)
+    for part in (grown("text", "Hm"), grown("note", "\nAsked\nagain.\n\n", n=1), grown("text", "Yes.", n=2)):
+        speech.show(part)
+    assert capsys.readouterr().out == "Hm\nAsked\nagain.\nYes."
+
+
 def test_nothing_that_is_said_can_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     speech = Speech(thoughts=True)
     evil = "\x1b]0;owned\x07"

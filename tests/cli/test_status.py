@@ -44,10 +44,9 @@ def test_it_is_written_over_and_taken_back() -> None:
         assert screen.got() == "\r\x1b[2K\x1b[2mStep 1\x1b[0m"
         status.show("Step 1")  # as it is
         status.show("Step 2")
-        assert screen.got() == "\r\x1b[2K\r\x1b[2K\x1b[2mStep 2\x1b[0m"
-        status.clear()
-        status.clear()
+        assert screen.got() == "\r\x1b[2K\x1b[2mStep 2\x1b[0m"
         status.show("")
+        status.clear()  # there is nothing
         assert screen.got() == "\r\x1b[2K"
 
 

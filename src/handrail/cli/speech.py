@@ -44,6 +44,8 @@ class Speech:
                 self._change(part, _plan(growth["data"]))
             case "error":
                 self._change(part, _error(growth))
+            case "note":
+                self._change(part, [(line, "dim") for line in growth["text"].strip().splitlines()])
             case "raw":
                 self._change(part, [("(the agent sent something that is not understood here)", "dim")])
             case _:

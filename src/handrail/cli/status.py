@@ -22,10 +22,9 @@ class Status:
 
     def show(self, words: str) -> None:
         """Nothing else may be written before it is cleared."""
-        if not self._is_terminal or words == self._shown:
-            return
-        self.clear()
-        if words:
+        if not words:
+            self.clear()
+        elif self._is_terminal and words != self._shown:
             sys.stdout.write(f"{ERASE}{DIM}{_fitting(exact_line(words))}{PLAIN}")
             sys.stdout.flush()
             self._shown = words

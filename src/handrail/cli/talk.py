@@ -28,6 +28,8 @@ from handrail.cli.words import Row
 
 TICK = 0.05
 """Seconds between two looks at what is asked, while nothing is said."""
+BURST = 100
+"""Batches of facts between two looks at what is said, at most: there is always more where many are at work."""
 LAST_FACTS = 2.0
 """Seconds for the facts to come to the end that the answer has come to: they are on their way."""
 
@@ -119,7 +121,10 @@ class Talk:
 
     def _ask(self) -> None:
         """Whatever needs the person because of this conversation."""
-        self._inbox.hear(self._live.wait(0))
+        for _ in range(BURST):
+            if not (facts := self._live.wait(0)):
+                break
+            self._inbox.hear(facts)
         waiting = self._inbox.first()
         if waiting is None or waiting in self._elsewhere:
             return
