@@ -13,8 +13,8 @@ pytestmark = pytest.mark.anyio
 BOUND = 5.0
 
 
-def speech_to(heard: Heard, *, activities: bool = False) -> Speech:
-    return Speech(heard, "s1", Path("/project"), activities=activities)
+def speech_to(heard: Heard, *, ours: bool = False) -> Speech:
+    return Speech(heard, "s1", Path("/project"), ours=ours)
 
 
 async def test_what_is_said_is_heard_in_order() -> None:
@@ -80,12 +80,56 @@ async def test_notes_are_told_from_the_models_own_words_and_never_merged_with_th
             group.cancel_scope.cancel()
 
     assert [each.get("_meta") for each in heard.updates] == [None, {"handrail": {"note": True}}, None]
+    assert heard.updates[1]["content"]["text"] == "\n\nStopped after 3 steps.\n\n"
+
+
+async def test_of_what_is_heard_of_a_call_only_the_last_word_travels() -> None:
+    heard = Heard()
+    heard.hold()
+    speech = speech_to(heard)
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as group:
+            group.start_soon(speech.deliver)
+            speech.call_heard("a", "1")
+            await anyio.wait_all_tasks_blocked()
+            for words in ("12", "123"):
+                speech.call_heard("a", words)
+                speech.call_heard("b", words)
+            speech.call_ended("a", Result(text="done"))
+            heard.go()
+            await speech.flushed()
+            speech.call_heard("b", "1234")
+            await speech.flushed()
+            group.cancel_scope.cancel()
+
+    said = [(each["toolCallId"], each["content"][0]["content"]["text"]) for each in heard.updates]
+    assert said == [("a", "1"), ("a", "123"), ("b", "123"), ("a", "done"), ("b", "1234")]
+
+
+@pytest.mark.parametrize("ours", [True, False])
+async def test_an_editor_is_shown_what_a_call_would_write(ours: bool) -> None:
+    heard = Heard()
+    speech = speech_to(heard, ours=ours)
+    asked = {"path": "a.py", "old_string": "x", "new_string": "y"}
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as group:
+            group.start_soon(speech.deliver)
+            speech.call_started("c1", "edit_file", Shown(title="Edit a.py", kind="edit"), asked)
+            speech.call_ended("c1", Result(text="Edited."))
+            await speech.flushed()
+            group.cancel_scope.cancel()
+
+    diff = {"type": "diff", "path": "/project/a.py", "oldText": "x", "newText": "y"}
+    text = {"type": "content", "content": {"type": "text", "text": "Edited."}}
+    started, ended = heard.updates
+    assert started.get("content") == (None if ours else [diff])
+    assert ended["content"] == ([text] if ours else [diff, text])
 
 
 @pytest.mark.parametrize("wanted", [True, False])
 async def test_activities_are_told_to_those_alone_who_want_them(wanted: bool) -> None:
     heard = Heard()
-    speech = speech_to(heard, activities=wanted)
+    speech = speech_to(heard, ours=wanted)
     with anyio.fail_after(BOUND):
         async with anyio.create_task_group() as group:
             group.start_soon(speech.deliver)

@@ -57,7 +57,7 @@ class Program:
         self._kept, self._models, self._settings, self._group = sessions, models, settings, group
         self._keys = keys
         self._sessions: dict[str, Session] = {}
-        self._activities = False
+        self._ours = False
         self._loading, self._loaded = False, anyio.Event()
         router = build_agent_router(cast("Any", self), use_unstable_protocol=True)
         delete = AGENT_METHODS["session_delete"]
@@ -79,7 +79,7 @@ class Program:
     ) -> Json:
         self._keys.give(_object(_object(meta.get("handrail")).get("keys")))
         told = client_capabilities.field_meta if client_capabilities is not None else None
-        self._activities = _wants_activities(told)
+        self._ours = _knows_us(told)
         self.wire.afterwards(self._warm_up)
         return {
             "protocolVersion": min(protocol_version, PROTOCOL_VERSION),
@@ -168,7 +168,7 @@ class Program:
         return await self._open(kept, _folder(cwd), servers)
 
     async def _open(self, kept: Kept, cwd: str, servers: list[Given] | None) -> Session:
-        speech = Speech(self.wire, kept.id, Path(cwd), activities=self._activities, on_call=kept.shown)
+        speech = Speech(self.wire, kept.id, Path(cwd), ours=self._ours, on_call=kept.shown)
         session = Session(kept, Path(cwd), speech, self._models, self._settings)
         self._warm_up()
         self._sessions[session.id] = session
@@ -199,7 +199,7 @@ class Program:
         return self._sessions[id]
 
 
-def _wants_activities(told: Json | None) -> bool:
+def _knows_us(told: Json | None) -> bool:
     return bool(_object((told or {}).get("handrail")).get("activities"))
 
 

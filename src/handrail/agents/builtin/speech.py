@@ -14,6 +14,7 @@ from typing import Any, Protocol, cast
 import anyio
 
 from handrail.agents.builtin.activity import Told
+from handrail.agents.builtin.drafts import drafts
 from handrail.agents.builtin.tools.tool import Entry, Json, Result, Shown
 from handrail.agents.builtin.voice import Answer
 from handrail.agents.builtin.wire import Gone
@@ -57,13 +58,17 @@ class Speech:
         session: str,
         cwd: Path,
         *,
-        activities: bool = False,
+        ours: bool = False,
         on_call: Callable[[str, Shown], None] | None = None,
     ) -> None:
-        """`activities`: whether the other end wants to hear of them. `on_call` is told how each call is shown."""
-        self._on_call = on_call
-        self._wire, self._session, self._cwd, self._activities = wire, session, cwd, activities
+        """`ours`: the other end knows Handrail: it wants to hear of activities, and has notes and diffs in a way of its own.
+        `on_call` is told how each call is shown."""
+        self._wire, self._session, self._cwd, self._ours, self._on_call = wire, session, cwd, ours, on_call
         self._waiting: deque[_Said] = deque()
+        self._heard: dict[str, _Said] = {}
+        """Of those that wait, what was last heard of each call."""
+        self._drafts: dict[str, list[Json]] = {}
+        """What calls under way would write, where the other end has no other way to see it."""
         self._bell = anyio.Event()
         self._rest = anyio.Event()
         self._rest.set()
@@ -76,7 +81,7 @@ class Speech:
                 await self._bell.wait()
                 self._bell = anyio.Event()
                 while self._waiting:
-                    await self._send(self._waiting.popleft())
+                    await self._send(self._next())
                 self._rest.set()
         except Gone:
             pass
@@ -87,6 +92,7 @@ class Speech:
         """Nobody listens any more."""
         self._over = True
         self._waiting.clear()
+        self._heard.clear()
         self._rest.set()
 
     async def flushed(self) -> None:
@@ -107,12 +113,13 @@ class Speech:
 
     def note(self, sentence: str) -> None:
         note: Json = {"handrail": {"note": True}}
-        content: Json = {"type": "text", "text": f"{sentence}\n\n"}
+        content: Json = {"type": "text", "text": sentence if self._ours else f"\n\n{sentence}\n\n"}
         self.update({"sessionUpdate": "agent_message_chunk", "content": content, "_meta": note})
 
     def call_started(self, id: str, tool: str, shown: Shown, input: Json) -> None:
         if self._on_call is not None:
             self._on_call(id, shown)
+        self._drafts[id] = [] if self._ours else drafts(tool, input, self._cwd)
         self.update(
             {
                 "sessionUpdate": "tool_call",
@@ -123,11 +130,18 @@ class Speech:
                 "locations": self._locations(shown),
                 "rawInput": input,
                 "_meta": {"toolName": tool},
+                **({"content": self._drafts[id]} if self._drafts[id] else {}),
             }
         )
 
     def call_heard(self, id: str, words: str) -> None:
-        self.update({"sessionUpdate": "tool_call_update", "toolCallId": id, "content": [_piece(words)]})
+        content = [*self._drafts.get(id, ()), _piece(words)]
+        said = self._update({"sessionUpdate": "tool_call_update", "toolCallId": id, "content": content})
+        if id in self._heard:
+            self._heard[id].params = said.params
+        else:
+            self._heard[id] = said
+            self._say(said)
 
     def call_ended(self, id: str, result: Result) -> None:
         self.update(
@@ -135,7 +149,7 @@ class Speech:
                 "sessionUpdate": "tool_call_update",
                 "toolCallId": id,
                 "status": "failed" if result.failed else "completed",
-                "content": _contents(result),
+                "content": [*self._drafts.pop(id, ()), *_contents(result)],
                 **({"rawOutput": result.raw} if result.raw else {}),
             }
         )
@@ -156,7 +170,7 @@ class Speech:
         self.update({"sessionUpdate": "session_info_update", "title": title[:TITLE_MAX]})
 
     def activity(self, told: Told) -> None:
-        if self._activities:
+        if self._ours:
             activity: Json = {
                 "id": told.id,
                 "parent": told.parent,
@@ -170,7 +184,7 @@ class Speech:
 
     def update(self, update: Json) -> None:
         """Any update of the session."""
-        self._say(_Said("session/update", {"sessionId": self._session, "update": update}))
+        self._say(self._update(update))
 
     async def ask(self, id: str, shown: Shown, input: Json) -> Answer:
         await self.flushed()  # the call it is about was told before
@@ -185,6 +199,14 @@ class Speech:
         return _answer(await self._wire.ask("session/request_permission", asked))
 
     # How it travels
+
+    def _update(self, update: Json) -> "_Said":
+        return _Said("session/update", {"sessionId": self._session, "update": update})
+
+    def _next(self) -> "_Said":
+        said = self._waiting.popleft()
+        self._heard = {call: heard for call, heard in self._heard.items() if heard is not said}
+        return said
 
     def _chunk(self, kind: str, words: str) -> None:
         if not words:
