@@ -15,6 +15,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from handrail.agents.failure import AgentError
 from handrail.agents.program.agent import Agent
+from handrail.agents.program.extension import apart
 from handrail.agents.program.process import Process
 from handrail.config import AgentSection
 from handrail.errors import Unwritable
@@ -148,9 +149,11 @@ class Agents:
     async def _keep(self, key: Key, place: _Place, spec: AgentSection) -> None:
         """From its start to the end of its tree."""
         try:
-            process = await self._started(spec, place.env)
+            env, keys = apart(spec, {**self._environment(spec.env_pass), **spec.env, **place.env})
+            home = env.get("HOME") or "/"
+            process = await Process.start(self._terminals, spec.name, spec.command, home, env)
             try:
-                await self._live(place, spec, process)
+                await self._live(place, spec, process, keys)
             finally:
                 process.close()
         except AgentError as problem:
@@ -160,12 +163,14 @@ class Agents:
             place.known.set()
             place.left.set()
 
-    async def _live(self, place: _Place, spec: AgentSection, process: Process) -> None:
+    async def _live(
+        self, place: _Place, spec: AgentSection, process: Process, keys: Mapping[str, str]
+    ) -> None:
         async with anyio.create_task_group() as group:
             agent, why = Agent(spec, process, group, self._grace), f"{spec.name} was ended with Handrail."
             group.start_soon(process.run)
             try:
-                await self._serve(place, agent, process)
+                await self._serve(place, agent, process, keys)
             except AgentError as problem:
                 place.problem, why = problem, problem.sentence
                 place.known.set()
@@ -174,12 +179,8 @@ class Agents:
                 self._note_end(spec, process)
                 group.cancel_scope.cancel()
 
-    async def _started(self, spec: AgentSection, given: Mapping[str, str]) -> Process:
-        env = {**self._environment(spec.env_pass), **spec.env, **given}
-        return await Process.start(self._terminals, spec.name, spec.command, env.get("HOME") or "/", env)
-
-    async def _serve(self, place: _Place, agent: Agent, process: Process) -> None:
-        await agent.greet(self._start_seconds)
+    async def _serve(self, place: _Place, agent: Agent, process: Process, keys: Mapping[str, str]) -> None:
+        await agent.greet(self._start_seconds, keys)
         self._note_start(agent, process)
         place.agent = agent
         place.known.set()

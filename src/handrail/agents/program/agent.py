@@ -4,7 +4,7 @@ Owns the translation of every failure of this wire into one AgentError. Does not
 shared (agents.py), nor what is said in its sessions.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, NoReturn, cast
 
@@ -13,9 +13,10 @@ from anyio.abc import TaskGroup
 
 from handrail.agents.desk import Desk
 from handrail.agents.failure import AgentError, Login
-from handrail.agents.program.about import GREETING, About, Folder, about_of
+from handrail.agents.program.about import About, Folder, about_of
 from handrail.agents.program.asked import Asked
 from handrail.agents.program.desks import Desks
+from handrail.agents.program.extension import greeting
 from handrail.agents.program.peer import Peer
 from handrail.agents.program.process import Process
 from handrail.agents.program.session import Session
@@ -62,12 +63,12 @@ class Agent:
     def busy(self) -> bool:
         return self._peer.busy
 
-    async def greet(self, seconds: float) -> None:
+    async def greet(self, seconds: float, keys: Mapping[str, str]) -> None:
         """Begin to talk. Raises AgentError, after which the program is of no use."""
         await self._peer.open()
         try:
             with anyio.fail_after(seconds):
-                answer = await self.answer("initialize", self.ask("initialize", GREETING))
+                answer = await self.answer("initialize", self.ask("initialize", greeting(keys)))
         except TimeoutError:
             raise self.failure(f"{self.name} did not answer `initialize` within {seconds:g} s.") from None
         self.about = about_of(_object(answer), self.name, self._spec.command)
