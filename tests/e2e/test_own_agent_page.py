@@ -144,6 +144,7 @@ async def test_each_fact_starts_or_stops_a_sign_and_any_part_can_be_cancelled(
 
     await tab.sees(line(tab), "Step 1 model asked")
     await expect(strip(tab).get_by_role("img", name="at work")).to_be_visible(timeout=MS)
+    await tab.sees(tab.page.get_by_role("banner"), "1 agent at work")
     before = await strip(tab).bounding_box()
     await unfold(tab)
     await expect(node(tab, "a2").locator("[data-turns]")).to_be_visible(timeout=MS)
@@ -159,6 +160,7 @@ async def test_each_fact_starts_or_stops_a_sign_and_any_part_can_be_cancelled(
     await tab.sees(told(tab), "1 step · 2 calls")
     await tab.sees(told(tab), "2 cancelled")
     await at_rest(tab)
+    await tab.sees(tab.page.get_by_role("banner"), "no agent at work")
     await told(tab).click()
     await ended(tab, "c1", "cancelled")
     await ended(tab, "c2", "done")

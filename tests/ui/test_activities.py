@@ -196,3 +196,13 @@ def test_unfolding_leaves_room_to_write_at_any_width(page: Page, site: str, widt
     assert field.bounding_box() == below
     assert thread.evaluate("one => one.scrollWidth <= one.clientWidth")
     expect(node(thread, "card-runs")).to_be_in_viewport()  # the end is in sight
+
+
+def test_of_very_many_the_newest_are_drawn_and_the_others_when_somebody_asks(page: Page, site: str) -> None:
+    found = specimen(page, site, "doing: a long day")
+
+    expect(node(found, "s399")).to_be_attached()
+    expect(node(found, "s0")).to_have_count(0)
+    assert found.locator("[data-activity]").count() < 110
+    found.get_by_role("button", name="300 earlier ones…").click()
+    expect(node(found, "s0")).to_be_visible()

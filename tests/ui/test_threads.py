@@ -154,6 +154,15 @@ def test_enter_sends_shift_enter_does_not_and_files_are_pointed_to(page: Page, s
     expect(field).to_have_value("")
 
 
+def test_a_new_thread_is_with_the_agent_used_last_and_says_what_another_lacks(page: Page, site: str) -> None:
+    new = specimen(page, site, "new thread")
+
+    expect(new.get_by_role("radio", name="opencode")).to_be_checked()
+    expect(new.get_by_role("note")).to_have_count(0)
+    new.get_by_role("radio", name="Handrail").check()
+    expect(new.get_by_role("note")).to_contain_text("no key for a model. handrail keys set anthropic")
+
+
 def test_commands_are_offered_while_they_are_typed(page: Page, site: str) -> None:
     thread = specimen(page, site, "thread: an answer")
     field = thread.get_by_label("Message", exact=True)
