@@ -1,5 +1,7 @@
 """A conversation's facts, and that its messages are valid at every moment."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,6 +119,15 @@ def test_an_input_that_is_an_object_is_not_malformed(sent: str) -> None:
     (one,) = History().add_response(answer(call("look", args=sent)))
     assert malformed(one) is None
     assert isinstance(one.args, dict)
+
+
+@pytest.mark.parametrize("sent", ['{"n": 1e999}', '{"n": [NaN, -Infinity]}', '{"n": "\ud800"}'])
+def test_an_input_that_could_not_be_sent_again_is_kept_as_one_that_can(sent: str) -> None:
+    history = History()
+    history.add_prompt("Count")
+    (kept,) = history.add_response(answer(ToolCallPart("count", sent, "1")))
+    json.dumps(kept.args, allow_nan=False, ensure_ascii=False).encode()
+    check(history.messages)
 
 
 def test_the_words_of_an_answer_that_broke_off_are_kept_and_marked() -> None:

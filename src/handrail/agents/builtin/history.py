@@ -8,7 +8,7 @@ because a call whose result is not there yet is told to be interrupted. It does 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from secrets import token_hex
-from typing import Literal
+from typing import Any, Literal, cast
 
 from pydantic_ai import messages
 from pydantic_ai.messages import (
@@ -25,7 +25,7 @@ from pydantic_ai.messages import (
 
 from handrail.agents.builtin.repair import calls_of, note, ordered, sendable
 from handrail.agents.builtin.tools.tool import Result
-from handrail.agents.builtin.words import is_id, sound, tool_name
+from handrail.agents.builtin.words import is_id, plain, sound, tool_name
 
 OnChange = Callable[[ModelMessage | None], None]
 """Told each fact as it is added, and None when all of them were replaced."""
@@ -114,7 +114,7 @@ class History:
                     part,
                     tool_name=tool_name(part.tool_name),
                     tool_call_id=self._named(part.tool_call_id),
-                    args=part.args_as_dict(),
+                    args=_input(part),
                 )
             case _:
                 return part
@@ -124,6 +124,12 @@ class History:
         named = id if is_id(id) and id not in self._ids else f"call_{token_hex(8)}"
         self._ids.add(named)
         return named
+
+
+def _input(call: ToolCallPart) -> dict[str, Any]:
+    """An object, whatever was sent."""
+    sent = replace(call, args=sound(call.args)) if isinstance(call.args, str) else call
+    return cast("dict[str, Any]", plain(sent.args_as_dict()))
 
 
 def malformed(call: ToolCallPart) -> str | None:

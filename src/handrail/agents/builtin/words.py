@@ -1,9 +1,11 @@
-"""Words and names as every provider takes them: nothing blank, no halves of characters, plain names.
+"""Words, names and values as every provider takes them: nothing blank, no halves of characters, plain names, real numbers.
 
 Owns these rules alone. One of them broken in what is sent once is broken in everything that is sent from then on.
 """
 
+import math
 import re
+from typing import cast
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _STRANGE = re.compile(r"[^A-Za-z0-9_-]")
@@ -25,3 +27,16 @@ def is_id(id: str) -> bool:
 def tool_name(name: str) -> str:
     """What a model took for the name of a tool, as one that could be."""
     return _STRANGE.sub("_", name)[:_LONGEST_NAME] or "_"
+
+
+def plain(value: object) -> object:
+    """A value of JSON without what only some call numbers: one infinity, and no provider takes the conversation any more."""
+    match value:
+        case float() if not math.isfinite(value):
+            return None
+        case dict():
+            return {name: plain(each) for name, each in cast("dict[str, object]", value).items()}
+        case list():
+            return [plain(each) for each in cast("list[object]", value)]
+        case _:
+            return value
