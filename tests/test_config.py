@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.config import BadConfig, Config, load, load_project, settings
+from handrail.config import OWN_COMMAND, BadConfig, Config, load, load_project, settings
 
 
 def written(folder: Path, text: str) -> Path:
@@ -95,3 +95,13 @@ def test_a_project_sets_rules_and_how_strict_it_is_and_nothing_else(tmp_path: Pa
     assert (found.default_policy, found.human_in_the_loop, found.rules[0].line) == ("deny", None, 2)
     with pytest.raises(BadConfig, match="no setting `command` in a project's file"):
         load_project(tmp_path, '[command]\nenv_pass = ["*"]\n')
+
+
+def test_of_our_own_agent_it_need_not_be_said_how_it_is_started(tmp_path: Path) -> None:
+    own, other = '[[agents]]\nname = "handrail"\ntitle = "Ours"\n', '[[agents]]\nname = "other"\n'
+    (section,) = load(written(tmp_path, own)).agents
+    assert (section.title, section.command) == ("Ours", OWN_COMMAND)
+    (section,) = load(written(tmp_path, f'{own}command = ["mine"]\n')).agents
+    assert section.command == ("mine",)
+    with pytest.raises(BadConfig, match=r"agents.*command` is missing"):
+        load(written(tmp_path, other))

@@ -93,6 +93,34 @@ async def test_an_agent_that_cannot_be_shared_gets_a_program_per_thread(home: Pa
         assert (is_alive(one.pid), is_alive(two.pid)) == (False, True)
 
 
+async def test_what_a_thread_is_given_has_a_program_of_its_own_and_something_else_starts_it_anew(
+    home: Path,
+) -> None:
+    async with acting(home) as stage:
+        shared = await stage.agents.get("scripted", "h1")
+        given = await stage.agents.get("scripted", "h1", {"KEY": "one"})
+        assert given.pid != shared.pid
+        assert await stage.agents.get("scripted", "h1", {"KEY": "one"}) is given
+        assert await stage.agents.get("scripted", "h2") is shared
+        anew = await stage.agents.get("scripted", "h1", {"KEY": "two"})
+        assert (is_alive(given.pid), is_alive(shared.pid), is_alive(anew.pid)) == (False, True, True)
+        assert "started anew with other keys" in (await stage.facts(AgentEnded))[0].why
+
+
+async def test_who_wants_it_with_something_else_waits_for_its_start_before_ending_it(home: Path) -> None:
+    async with acting(home) as stage:
+        got: list[Agent] = []
+
+        async def want(key: str) -> None:
+            got.append(await stage.agents.get("scripted", "h1", {"KEY": key}))
+
+        with anyio.fail_after(BOUND):
+            async with anyio.create_task_group() as group:
+                for key in ("one", "two"):
+                    group.start_soon(want, key)
+        assert [is_alive(agent.pid) for agent in got] == [False, True]
+
+
 async def test_an_agent_that_hangs_at_the_beginning_is_given_up_and_ended(home: Path) -> None:
     async with acting(home, start_seconds=1.0) as stage:
         line = "echo thinking >&2; sleep 1000"

@@ -43,7 +43,9 @@ async def test_an_agent_is_greeted_with_what_we_are_and_told_of(home: Path) -> N
             "fs": {"readTextFile": True, "writeTextFile": True},
             "terminal": True,
             "elicitation": {"form": {}},
+            "_meta": {"handrail": {"activities": True}},
         }
+        assert "_meta" not in desk.told, "no key is told to anybody else's agent"
 
 
 @pytest.mark.parametrize("takes_http", [True, False])
