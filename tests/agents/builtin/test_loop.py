@@ -18,6 +18,7 @@ from tests.agents.builtin.valid import check
 
 from handrail.agents.builtin.activity import Activity, operation
 from handrail.agents.builtin.budget import Budget
+from handrail.agents.builtin.calling import MOST_CALLS
 from handrail.agents.builtin.loop import Mind, Stop, think
 from handrail.agents.builtin.model.model import Hearing, ModelError
 from handrail.agents.builtin.repair import is_note
@@ -359,3 +360,14 @@ async def test_the_instructions_go_with_the_last_request_and_stay_out_of_the_his
     assert isinstance(asked, ModelRequest)
     assert asked.instructions == "Be brief."
     assert "Be brief" not in str(it.history.facts)
+
+
+async def test_of_an_answer_that_calls_without_end_only_so_much_is_done() -> None:
+    many = [call("look", f"l{n}") for n in range(MOST_CALLS + 2)]
+    it = mind([answer(*many), answer("So.")], [quick("look")])
+    assert await ran(it) == "end_turn"
+    assert len(heard(it).started) == MOST_CALLS
+    assert (
+        results(it)[f"l{MOST_CALLS}"]
+        == f"Not run: one answer may make {MOST_CALLS} calls, not {MOST_CALLS + 2}."
+    )

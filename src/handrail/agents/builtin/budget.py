@@ -14,6 +14,9 @@ import anyio
 Stop = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
 """Why an operation ended, in the protocol's words."""
 
+MOST_AGENTS = 100
+"""Sub-agents of one prompt, however deep: each has steps of its own, so that otherwise there would be no end to them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Over:
@@ -35,6 +38,8 @@ class Budget:
     """Steps so far."""
     used: int = field(default=0, init=False)
     """Tokens so far, read and written."""
+    agents: int = field(default=0, init=False)
+    """Sub-agents so far, with theirs."""
     _time: anyio.CancelScope | None = field(default=None, init=False)
 
     def below(self) -> "Budget":
@@ -50,6 +55,13 @@ class Budget:
         self.used += tokens
         if self.above is not None:
             self.above.spend(tokens)
+
+    def hire(self) -> bool:
+        """One more sub-agent, here and above; False where the prompt has had its share of them."""
+        if self.above is not None and not self.above.hire():
+            return False
+        self.agents += 1
+        return self.agents <= MOST_AGENTS
 
     def over(self) -> Over | None:
         """The limit that does not let another step begin."""

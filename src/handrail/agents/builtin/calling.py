@@ -21,13 +21,19 @@ _ENDINGS: dict[str, Ending] = {
     "failed": "failed",
     "cancelled": "cancelled",
 }
+MOST_CALLS = 128
+"""Of one answer that are made; a model that lost its way may want thousands, each a request and perhaps a question."""
 _LONGEST_DETAIL = 200  # characters; an activity's end is a line, not an output
 
 
 async def settle_all(mind: Mind, calls: Sequence[ToolCallPart], step: Activity) -> None:
     """All at once; each result is joined as it comes."""
+    for call in calls[MOST_CALLS:]:
+        mind.history.add_result(
+            call, _failed(f"Not run: one answer may make {MOST_CALLS} calls, not {len(calls)}.")
+        )
     async with anyio.create_task_group() as group:
-        for call in calls:
+        for call in calls[:MOST_CALLS]:
             group.start_soon(settle, mind, call, step)
 
 

@@ -6,11 +6,22 @@ from typing import Any
 import anyio
 import pytest
 from pydantic_ai.messages import ModelResponse
-from tests.agents.builtin.twins import Gate, ScriptedModel, answer, below, call, heard, mind, model, quick
+from tests.agents.builtin.twins import (
+    Gate,
+    Heard,
+    ScriptedModel,
+    answer,
+    below,
+    call,
+    heard,
+    mind,
+    model,
+    quick,
+)
 from tests.agents.builtin.valid import check
 
 from handrail.agents.builtin.activity import Activity, operation
-from handrail.agents.builtin.budget import Budget
+from handrail.agents.builtin.budget import MOST_AGENTS, Budget
 from handrail.agents.builtin.loop import Mind, think
 from handrail.agents.builtin.model.model import Hearing, ModelError
 from handrail.agents.builtin.tools.dispatch import dispatching
@@ -198,6 +209,33 @@ async def test_its_steps_are_its_own_and_its_tokens_and_price_are_the_conversati
     assert it.budget.used == 10 + 300 + 10
     assert it.budget.taken == 2
     assert it.costs.total == Decimal("2.5")
+
+
+async def test_what_it_says_is_told_in_pieces_that_are_worth_it_and_under_a_title_of_one_line() -> None:
+    told = list[str]()
+
+    class Counting(Heard):
+        def call_heard(self, id: str, words: str) -> None:
+            told.append(words)
+
+    it = mind([answer(dispatch("Search", title="A\n" * 1000)), answer("word " * 2_000), answer("So.")])
+    it.voice = Counting()
+    assert await ran(it) == "end_turn"
+    assert len(told) < 60
+    assert told[-1].endswith("word word  ")
+    (title,) = {each.title for each in heard(it).told if each.sort == "agent"}
+    assert title == heard(it).started["d"].title
+    assert len(title) < 200
+    assert "\n" not in title
+
+
+async def test_one_prompt_has_so_many_sub_agents_and_no_more() -> None:
+    many = [dispatch("Search", f"d{n}") for n in range(MOST_AGENTS + 1)]
+    found = [answer("Nothing.") for _ in range(MOST_AGENTS)]
+    it = mind([answer(*many), *found, answer("So.")])
+    assert await ran(it) == "end_turn"
+    (refused,) = (each.text for each in heard(it).ended.values() if each.failed)
+    assert refused.startswith("No more sub-agents")
 
 
 async def test_tokens_used_up_by_a_sub_agent_end_the_operation_too() -> None:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.tools import ToolDefinition
 
-from handrail.agents.builtin.budget import Stop
+from handrail.agents.builtin.budget import MOST_AGENTS, Stop
 from handrail.agents.builtin.history import History
 from handrail.agents.builtin.loop import think
 from handrail.agents.builtin.mind import Mind
 from handrail.agents.builtin.model.model import ModelError
 from handrail.agents.builtin.tools.quiet import Quiet
+from handrail.agents.builtin.tools.titles import one_line
 from handrail.agents.builtin.tools.tool import Json, Result, Running, Shown
 
 _DEEPEST = 3  # levels below the prompt: what a model makes of its own making gets worse with each
@@ -43,6 +44,9 @@ _DEFINITION = ToolDefinition(
 _INSTRUCTIONS = (
     "You are a sub-agent: another agent gave you this task, and nobody answers questions. Your last answer is your "
     "report, and all that the other agent will know of your work."
+)
+_TOO_MANY = (
+    f"No more sub-agents: this prompt has had {MOST_AGENTS} of them. Do the rest yourself, or ask the person."
 )
 _ENDS: dict[Stop, str] = {
     "end_turn": "",
@@ -73,15 +77,17 @@ class Dispatch:
         return _DEFINITION
 
     def shown(self, input: Json) -> Shown:
-        return Shown(title=str(input["title"]), kind="think")
+        return Shown(title=one_line(str(input["title"])), kind="think")
 
     async def run(self, input: Json, call: Running) -> Result:
         title, task = input.get("title"), input.get("task")
         if not isinstance(title, str) or not isinstance(task, str) or not task.strip():
             return Result(text="A dispatch has a title and a task, both text.", failed=True, ended="failed")
+        if not self.mind.budget.hire():
+            return Result(text=_TOO_MANY, failed=True, ended="failed")
         child = self._child(task, call)
         end = _ENDS["cancelled"]
-        with call.activity.begin("agent", title) as agent:
+        with call.activity.begin("agent", one_line(title)) as agent:
             try:
                 end = _ENDS[await think(dispatching(child, self.level), agent)]
             except ModelError as error:

@@ -10,6 +10,7 @@ from handrail.agents.builtin.activity import Told
 from handrail.agents.builtin.tools.tool import Entry, Json, Result, Shown
 from handrail.agents.builtin.voice import Answer, Voice
 
+_AT_ONCE = 200  # characters that are told at once: each telling is all of its last words
 _SHOWN = 4_000  # characters of its last words: a call shows what goes on, not a conversation
 
 
@@ -19,9 +20,10 @@ class Quiet:
     def __init__(self, voice: Voice, call: str) -> None:
         self._voice, self._call = voice, call
         self._said = ""
+        self._untold = 0
 
     def text(self, words: str) -> None:
-        self._say(words)
+        self._say(words, at_once=_AT_ONCE)
 
     def thought(self, words: str) -> None:
         """Its thoughts are its own; that it thinks is an activity."""
@@ -43,7 +45,9 @@ class Quiet:
         """The plan that people see is that of the agent they talk to."""
 
     def usage(self, used: int, size: int | None, cost: Decimal | None) -> None:
-        """Its context is not the conversation's; its price is told with the next answer there."""
+        """An answer is whole. Its context is not the conversation's; its price is told with the next answer there."""
+        if self._untold:
+            self._tell()
 
     def activity(self, told: Told) -> None:
         self._voice.activity(told)
@@ -51,6 +55,12 @@ class Quiet:
     async def ask(self, id: str, shown: Shown, input: Json) -> Answer:
         return await self._voice.ask(id, shown, input)
 
-    def _say(self, words: str) -> None:
+    def _say(self, words: str, at_once: int = 0) -> None:
         self._said = (self._said + words)[-_SHOWN:]
+        self._untold += len(words)
+        if self._untold >= at_once or self._said == words:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._untold = 0
         self._voice.call_heard(self._call, self._said)

@@ -16,12 +16,12 @@ LONGEST = 160
 def shown(tool: str, input: Json, cwd: str) -> Shown:
     """A call of our own server's; one that this does not know is shown by its name."""
     kind, words = _OURS.get(tool, ("other", _by_name(tool)))
-    return Shown(title=_one_line(words(input)), kind=kind, paths=_paths(input, cwd))
+    return Shown(title=one_line(words(input)), kind=kind, paths=_paths(input, cwd))
 
 
 def foreign(server: str, tool: str) -> Shown:
     """A call of another's."""
-    return Shown(title=_one_line(f"{tool} ({server})"))
+    return Shown(title=one_line(f"{tool} ({server})"))
 
 
 def _paths(input: Json, cwd: str) -> tuple[str, ...]:
@@ -29,7 +29,7 @@ def _paths(input: Json, cwd: str) -> tuple[str, ...]:
     return (str(Path(cwd, path)),) if isinstance(path, str) and path and "\0" not in path else ()
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
