@@ -36,7 +36,7 @@ def stage() -> Iterator[Stage]:
 
 @pytest.mark.parametrize("aim", PARTS)
 async def test_a_cancel_at_any_moment_leaves_a_valid_history_and_no_process(
-    stage: Stage, workspace: Path, aim: Part
+    stage: Stage, workspace: Path, aim: Part, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seed = os.environ.get("HANDRAIL_SEED") or os.urandom(4).hex()
     print(f"seed {seed}")
@@ -48,7 +48,8 @@ async def test_a_cancel_at_any_moment_leaves_a_valid_history_and_no_process(
             found = await play(here, facts, moment(aim, random))
             hits.update([] if found is None else [found])
         await here.nothing_left()
-    print(f"{aim}: {dict(hits)} in {tries} tries")
+    with capsys.disabled():
+        print(f"\nseed {seed}: aimed at {aim}, hit {dict(hits)} in {tries} tries")
     assert hits[aim] >= HITS, f"seed {seed}: {hits}"
 
 

@@ -4,8 +4,11 @@ Starts `handrail agent`, hands on every line, and adds the server `stranger` to 
 """
 
 import json
+import os
 import subprocess
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +20,19 @@ STRANGER = {
 }
 
 
-def main() -> int:
+def main() -> None:
     agent = subprocess.Popen([sys.executable, "-P", "-m", "handrail", "agent"], stdin=subprocess.PIPE)
+    threading.Thread(target=_end_with, args=(agent,)).start()
     assert agent.stdin is not None
-    with agent.stdin as out:
+    with suppress(BrokenPipeError), agent.stdin as out:
         for line in sys.stdin.buffer:
             out.write(_with_stranger(line))
             out.flush()
-    return agent.wait()
+
+
+def _end_with(agent: "subprocess.Popen[bytes]") -> None:
+    """Whatever we are just waiting for."""
+    os._exit(agent.wait())
 
 
 def _with_stranger(line: bytes) -> bytes:
@@ -36,4 +44,4 @@ def _with_stranger(line: bytes) -> bytes:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

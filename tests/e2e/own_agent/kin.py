@@ -1,8 +1,8 @@
 """Who was started since when, and by whom: a walk of /proc.
 
 Owns lineage and start times. A process belongs to a home where it stands below that home's daemon or keeper, or has the
-home in its environment, or works in one of its folders: one that lost its parents is found all the same. It does not
-know what any of them does.
+home in its environment or its command, or works in one of its folders: one that lost its parents is found all the same.
+It does not know what any of them does.
 """
 
 import os
@@ -43,7 +43,7 @@ def since(tick: int, roots: frozenset[int], places: tuple[Path, ...]) -> list[Ki
     return [
         each
         for each in alive.values()
-        if each.started >= tick and (_is_below(each, roots, alive) or _is_at(each.pid, places))
+        if each.started >= tick and (_is_below(each, roots, alive) or _is_at(each, places))
     ]
 
 
@@ -54,9 +54,11 @@ def _is_below(one: Kin, roots: frozenset[int], alive: dict[int, Kin]) -> bool:
     return above in roots
 
 
-def _is_at(pid: int, places: tuple[Path, ...]) -> bool:
-    """Told by its environment or its folder; what hides both is below its home, or no child of it at all."""
-    process = Path(f"/proc/{pid}")
+def _is_at(one: Kin, places: tuple[Path, ...]) -> bool:
+    """Told by its command, its environment or its folder; what hides the latter two may have the first."""
+    if any(str(place) in one.command for place in places):
+        return True
+    process = Path(f"/proc/{one.pid}")
     try:
         around = (process / "environ").read_bytes()
         folder = (process / "cwd").readlink()
