@@ -232,18 +232,19 @@ class Agent:
 
     def _raise(self, method: str, error: Any) -> NoReturn:
         if error.code == LOGIN_NEEDED:
-            problem = self.failure(f"{self.name} {_login(error)}", self.about.logins)
+            problem = self.failure(f"{self.name} {_login(error, self.about.logins)}", self.about.logins)
         else:
             problem = self.failure(f"{self.name} refused `{method}`: {_reason(error)}")
         problem.code, problem.data = error.code, error.data
         raise problem from None
 
 
-def _login(error: Any) -> str:
-    """In its own words, where they are more than the protocol's."""
+def _login(error: Any, ways: tuple[Login, ...]) -> str:
+    """In its own words too, where they are more than the protocol's; one without a way to log in needs something else."""
     said = str(error)[:REASON_MAX].strip()
-    generic = said.rstrip(".") in ("", "Authentication required")
-    return "needs you to log in first." if generic else f"cannot answer yet. {said}"
+    if said.rstrip(".") in ("", "Authentication required"):
+        return "needs you to log in first."
+    return f"needs you to log in first. {said}" if ways else f"cannot answer yet. {said}"
 
 
 def _reason(error: Any) -> str:
