@@ -9,6 +9,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
 SECRETS = {
     "FAKE_API_KEY": "sk-marked-secret",
+    "ANTHROPIC_API_KEY": "sk-marked-for-our-agent",
+    "OPENAI_BASE_URL": "http://127.0.0.1:1/marked",
     "AWS_SECRET_ACCESS_KEY": "marked-too",
     "LD_LIBRARY_PATH": "/marked",
 }

@@ -178,3 +178,27 @@ def holding(root: Path, words: str) -> list[Path]:
     """The files that hold these words."""
     found = (path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
     return [path for path in found if words.encode() in path.read_bytes()]
+
+
+def test_keys_of_the_shell_in_which_handrail_was_started_serve_our_agent_and_nobody_else(
+    new_account: Callable[..., Account],
+) -> None:
+    key = f"sk-{secrets.token_hex(24)}"
+    with model_server() as model:
+        model.key = key
+        env = {"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": model.url, "FAKE_API_KEY": "sk-other"}
+        account = new_account(environment={**env, "HANDRAIL_MODEL": "anthropic:scripted"})
+        account.start()
+        person = account.sign_in()
+        begun = account.http("POST", "/api/threads", person, {"workspace": str(account.workspace)}).json
+        assert begun["agent"] == "handrail", "who has a key for it talks to it, unless they say otherwise"
+        prompt = {"text": script(Turn("All done."))}
+        prompted = account.http("POST", f"/api/threads/{begun['id']}/prompt", person, prompt)
+        assert prompted.status == 200, prompted.body
+        said = until(lambda: answer(account, person, begun["id"]), "the agent has answered")
+    assert "All done." in said
+    if os.getuid() == 0:
+        around = {pid: Path(f"/proc/{pid}/environ").read_text() for pid in account.processes()}
+        assert [pid for pid, environ in around.items() if key in environ] == [account.pid]
+        assert not any("sk-other" in environ for environ in around.values())
+    assert holding(account.root, key) == []
