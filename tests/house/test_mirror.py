@@ -49,7 +49,6 @@ PART_OF: dict[str, str] = {
         f"handrail.agents.registry.{name}": "agents/registry/test_registry.py"
         for name in ("installed", "own")
     },
-    "handrail.agents.program.extension": "agents/talk/test_activities.py",
     **{
         f"handrail.agents.builtin.tools.{name}": "agents/builtin/tools/test_server.py"
         for name in ("link", "transport")
@@ -59,6 +58,7 @@ PART_OF: dict[str, str] = {
         for name, test in {
             **dict.fromkeys(("__main__", "wire"), "running"),
             **dict.fromkeys(("conversation", "replay"), "program"),
+            **{"delivery": "speech", "work": "session"},
         }.items()
     },
     "handrail.agents.loose": "agents/talk/test_recorder.py",

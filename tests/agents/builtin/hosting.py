@@ -26,7 +26,7 @@ from acp.schema import (
 )
 from anyio.abc import TaskGroup
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds for anything that is waited for; only a fault reaches this."""
 Json = dict[str, Any]
 

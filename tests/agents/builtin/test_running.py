@@ -147,7 +147,7 @@ async def test_a_prompt_whose_request_is_cancelled_is_answered_as_such(
         await made.say(
             {"jsonrpc": "2.0", "id": 5, "method": "session/prompt", "params": prompt(session, said)}
         )
-        await model.until(model.silent.is_set)
+        await model.until(model.silent.is_set, PATIENCE)
         await made.say({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": 5}})
         cancelled = await made.answer(5)
         again = await made.ask(6, "session/prompt", prompt(session, script(Turn("Here."))))

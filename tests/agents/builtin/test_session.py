@@ -37,7 +37,7 @@ async def test_a_cancel_while_the_model_speaks_ends_the_operation_and_the_next_p
             await host.client.until(lambda: "and" in host.client.said())
             await host.agent.cancel(session_id=session)
             stop = (await asked)["stopReason"]
-        await model.until(lambda: model.asked[0].ended == "left")
+        await model.until(lambda: model.asked[0].ended == "left", PATIENCE)
         again = await host.prompt(session, script(Turn("Here."), prompt="And now?"))
 
     assert (stop, again) == ("cancelled", "end_turn")

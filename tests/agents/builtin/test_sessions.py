@@ -7,7 +7,8 @@ import pytest
 from pydantic_ai.messages import BinaryContent, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
 from handrail.agents.builtin import sessions as module
-from handrail.agents.builtin.sessions import NoSuchSession, Sessions
+from handrail.agents.builtin.kept import NoSuchSession
+from handrail.agents.builtin.sessions import Sessions
 from handrail.agents.builtin.tools.tool import Shown
 
 
@@ -137,3 +138,17 @@ def test_what_is_deleted_is_gone(tmp_path: Path) -> None:
     sessions.delete(kept.id)
     with pytest.raises(NoSuchSession):
         sessions.open(kept.id)
+
+
+def test_a_disk_that_takes_nothing_more_stops_nobody_and_is_made_up_for_later(tmp_path: Path) -> None:
+    sessions = Sessions(tmp_path / "agent")
+    kept = sessions.new("/project")
+    kept.add(said("one"))
+    (tmp_path / "agent").rename(tmp_path / "away")
+    kept.add(said("two"))
+    assert kept.problem is not None
+    (tmp_path / "away").rename(tmp_path / "agent")
+    kept.replace([said("one"), said("two")])
+
+    assert kept.problem is None
+    assert len(sessions.open(kept.id).taken()) == 2

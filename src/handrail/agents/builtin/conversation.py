@@ -19,10 +19,10 @@ from handrail.agents.builtin.budget import Budget, Costs, Stop
 from handrail.agents.builtin.compaction import compact
 from handrail.agents.builtin.history import History
 from handrail.agents.builtin.instructions import instructions
+from handrail.agents.builtin.kept import Kept
 from handrail.agents.builtin.loop import Mind, think
 from handrail.agents.builtin.model.model import Model
 from handrail.agents.builtin.replay import replay
-from handrail.agents.builtin.sessions import Kept
 from handrail.agents.builtin.speech import Speech
 from handrail.agents.builtin.tools.dispatch import dispatching
 from handrail.agents.builtin.tools.toolset import Toolset
@@ -80,10 +80,14 @@ class Conversation:
         return Budget(steps=settings.max_steps, tokens=settings.max_tokens, seconds=settings.max_seconds)
 
     def _changed(self, fact: ModelMessage | None) -> None:
-        if fact is None:
+        """Keep it; where that failed before, all of it."""
+        failed = self._kept.problem
+        if fact is None or failed is not None:
             self._kept.replace(self._history.facts)
         else:
             self._kept.add(fact)
+        if self._kept.problem is not None and failed is None:
+            self._speech.note(f"This conversation cannot be kept for later: {self._kept.problem.strerror}.")
 
 
 def _today() -> date:

@@ -21,16 +21,18 @@ from anyio.abc import TaskGroup
 
 from handrail import __version__
 from handrail.agents.builtin.blocks import Block
+from handrail.agents.builtin.kept import Kept, NoSuchSession
 from handrail.agents.builtin.model.keys import Keys
 from handrail.agents.builtin.model.model import ModelError
 from handrail.agents.builtin.model.models import Models
 from handrail.agents.builtin.options import NoSuchOption
 from handrail.agents.builtin.session import Session
-from handrail.agents.builtin.sessions import Kept, NoSuchSession, Sessions
+from handrail.agents.builtin.sessions import Sessions
 from handrail.agents.builtin.speech import Speech
 from handrail.agents.builtin.tools.tool import Json
 from handrail.agents.builtin.tools.wanted import Given
 from handrail.agents.builtin.wire import Wire
+from handrail.agents.builtin.work import Work
 from handrail.config import OwnAgentSection
 
 SLOW = tuple(
@@ -91,20 +93,20 @@ class Program:
     async def new_session(self, cwd: str, mcp_servers: list[Given] | None = None, **_: Any) -> Json:
         kept = await anyio.to_thread.run_sync(self._kept.new, _folder(cwd))
         session = await self._open(kept, cwd, mcp_servers)
-        return {"sessionId": session.id, "configOptions": session.listed()}
+        return {"sessionId": session.id, "configOptions": session.work.listed()}
 
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: list[Given] | None = None, **_: Any
     ) -> Json:
         session = await self._again(cwd, session_id, mcp_servers)
-        await session.show()
-        return {"configOptions": session.listed()}
+        await session.work.show()
+        return {"configOptions": session.work.listed()}
 
     async def resume_session(
         self, cwd: str, session_id: str, mcp_servers: list[Given] | None = None, **_: Any
     ) -> Json:
         session = await self._again(cwd, session_id, mcp_servers)
-        return {"configOptions": session.listed()}
+        return {"configOptions": session.work.listed()}
 
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> Json:
         start = int(cursor) if cursor is not None and cursor.isdecimal() else 0
@@ -132,8 +134,8 @@ class Program:
 
     async def set_config_option(self, config_id: str, session_id: str, value: str | bool, **_: Any) -> Json:
         session = self._session(session_id)
-        session.set(config_id, value)
-        return {"configOptions": session.listed()}
+        session.work.set(config_id, value)
+        return {"configOptions": session.work.listed()}
 
     async def ext_method(self, method: str, params: Json) -> Json:
         if method != "handrail/cancel_activity":
@@ -169,12 +171,13 @@ class Program:
 
     async def _open(self, kept: Kept, cwd: str, servers: list[Given] | None) -> Session:
         speech = Speech(self.wire, kept.id, Path(cwd), ours=self._ours, on_call=kept.shown)
-        session = Session(kept, Path(cwd), speech, self._models, self._settings)
+        work = Work(kept, Path(cwd), speech, self._models, self._settings)
+        session = Session(kept.id, speech, work)
         self._warm_up()
         self._sessions[session.id] = session
         self._group.start_soon(session.live, servers or [], self._loaded)
-        await session.menu()
-        self.wire.afterwards(session.greet)
+        await session.work.menu()
+        self.wire.afterwards(session.work.greet)
         return session
 
     async def _close(self, id: str) -> None:

@@ -1,52 +1,28 @@
-"""What an operation says, as messages of the Agent Client Protocol, in the order in which it was said.
+"""What an operation says, as messages of the Agent Client Protocol.
 
-Owns the queue between an operation, which never waits to speak, and the wire, which takes its time: pieces of text that
-wait there together become one. It does not know what is said, nor when.
+Owns the protocol's form of each thing that can be said. It does not know what is said and when, nor how it travels
+(delivery.py).
 """
 
 import base64
-from collections import deque
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Protocol, cast
-
-import anyio
+from typing import Any, cast
 
 from handrail.agents.builtin.activity import Told
+from handrail.agents.builtin.delivery import Delivery, Wire
 from handrail.agents.builtin.drafts import drafts
 from handrail.agents.builtin.tools.tool import Entry, Json, Result, Shown
 from handrail.agents.builtin.voice import Answer
-from handrail.agents.builtin.wire import Gone
 
 PERMISSION: list[Json] = [
     {"optionId": "allowed", "name": "Allow once", "kind": "allow_once"},
     {"optionId": "always", "name": "Allow for this session", "kind": "allow_always"},
     {"optionId": "denied", "name": "Deny", "kind": "reject_once"},
 ]
-TITLE_MAX = 200
-"""Characters of a session's title, which people see in a list."""
 SHOWN_MAX = 100_000
 """Characters of one result that are shown to people; the whole is with the tool that gave it."""
-
-
-class Wire(Protocol):
-    """The other end."""
-
-    async def notify(self, method: str, params: Json) -> None:
-        """Returns when it is on its way. Raises Gone."""
-        ...
-
-    async def ask(self, method: str, params: Json) -> Any:
-        """Where the wait is cancelled, the other end is told. Raises Gone, and the SDK's RequestError."""
-        ...
-
-
-class _Said:
-    """One message that waits; `words` where it is text that may still grow."""
-
-    def __init__(self, method: str, params: Json, words: list[str] | None = None) -> None:
-        self.method, self.params, self.words = method, params, words
 
 
 class Speech:
@@ -63,49 +39,30 @@ class Speech:
     ) -> None:
         """`ours`: the other end knows Handrail: it wants to hear of activities, and has notes and diffs in a way of its own.
         `on_call` is told how each call is shown."""
-        self._wire, self._session, self._cwd, self._ours, self._on_call = wire, session, cwd, ours, on_call
-        self._waiting: deque[_Said] = deque()
-        self._heard: dict[str, _Said] = {}
-        """Of those that wait, what was last heard of each call."""
+        self._delivery = Delivery(wire, session)
+        self._cwd, self._ours, self._on_call = cwd, ours, on_call
         self._drafts: dict[str, list[Json]] = {}
         """What calls under way would write, where the other end has no other way to see it."""
-        self._bell = anyio.Event()
-        self._rest = anyio.Event()
-        self._rest.set()
-        self._over = False
 
     async def deliver(self) -> None:
-        """Send what is said, for as long as there is somebody to hear it. To be run as a task of its own."""
-        try:
-            while True:
-                await self._bell.wait()
-                self._bell = anyio.Event()
-                while self._waiting:
-                    await self._send(self._next())
-                self._rest.set()
-        except Gone:
-            pass
-        finally:
-            self.end()
+        """Send what is said. To be run as a task of its own."""
+        await self._delivery.run()
 
     def end(self) -> None:
         """Nobody listens any more."""
-        self._over = True
-        self._waiting.clear()
-        self._heard.clear()
-        self._rest.set()
+        self._delivery.end()
 
     async def flushed(self) -> None:
         """Wait until all that was said is sent, or nobody listens any more."""
-        await self._rest.wait()
+        await self._delivery.flushed()
 
     # What is said
 
     def text(self, words: str) -> None:
-        self._chunk("agent_message_chunk", words)
+        self._delivery.text("agent_message_chunk", words)
 
     def thought(self, words: str) -> None:
-        self._chunk("agent_thought_chunk", words)
+        self._delivery.text("agent_thought_chunk", words)
 
     def prompt(self, content: Json) -> None:
         """What a person said before, when a conversation is shown again."""
@@ -136,12 +93,8 @@ class Speech:
 
     def call_heard(self, id: str, words: str) -> None:
         content = [*self._drafts.get(id, ()), _piece(words)]
-        said = self._update({"sessionUpdate": "tool_call_update", "toolCallId": id, "content": content})
-        if id in self._heard:
-            self._heard[id].params = said.params
-        else:
-            self._heard[id] = said
-            self._say(said)
+        told: Json = {"sessionUpdate": "tool_call_update", "toolCallId": id, "content": content}
+        self._delivery.latest(id, told)
 
     def call_ended(self, id: str, result: Result) -> None:
         self.update(
@@ -167,7 +120,7 @@ class Speech:
         self.update(told)
 
     def title(self, title: str) -> None:
-        self.update({"sessionUpdate": "session_info_update", "title": title[:TITLE_MAX]})
+        self.update({"sessionUpdate": "session_info_update", "title": title})
 
     def activity(self, told: Told) -> None:
         if self._ours:
@@ -180,14 +133,13 @@ class Speech:
                 "how": told.how,
                 "detail": told.detail,
             }
-            self._say(_Said("_handrail/activity", {"sessionId": self._session, "activity": activity}))
+            self._delivery.notify("_handrail/activity", {"activity": activity})
 
     def update(self, update: Json) -> None:
         """Any update of the session."""
-        self._say(self._update(update))
+        self._delivery.update(update)
 
     async def ask(self, id: str, shown: Shown, input: Json) -> Answer:
-        await self.flushed()  # the call it is about was told before
         call: Json = {
             "toolCallId": id,
             "title": shown.title,
@@ -195,42 +147,8 @@ class Speech:
             "locations": self._locations(shown),
             "rawInput": input,
         }
-        asked: Json = {"sessionId": self._session, "toolCall": call, "options": PERMISSION}
-        return _answer(await self._wire.ask("session/request_permission", asked))
-
-    # How it travels
-
-    def _update(self, update: Json) -> "_Said":
-        return _Said("session/update", {"sessionId": self._session, "update": update})
-
-    def _next(self) -> "_Said":
-        said = self._waiting.popleft()
-        self._heard = {call: heard for call, heard in self._heard.items() if heard is not said}
-        return said
-
-    def _chunk(self, kind: str, words: str) -> None:
-        if not words:
-            return
-        last = self._waiting[-1] if self._waiting else None
-        if last is not None and last.words is not None and last.method == kind:
-            last.words.append(words)
-        else:
-            self._say(_Said(kind, {}, [words]))
-
-    def _say(self, said: _Said) -> None:
-        if self._over:
-            return
-        self._waiting.append(said)
-        self._rest = anyio.Event() if self._rest.is_set() else self._rest
-        self._bell.set()
-
-    async def _send(self, said: _Said) -> None:
-        if said.words is None:
-            await self._wire.notify(said.method, said.params)
-        else:
-            content: Json = {"type": "text", "text": "".join(said.words)}
-            update: Json = {"sessionUpdate": said.method, "content": content}
-            await self._wire.notify("session/update", {"sessionId": self._session, "update": update})
+        asked: Json = {"toolCall": call, "options": PERMISSION}
+        return _answer(await self._delivery.ask("session/request_permission", asked))
 
     def _locations(self, shown: Shown) -> list[Json]:
         return [{"path": str(self._cwd / path)} for path in shown.paths]
