@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.agents.builtin.model.access import OLLAMA, Access, access, accesses
+from handrail.agents.builtin.model.access import OLLAMA, Access, access, accesses, shown
 from handrail.agents.builtin.model.keys import Keys
 from handrail.agents.builtin.model.model import ModelError
 
@@ -47,3 +47,12 @@ def test_without_any_every_way_to_give_one_is_named() -> None:
             "OLLAMA_BASE_URL",
         ):
             assert way in caught.value.sentence
+
+
+def test_an_address_is_shown_without_what_opens_it() -> None:
+    assert shown("https://me:secret@models.test:8/v1/?key=secret#secret") == "https://models.test:8/v1/"
+
+
+def test_an_address_that_is_none_harms_nothing_until_it_is_used() -> None:
+    broken = access("openai", Keys({"OPENAI_BASE_URL": "http://[::1"}))
+    assert (broken.own, shown("http://[::1")) == (True, "")

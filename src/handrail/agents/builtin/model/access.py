@@ -6,7 +6,7 @@ Owns which variable means what. It does not know how a provider is spoken to.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from handrail.agents.builtin.model.choice import PROVIDERS, Provider
 from handrail.agents.builtin.model.keys import Keys
@@ -45,8 +45,22 @@ class Access:
         return self.provider == "ollama" or (
             self.provider == "openai"
             and self.url is not None
-            and urlsplit(self.url).hostname != "api.openai.com"
+            and _parts(self.url).hostname != "api.openai.com"
         )
+
+
+def shown(url: str) -> str:
+    """An address as people may see it: without the name, the password or the key that some stand with."""
+    parts = _parts(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _parts(url: str) -> SplitResult:
+    """Of anything that somebody set as an address: one that is none leads nowhere, and is said so when it is tried."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
 
 
 def access(provider: Provider, keys: Keys) -> Access:

@@ -26,7 +26,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
-from handrail.agents.builtin.model.access import Access
+from handrail.agents.builtin.model.access import Access, shown
 from handrail.agents.builtin.model.choice import Choice
 from handrail.agents.builtin.model.line import reading
 from handrail.agents.builtin.model.model import Hearing, ModelError
@@ -111,7 +111,8 @@ class Asking:
 
     def _pause(self, fault: Exception, tried: int) -> tuple[float, str]:
         """How long before the next try, and why. Raises ModelError where there is none."""
-        found = weighed(fault, self._choice, self._way.title, self._spoken.model.base_url or "")
+        address = shown(self._spoken.model.base_url or "")
+        found = weighed(fault, self._choice, self._way.title, address, self._hidden)
         if isinstance(found, ModelError):
             raise ModelError(
                 self._hidden(found.sentence), login=found.login, too_long=found.too_long

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from handrail.agents.builtin.model.access import Access
+from handrail.agents.builtin.model.access import Access, shown
 from handrail.agents.builtin.model.choice import Choice, Provider
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _short(way: Access) -> list[Offered]:
 
 async def _theirs(way: Access, http: httpx2.AsyncClient) -> list[Offered]:
     return [
-        Offered(name=str(Choice(way.provider, name)), title=name, description=way.url or "")
+        Offered(name=str(Choice(way.provider, name)), title=name, description=shown(way.url or ""))
         for name in await _listed(way, http)
     ]
 

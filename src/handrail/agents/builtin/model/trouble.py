@@ -5,6 +5,7 @@ Owns the sentences that people read of it. It does not make requests, and how lo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -14,6 +15,8 @@ from pydantic_ai import exceptions as wrong
 from handrail.agents.builtin.model.choice import Choice
 from handrail.agents.builtin.model.model import ModelError
 
+Hidden = Callable[[str], str]
+"""A text without the keys that stand in it."""
 QUOTED = 500
 """Characters of what a provider says: some send a whole page."""
 TOO_LARGE = 413
@@ -50,19 +53,20 @@ PASSING: tuple[tuple[type[Exception], str], ...] = (
 """What may be better the next time, the first that fits."""
 
 
-def weighed(fault: Exception, choice: Choice, who: str, address: str) -> Again | ModelError:
-    """What to do about it, in sentences about whoever was asked, there."""
+def weighed(fault: Exception, choice: Choice, who: str, address: str, hidden: Hidden) -> Again | ModelError:
+    """What to do about it, in sentences about whoever was asked, there; with no key in them."""
+    said = _said(fault, hidden)
     if isinstance(fault, wrong.ModelConnectionError) and fault.phase in {"connect", "pool"}:
         return Again(why=f"{who} could not be reached at {address}", unreached=True)
     after = fault.retry_after if isinstance(fault, wrong.ModelAPIError) else None
     for kind, sentence in PASSING:
         if isinstance(fault, kind):
-            return Again(why=sentence.format(who=who, said=_said(fault)).rstrip("."), after=after)
+            return Again(why=sentence.format(who=who, said=said).rstrip("."), after=after)
     if isinstance(fault, wrong.ModelRequestRejectedError | wrong.ModelQuotaExceededError):
-        return _refused(fault, choice, who)
+        return _refused(fault, choice, who, said)
     if _passes(fault):
-        return Again(why=f"{who} failed: {_said(fault)}".rstrip("."), after=after)
-    return ModelError(f"{who} could not be asked: {_said(fault)}", too_long=_status(fault) == TOO_LARGE)
+        return Again(why=f"{who} failed: {said}".rstrip("."), after=after)
+    return ModelError(f"{who} could not be asked: {said}", too_long=_status(fault) == TOO_LARGE)
 
 
 def _passes(fault: Exception) -> bool:
@@ -73,35 +77,36 @@ def _passes(fault: Exception) -> bool:
     )
 
 
-def _refused(fault: wrong.ModelAPIError, choice: Choice, who: str) -> ModelError:
+def _refused(fault: wrong.ModelAPIError, choice: Choice, who: str, said: str) -> ModelError:
     """By which no other try would be better."""
     match fault:
         case wrong.ModelContextWindowExceededError():
-            return ModelError(f"The conversation is too long for {choice}: {_said(fault)}", too_long=True)
+            return ModelError(f"The conversation is too long for {choice}: {said}", too_long=True)
         case wrong.ModelAuthenticationError():
-            sentence = f"{who} refused the key: {_said(fault)} Check it, or set another: `handrail keys set {choice.provider}`."
+            sentence = f"{who} refused the key: {said} Check it, or set another: `handrail keys set {choice.provider}`."
             return ModelError(sentence, login=True)
         case wrong.ModelNotFoundError():
-            return ModelError(f"{who} has no model “{choice.name}”, or not for this key: {_said(fault)}")
+            return ModelError(f"{who} has no model “{choice.name}”, or not for this key: {said}")
         case wrong.ModelQuotaExceededError():
-            return ModelError(f"{who} wants to be paid first: {_said(fault)}")
+            return ModelError(f"{who} wants to be paid first: {said}")
         case _:
             too_long = _status(fault) == TOO_LARGE
-            return ModelError(f"{who} refused the request: {_said(fault)}", too_long=too_long)
+            return ModelError(f"{who} refused the request: {said}", too_long=too_long)
 
 
 def _status(fault: Exception) -> int | None:
     return fault.status_code if isinstance(fault, wrong.ModelHTTPError) else None
 
 
-def _said(fault: Exception) -> str:
+def _said(fault: Exception, hidden: Hidden) -> str:
     """What the provider itself said of it, as a sentence, else what our side knows."""
     told: Any = fault.body if isinstance(fault, wrong.ModelAPIError) else None
     for _ in range(2):
         if isinstance(told, dict):
             inner = cast("dict[str, Any]", told)
             told = inner.get("message") or inner.get("error")
-    text = _short(told if isinstance(told, str) and told else str(fault))
+    # Hidden before it is shortened: half a key is not found, and is half a key.
+    text = _short(hidden(told if isinstance(told, str) and told else str(fault)))
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 

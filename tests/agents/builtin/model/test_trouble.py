@@ -1,0 +1,21 @@
+"""What went wrong with a request, in sentences without a key."""
+
+from pydantic_ai.exceptions import ModelHTTPError
+
+from handrail.agents.builtin.model.choice import Choice
+from handrail.agents.builtin.model.keys import Keys
+from handrail.agents.builtin.model.model import ModelError
+from handrail.agents.builtin.model.trouble import QUOTED, weighed
+
+KEY = "sk-0123456789-0123456789"
+
+
+def test_not_even_half_a_key_is_left_where_a_long_complaint_is_cut() -> None:
+    body = {"message": "x" * (QUOTED - 10) + KEY}
+    fault = ModelHTTPError(403, "claude", body)
+    found = weighed(
+        fault, Choice("anthropic", "claude"), "Anthropic", "", Keys({"ANTHROPIC_API_KEY": KEY}).hidden
+    )
+    assert isinstance(found, ModelError)
+    assert "xxx" in found.sentence
+    assert KEY[:5] not in found.sentence
