@@ -1,7 +1,10 @@
 """Routes about operations: list, look at what one is busy with, cancel it or any part of it."""
 
+from contextlib import suppress
+
 from fastapi import APIRouter, HTTPException, Request, Response
 
+from handrail.errors import Unwritable
 from handrail.server.large import as_json
 from handrail.server.operation_views import operation_detail
 from handrail.server.rooms import Rooms
@@ -32,6 +35,8 @@ def routes(rooms: Rooms) -> APIRouter:
 
     @router.get("/operations/{id}", response_model=OperationDetail)
     async def operation(id: str) -> Response:
+        with suppress(Unwritable):  # what is on disk is shown even so
+            await rooms.threads.written()
         found = await rooms.records.operation_detail(id)
         if found is None:
             raise HTTPException(404, f"There is no operation {id}.")
