@@ -16,7 +16,7 @@ from tests.e2e.own_agent import kin
 from tests.e2e.own_agent.facts import Facts, following
 from tests.e2e.own_agent.moments import PARTS, Moment, Part, hit, moment
 from tests.e2e.own_agent.scene import Scene, scene
-from tests.e2e.own_agent.stage import Stage, staged
+from tests.e2e.own_agent.stage import Dialect, Stage, staged
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
@@ -28,9 +28,18 @@ TRIES = 80
 """Some operations end before their cancel arrives; only a fault makes it as many."""
 
 
-@pytest.fixture(scope="module")
-def stage() -> Iterator[Stage]:
-    with staged("openai") as stage:
+DIALECTS: dict[Part, Dialect] = {
+    "model": "anthropic",
+    "tool": "openai",
+    "approval": "openai",
+    "join": "anthropic",
+}
+"""By whose rules the history must be valid."""
+
+
+@pytest.fixture
+def stage(aim: Part) -> Iterator[Stage]:
+    with staged(DIALECTS[aim]) as stage:
         yield stage
 
 

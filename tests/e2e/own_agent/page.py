@@ -32,8 +32,9 @@ class Shown:
         return self.room.get_by_role("button", name="Stop", exact=True)
 
     async def is_turning(self) -> None:
-        """Something is shown to be at work."""
+        """Something is shown to be at work, and moves."""
         await expect(self.spinners.first).to_be_visible(timeout=MS)
+        await self._tab.page.wait_for_function(f"({ANIMATED})().length > 0", timeout=MS)
 
     async def is_at_rest(self) -> None:
         """Nothing turns, nothing can be stopped, nothing says that it is at work."""
