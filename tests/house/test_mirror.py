@@ -58,7 +58,8 @@ PART_OF: dict[str, str] = {
         for name, test in {
             **dict.fromkeys(("__main__", "wire"), "running"),
             **dict.fromkeys(("conversation", "replay"), "program"),
-            **{"delivery": "speech", "work": "session"},
+            "delivery": "speech",
+            "work": "session",
         }.items()
     },
     "handrail.agents.loose": "agents/talk/test_recorder.py",

@@ -13,6 +13,8 @@ from tests.agents.builtin.hosting import PATIENCE, Host, hosted, somebody
 from tests.model.script import Turn, script
 from tests.model.server import ModelServer
 
+from handrail.agents.builtin.sessions import Sessions
+
 pytestmark = pytest.mark.anyio
 
 
@@ -241,6 +243,24 @@ async def test_a_server_that_cannot_be_had_is_said_and_left_out(
     notes = [each for each in host.client.of("agent_message_chunk") if each.get("_meta")]
     assert len(notes) == 1
     assert "broken" in notes[0]["content"]["text"]
+
+
+async def test_a_conversation_that_cannot_be_kept_goes_on_and_is_kept_once_it_can(
+    home: Path, root: Path, model: ModelServer, way: dict[str, str], tmp_path: Path
+) -> None:
+    async with hosted(home, root, way) as host:
+        host.servers = [somebody(tmp_path / "log", "handrail")]
+        session = await host.new()
+        (home / "agent").rename(home / "away")
+        assert await host.prompt(session, script(Turn("One."), prompt="First.\n")) == "end_turn"
+        (home / "away").rename(home / "agent")
+        assert await host.prompt(session, script(Turn("Two."))) == "end_turn"
+
+    notes = [each["content"]["text"] for each in host.client.of("agent_message_chunk") if each.get("_meta")]
+    assert len(notes) == 1
+    assert "cannot be kept" in notes[0]
+    kept = Sessions(home / "agent").open(session)
+    assert (kept.record.title, len(kept.taken())) == ("First.", 4)
 
 
 async def test_what_a_host_cannot_mean_is_refused_in_words(home: Path, root: Path) -> None:

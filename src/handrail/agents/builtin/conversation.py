@@ -35,6 +35,7 @@ class Conversation:
     def __init__(self, kept: Kept, cwd: Path, speech: Speech, settings: OwnAgentSection) -> None:
         self._kept, self._cwd, self._speech, self._settings = kept, cwd, speech, settings
         self._history = History(kept.taken(), self._changed)
+        self._troubled = False
         self._costs = Costs(_dollars(kept.record.spent))
 
     @property
@@ -81,13 +82,18 @@ class Conversation:
 
     def _changed(self, fact: ModelMessage | None) -> None:
         """Keep it; where that failed before, all of it."""
-        failed = self._kept.problem
-        if fact is None or failed is not None:
+        if fact is None or self._kept.problem is not None:
             self._kept.replace(self._history.facts)
         else:
             self._kept.add(fact)
-        if self._kept.problem is not None and failed is None:
-            self._speech.note(f"This conversation cannot be kept for later: {self._kept.problem.strerror}.")
+        self._tell_problem()
+
+    def _tell_problem(self) -> None:
+        """Once, until it is over."""
+        told, problem = self._troubled, self._kept.problem
+        self._troubled = problem is not None
+        if problem is not None and not told:
+            self._speech.note(f"This conversation cannot be kept for later: {problem.strerror}.")
 
 
 def _today() -> date:

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from handrail.agents.builtin.tools.wanted import Given
     from handrail.config import OwnAgentSection
 
-MENU_SECONDS = 1.0
-"""What opening a session waits for the list of models; one that comes later is told later."""
+MENU_SECONDS = 3.0
+"""What opening a session waits for the list of models where none is known by a key that was given: some hosts choose one
+at once, and never look again. One that comes later is told later."""
 
 
 class Work:
@@ -52,6 +53,8 @@ class Work:
         self._conversation: Conversation | None = None
         self._noted: set[str] = set()
         self._options = _options(kept, settings)
+        self._options.offered = models.known()
+        self._options.otherwise = models.preferred(self._options.offered)
         self._told_options: list[Json] | None = None
         """As the host knows them; None before it knows the session."""
 
@@ -64,9 +67,10 @@ class Work:
             await anyio.sleep_forever()
 
     async def menu(self) -> None:
-        """Wait a moment for the list of models."""
-        with anyio.move_on_after(MENU_SECONDS):
-            await self._menu.wait()
+        """Wait a moment for the list of models, where there is none."""
+        if not self._options.offered:
+            with anyio.move_on_after(MENU_SECONDS):
+                await self._menu.wait()
 
     def greet(self) -> None:
         """What a host is told of a session as soon as it knows it."""
@@ -159,7 +163,7 @@ class Work:
 
     async def _look_for_models(self) -> None:
         self._options.offered = await self._models.offered()
-        self._options.otherwise = await self._models.default()
+        self._options.otherwise = self._options.otherwise or await self._models.default()
         self._menu.set()
         self._tell_options()
         with suppress(ModelError):  # the prompt will say so; here it is only made ready for one
