@@ -152,3 +152,26 @@ def test_knowing_them_loads_nothing_that_is_slow() -> None:
         [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=30
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("given", "first"),
+    [
+        ({"ANTHROPIC_API_KEY": "a", "OPENAI_BASE_URL": NOWHERE}, "anthropic:claude-opus-5-5"),
+        ({"GOOGLE_API_KEY": "g", "HANDRAIL_MODEL": "gemini-3.8-flash"}, "google:gemini-3.8-flash"),
+        ({"OPENAI_BASE_URL": NOWHERE, "GOOGLE_API_KEY": "g"}, None),
+        ({"OPENAI_BASE_URL": NOWHERE, "HANDRAIL_MODEL": "openai:mine"}, "openai:mine"),
+        ({}, None),
+    ],
+)
+async def test_what_is_certain_is_known_at_once_and_what_is_not_may_come_before_it(
+    given: dict[str, str], first: str | None
+) -> None:
+    own = models(given)
+    known = own.known()
+    assert own.preferred(known) == first
+    assert bool(known) == (first is not None)
+    if first is not None:
+        assert await own.default() == first
+        assert {each.name for each in known} <= {each.name for each in await own.offered()}
+    await own.aclose()

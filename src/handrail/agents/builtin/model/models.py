@@ -15,11 +15,13 @@ from handrail.agents.builtin.model.access import NO_KEY, Access, access, accesse
 from handrail.agents.builtin.model.choice import Choice, chosen
 from handrail.agents.builtin.model.keys import Keys
 from handrail.agents.builtin.model.model import Model, ModelError
-from handrail.agents.builtin.model.offered import Offered, offered
+from handrail.agents.builtin.model.offered import Offered, offered, short
 from handrail.agents.builtin.model.patience import Patience
 from handrail.config import OwnAgentSection
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import httpx2
 
 ThoughtLevel = Literal["off", "low", "medium", "high"]
@@ -37,22 +39,27 @@ class Models:
         self._seen: list[Offered] = []
         self._made: dict[tuple[Choice, ThoughtLevel | None], Model] = {}
 
+    def known(self) -> list[Offered]:
+        """What can be chosen for certain, without a look into the keyring and without asking anybody. Where a server of
+        one's own comes first, and with it the default, nothing is certain before it was asked."""
+        ways = accesses(self._keys)
+        certain = [] if ways[0].own else [way for way in ways if not way.own]
+        return self._with_wanted([each for way in certain for each in short(way)])
+
     async def offered(self) -> list[Offered]:
         """All that can be chosen now, the one that was set for this agent among them."""
         await self._keys.read()
-        found = await offered(accesses(self._keys), await self._client())
-        wanted = self._wanted
-        if wanted and wanted not in [each.name for each in found]:
-            found.insert(0, Offered(name=wanted, title=wanted.partition(":")[2] or wanted))
-        self._seen = found
-        return found
+        self._seen = self._with_wanted(await offered(accesses(self._keys), await self._client()))
+        return self._seen
 
     async def default(self) -> str | None:
         """The one that was set, else the first that can be chosen; None without any key or server."""
         await self._keys.read()
-        if self._wanted:
-            return self._wanted
-        return next((each.name for each in self._seen or await self.offered()), None)
+        return self._wanted or self.preferred(self._seen or await self.offered())
+
+    def preferred(self, among: Sequence[Offered]) -> str | None:
+        """The one that was set, else the first of these."""
+        return self._wanted or next((each.name for each in among), None)
 
     async def model(self, name: str | None, thought_level: ThoughtLevel | None = None) -> Model:
         """Ready to be asked. Raises ModelError: with `login` where there is no key for it, or none at all."""
@@ -84,6 +91,12 @@ class Models:
         http, self._http = self._http, None
         if http is not None:
             await http.aclose()
+
+    def _with_wanted(self, found: list[Offered]) -> list[Offered]:
+        wanted = self._wanted
+        if not wanted or wanted in [each.name for each in found]:
+            return found
+        return [Offered(name=wanted, title=wanted.partition(":")[2] or wanted), *found]
 
     @property
     def _wanted(self) -> str | None:

@@ -59,7 +59,7 @@ async def offered(ways: Sequence[Access], http: httpx2.AsyncClient) -> list[Offe
     found: dict[Provider, list[Offered]] = {}
 
     async def look(way: Access) -> None:
-        found[way.provider] = await _theirs(way, http) if way.own else _short(way)
+        found[way.provider] = await _theirs(way, http) if way.own else short(way)
 
     async with anyio.create_task_group() as group:
         for way in ways:
@@ -67,7 +67,8 @@ async def offered(ways: Sequence[Access], http: httpx2.AsyncClient) -> list[Offe
     return [each for way in ways for each in found[way.provider]]
 
 
-def _short(way: Access) -> list[Offered]:
+def short(way: Access) -> list[Offered]:
+    """What its provider is known to have that is good at this work."""
     titled = SHORT[way.provider]
     return [Offered(name=str(Choice(way.provider, name)), title=title) for name, title in titled]
 
