@@ -99,6 +99,17 @@ def test_a_file_of_something_else_is_no_session(tmp_path: Path) -> None:
         Sessions(tmp_path).open("20260101-aaaaaaaa")
 
 
+@pytest.mark.parametrize(
+    "line", ['{"settings": 7}', '{"shown": {"c": {}}}', '{"shown": [1]}', '{"cwd": "", "settings": null}']
+)
+def test_a_line_of_another_shape_is_no_session(tmp_path: Path, line: str) -> None:
+    kept = Sessions(tmp_path).new("/project")
+    with (tmp_path / f"{kept.id}.jsonl").open("a") as file:
+        file.write(f"{line}\n")
+    with pytest.raises(NoSuchSession):
+        Sessions(tmp_path).open(kept.id)
+
+
 def test_messages_of_another_shape_are_no_session(tmp_path: Path) -> None:
     sessions = Sessions(tmp_path)
     kept = sessions.new("/project")

@@ -119,10 +119,11 @@ def _told_by(cwd: Path, top: Path | None) -> Iterator[Path]:
 
 
 def _read(path: Path, room: int, within: Path) -> str:
-    """A plain file's text, cut to the room there is; nothing where a link leads out of the workspace."""
+    """A plain file's text, cut to the room there is; nothing where a link leads out of the workspace, or to what nobody
+    wrote for agents: a project that comes with a link to `.env` shall not have that told to a model."""
     try:
         real = path.resolve(strict=True)
-        if room <= 0 or not real.is_relative_to(within.resolve()):
+        if room <= 0 or real.suffix.lower() != ".md" or not real.is_relative_to(within.resolve()):
             return ""
         # A pipe of that name would keep us waiting for ever.
         with open(os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
@@ -136,5 +137,16 @@ def _read(path: Path, room: int, within: Path) -> str:
 
 
 def _top(cwd: Path) -> Path | None:
-    """The top level of the git repository that this folder is in."""
-    return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), None)
+    """The top level of the git repository that this folder is in.
+
+    One that belongs to somebody else is none: who can write to /tmp could tell everybody's agents below it what to do.
+    """
+    owner = _owner(cwd)
+    return next((folder for folder in (cwd, *cwd.parents) if _owner(folder / ".git") == owner), None)
+
+
+def _owner(path: Path) -> int | None:
+    try:
+        return path.stat().st_uid
+    except OSError:
+        return None

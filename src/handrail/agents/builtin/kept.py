@@ -72,7 +72,7 @@ class Kept:
         try:
             for line in _mended(path):
                 record.take(line)
-        except OSError:
+        except (OSError, AttributeError, KeyError, TypeError):  # nothing of ours, or not any more
             raise NoSuchSession from None
         if not record.cwd:
             raise NoSuchSession

@@ -1,11 +1,13 @@
 """Somebody's tool as the loop knows tools: what it answers, what it says meanwhile, how it is shown."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from tests.agents.builtin.tools.company import Listener, company, program, use
 
 from handrail.agents.builtin.tools.answer import MOST_IMAGES
+from handrail.agents.builtin.tools.remote import MOST_SCHEMA, Remote
 
 
 async def test_content_of_every_sort_is_told_or_said_to_be_there(root: Path, log: Path) -> None:
@@ -73,3 +75,16 @@ async def test_a_result_is_never_empty_since_no_provider_takes_that(root: Path, 
 
     assert (blank.text, blank.images) == ("Done; it had nothing to say.", ())
     assert (picture.text, len(picture.images)) == ("[an image]", 1)
+
+
+async def test_an_input_that_takes_a_book_to_describe_is_not_told_to_every_request(
+    root: Path, log: Path
+) -> None:
+    async with company(root, program(log)) as servers:
+        tool = servers.tools["somebody__echo"]
+        assert isinstance(tool, Remote)
+        schema = {"type": "object", "description": "x" * MOST_SCHEMA}
+        long = replace(tool, spec=tool.spec.model_copy(update={"input_schema": schema}))
+
+    assert tool.definition.parameters_json_schema["properties"]
+    assert long.definition.parameters_json_schema == {"type": "object"}

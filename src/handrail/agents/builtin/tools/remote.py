@@ -4,6 +4,7 @@ Owns how it is described to the model, and what people hear while it runs. It do
 (server.py), what the answer means (answer.py), or who allows it (permission.py; for our own server, its gate).
 """
 
+import json
 from dataclasses import dataclass, replace
 
 import mcp_types as types
@@ -16,6 +17,8 @@ from handrail.agents.builtin.tools.server import Server, Unanswered
 from handrail.agents.builtin.tools.titles import foreign, shown
 from handrail.agents.builtin.tools.tool import Json, Result, Running, Shown
 
+MOST_SCHEMA = 50_000
+"""Characters of what is said of a tool's input; of one that says more, nothing is said, and it can be called all the same."""
 MOST_DESCRIPTION = 8_000
 """Characters: they stand in every request."""
 _WHERE = "Answer on Handrail's page (`handrail open`), or with `handrail approvals` and `handrail approve`."
@@ -40,7 +43,7 @@ class Remote:
         return ToolDefinition(
             name=self.name,
             description=described[:MOST_DESCRIPTION],
-            parameters_json_schema={"type": "object", **self.spec.input_schema},
+            parameters_json_schema={"type": "object", **_schema(self.spec.input_schema)},
         )
 
     def shown(self, input: Json) -> Shown:
@@ -62,6 +65,10 @@ class Remote:
             hearing.over = True
         result = result_of(answer, server=self.server.name, ours=self.server.is_ours)
         return replace(result, text=self.outputs.short(result.text))
+
+
+def _schema(given: Json) -> Json:
+    return given if len(json.dumps(given)) <= MOST_SCHEMA else {}
 
 
 class _Hearing:
