@@ -132,6 +132,11 @@ class Driven:
         return self.folder / "work"
 
     @property
+    def program(self) -> Path:
+        """Where `handrail` lies."""
+        return self.folder / "bin" / "handrail"
+
+    @property
     def way(self) -> Mapping[str, str]:
         """To the model."""
         return {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": self.model.url}
@@ -140,7 +145,7 @@ class Driven:
     async def running(self, *words: str, env: Mapping[str, str] | None = None) -> AsyncGenerator[Run]:
         """A command of acpx; it has ended by itself when the `with` is left."""
         command = [str(node()), str(MODULES / "acpx" / "dist" / "cli.js"), "--agent", AGENT, *words]
-        path = f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        path = f"{self.program.parent}{os.pathsep}{os.environ['PATH']}"
         around = {**self.home.environment, **(self.way if env is None else env), "PATH": path}
         process = await anyio.open_process(
             command, cwd=self.workspace, env=around, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
@@ -183,7 +188,7 @@ def driving() -> Generator[Driven]:
         folder = Path(os.path.realpath(made))
         (folder / "work").mkdir()
         (folder / "bin").mkdir()
-        program = folder / "bin" / "handrail"
-        program.write_text(f"#!{sys.executable} -P\n{HANDRAIL}")
-        program.chmod(0o755)
-        yield Driven(home=home, person=person_of(home), model=model, folder=folder)
+        driven = Driven(home=home, person=person_of(home), model=model, folder=folder)
+        driven.program.write_text(f"#!{sys.executable} -P\n{HANDRAIL}")
+        driven.program.chmod(0o755)
+        yield driven

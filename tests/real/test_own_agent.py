@@ -7,18 +7,22 @@ import sys
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
+import anyio
 import pytest
 from tests.e2e.home import until
 from tests.e2e.own_agent import kin
 from tests.model.script import Call, Turn, script
 from tests.real.acpx import KEY, Driven, driving
 from tests.real.hosting import SLOW
+from tests.real.install import MODULES, node
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
 WRITING = Turn("I write it.", "write_file", {"path": "notes.txt", "content": "by acpx\n"})
 OK, FAILED, TIMED_OUT, DENIED, INTERRUPTED = 0, 1, 3, 5, 130
 """How acpx ends."""
+CANCELLED = -32800
+"""The protocol's code for a request that was withdrawn."""
 
 
 @pytest.fixture(scope="module")
@@ -282,10 +286,39 @@ async def test_a_session_is_taken_up_again_when_the_agent_was_killed(driven: Dri
 
 def kill_agents(driven: Driven) -> None:
     """Those that acpx keeps."""
-    program = str(driven.folder / "bin" / "handrail")
     found = [
-        each for each in kin.since(0, frozenset(), (driven.folder,)) if f"{program} agent" in each.command
+        each
+        for each in kin.since(0, frozenset(), (driven.folder,))
+        if f"{driven.program} agent" in each.command
     ]
     assert found
     for each in found:
         os.kill(each.pid, signal.SIGKILL)
+
+
+async def test_the_official_typescript_client_cancels_it_in_both_ways_and_loads_what_it_said(
+    driven: Driven,
+) -> None:
+    sdk = MODULES / "@agentclientprotocol" / "sdk" / "dist" / "acp.js"
+    told = {
+        "command": [str(driven.program), "agent"],
+        "cwd": str(driven.workspace),
+        "first": script(Turn("It is forty-two."), prompt="How many?"),
+        "cancelled": script(Turn("Let me count", hang=True), prompt="Are you sure?"),
+        "withdrawn": script(Turn("I count again", hang=True), prompt="Really?"),
+        "last": script(Turn("I am sure."), prompt="So?"),
+    }
+    command = [str(node()), str(Path(__file__).with_name("client.mjs")), str(sdk), json.dumps(told)]
+    with anyio.fail_after(2 * SLOW):
+        done = await anyio.run_process(command, env={**driven.home.environment, **driven.way}, check=False)
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    seen = json.loads(done.stdout)
+    assert seen["began"]["stops"] == ["end_turn", "cancelled", CANCELLED]
+    assert seen["loaded"]["stop"] == "end_turn"
+    assert seen["loaded"]["said"] == "I am sure."
+    assert all(words in seen["loaded"]["replayed"]["prompts"] for words in ("How many?", "sure?", "Really?"))
+    assert seen["loaded"]["replayed"]["answers"].startswith("It is forty-two.")
+    for words in ("It is forty-two.", "Let me count", "I count again"):
+        assert words in seen["began"]["said"]
+        assert words in json.dumps(driven.model.asked[-1].body["messages"])
