@@ -24,6 +24,25 @@ pytestmark = pytest.mark.anyio
 Json = dict[str, Any]
 
 
+@pytest.mark.parametrize("there", ["nothing", "file"])
+def test_where_nobody_can_be_at_the_other_end_it_says_whom_it_speaks_to(there: str, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("{}\n")
+    with open(os.devnull if there == "nothing" else tmp_path / "in", "rb") as given:
+        ended = subprocess.run(
+            [sys.executable, "-P", "-m", "handrail", "agent"],
+            stdin=given,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            env={**os.environ, "HANDRAIL_HOME": str(tmp_path)},
+            check=False,
+        )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert (
+        ended.stderr == "This speaks to programs. To talk with it yourself: handrail chat --agent handrail\n"
+    )
+
+
 class Lines:
     """A program, and the lines from and to it."""
 

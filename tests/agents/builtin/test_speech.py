@@ -106,6 +106,21 @@ async def test_of_what_is_heard_of_a_call_only_the_last_word_travels() -> None:
     assert said == [("a", "1"), ("a", "123"), ("b", "123"), ("a", "done"), ("b", "1234")]
 
 
+async def test_what_was_cancelled_is_failed_to_the_protocol_and_cancelled_to_who_knows_the_word() -> None:
+    heard = Heard()
+    speech = speech_to(heard)
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as group:
+            group.start_soon(speech.deliver)
+            speech.call_ended("a", Result(text="no", failed=True, ended="cancelled"))
+            speech.call_ended("b", Result(text="no", failed=True, ended="failed"))
+            await speech.flushed()
+            group.cancel_scope.cancel()
+
+    told = [(each["status"], each.get("_meta")) for each in heard.updates]
+    assert told == [("failed", {"handrail": {"status": "cancelled"}}), ("failed", None)]
+
+
 @pytest.mark.parametrize("ours", [True, False])
 async def test_an_editor_is_shown_what_a_call_would_write(ours: bool) -> None:
     heard = Heard()

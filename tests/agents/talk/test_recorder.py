@@ -72,6 +72,17 @@ def test_a_call_is_one_part_however_many_updates_tell_of_it() -> None:
     }
 
 
+def test_a_call_that_our_own_agent_says_was_cancelled_is_not_shown_as_failed() -> None:
+    page = Page()
+    page.hears("tool_call", toolCallId="1", title="Look around", status="in_progress")
+    page.hears(
+        "tool_call_update", toolCallId="1", status="failed", _meta={"handrail": {"status": "cancelled"}}
+    )
+    page.hears("tool_call", toolCallId="2", title="Look again", status="in_progress")
+    page.hears("tool_call_update", toolCallId="2", status="failed", _meta={"handrail": {"status": "no word"}})
+    assert [call["status"] for call in page.calls] == ["cancelled", "failed"]
+
+
 def test_an_update_of_a_call_that_was_never_announced_shows_it() -> None:
     page = Page()
     page.hears("tool_call_update", toolCallId="9")

@@ -7,6 +7,7 @@ Owns the order of that. It does not know what is served in between (program.py).
 import logging
 import os
 import signal
+import stat
 import sys
 
 import anyio
@@ -35,13 +36,21 @@ def run() -> int:
     except BadConfig as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    if sys.stdin.isatty():
+    if sys.stdin.isatty() or not (_is_line(0) and _is_line(1)):
         sys.stderr.write(FOR_PROGRAMS)
+    if not (_is_line(0) and _is_line(1)):
+        return 2
     anyio.run(_serve, keys, places, settings)
     # At once: a thread that waits for a locked keyring would hold us, and nobody needs modules taken down one by one.
     logging.shutdown()
     sys.stderr.flush()
     os._exit(0)
+
+
+def _is_line(fd: int) -> bool:
+    """Whether there may be somebody at the other end: a file, and nothing at all, never answer."""
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)
 
 
 async def _serve(keys: Keys, places: Places, settings: OwnAgentSection) -> None:

@@ -102,6 +102,8 @@ class Speech:
                 "sessionUpdate": "tool_call_update",
                 "toolCallId": id,
                 "status": "failed" if result.failed else "completed",
+                # The protocol has no word for it; who knows ours shows it as what it is.
+                **({"_meta": {"handrail": {"status": "cancelled"}}} if result.ended == "cancelled" else {}),
                 "content": [*self._drafts.pop(id, ()), *_contents(result)],
                 **({"rawOutput": result.raw} if result.raw else {}),
             }

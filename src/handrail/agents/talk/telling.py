@@ -59,7 +59,7 @@ def told(data: CallData, update: Json, keep: Keep) -> CallData:
     after = data.copy()
     after["title"] = cut(text(update.get("title")), 2000) or data["title"]
     after["sort"] = _sort(update.get("kind")) or data["sort"]
-    after["status"] = _status(update.get("status"), data["status"])
+    after["status"] = _status(_own_status(update) or update.get("status"), data["status"])
     after["tool"] = data["tool"] or _tool(update)
     if update.get("content") is not None:
         after["content"] = [c for each in _most(update["content"]) for c in _content(each, keep)]
@@ -171,6 +171,12 @@ def _status(value: object, before: CallStatus) -> CallStatus:
     if (over and given in ("pending", "in_progress")) or (before == "in_progress" and given == "pending"):
         return before
     return given
+
+
+def _own_status(update: Json) -> CallStatus | None:
+    """Our own agent says `cancelled`, for which the protocol has no word."""
+    told = record(record(update.get("_meta")).get("handrail")).get("status")
+    return "cancelled" if told == "cancelled" else None
 
 
 def _tool(update: Json) -> str:
