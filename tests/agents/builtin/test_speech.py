@@ -1,13 +1,16 @@
+import json
 from pathlib import Path
 
 import anyio
 import pytest
+from pydantic_ai.messages import BinaryContent
 from tests.agents.builtin.hearing import Heard
 
 from handrail.agents.builtin.activity import Told
 from handrail.agents.builtin.speech import SHOWN_MAX, Speech
 from handrail.agents.builtin.tools.tool import Entry, Json, Result, Shown
 from handrail.agents.builtin.wire import Gone
+from handrail.agents.program.frames import MESSAGE_MAX
 
 pytestmark = pytest.mark.anyio
 BOUND = 5.0
@@ -234,3 +237,21 @@ async def test_nobody_waits_for_words_that_nobody_hears() -> None:
             await speech.flushed()
             speech.text("b")
             await speech.flushed()
+
+
+async def test_no_message_is_so_long_that_a_host_would_end_us_for_it() -> None:
+    heard, picture = Heard(), BinaryContent(b"x" * (5 << 20), media_type="image/png")
+    speech = speech_to(heard)
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as group:
+            group.start_soon(speech.deliver)
+            speech.call_started(
+                "c1", "write_file", Shown(title="W"), {"path": "a", "content": "x" * (40 << 20)}
+            )
+            speech.call_ended("c1", Result(text="See", images=(picture,) * 10))
+            await speech.flushed()
+            group.cancel_scope.cancel()
+
+    assert max(len(json.dumps(each)) for each in heard.updates) < MESSAGE_MAX
+    kinds = [piece["content"]["type"] for piece in heard.updates[-1]["content"]]
+    assert kinds == ["text", "image", "image", *["text"] * 8]

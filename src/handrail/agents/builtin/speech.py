@@ -5,6 +5,7 @@ Owns the protocol's form of each thing that can be said. It does not know what i
 """
 
 import base64
+import json
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -21,6 +22,10 @@ PERMISSION: list[Json] = [
     {"optionId": "always", "name": "Allow for this session", "kind": "allow_always"},
     {"optionId": "denied", "name": "Deny", "kind": "reject_once"},
 ]
+PICTURES_MAX = 12 << 20
+INPUT_MAX = 4 << 20
+"""Bytes of one result's pictures, and characters of one call's input, that are shown: a host may end a program that says
+more in one message than any should."""
 SHOWN_MAX = 100_000
 """Characters of one result that are shown to people; the whole is with the tool that gave it."""
 
@@ -76,7 +81,8 @@ class Speech:
     def call_started(self, id: str, tool: str, shown: Shown, input: Json) -> None:
         if self._on_call is not None:
             self._on_call(id, shown)
-        self._drafts[id] = [] if self._ours else drafts(tool, input, self._cwd)
+        seen = _shown_input(input)
+        self._drafts[id] = [] if self._ours else drafts(tool, seen, self._cwd)
         self.update(
             {
                 "sessionUpdate": "tool_call",
@@ -85,7 +91,7 @@ class Speech:
                 "kind": shown.kind,
                 "status": "in_progress",
                 "locations": self._locations(shown),
-                "rawInput": input,
+                "rawInput": seen,
                 "_meta": {"toolName": tool},
                 **({"content": self._drafts[id]} if self._drafts[id] else {}),
             }
@@ -147,7 +153,7 @@ class Speech:
             "title": shown.title,
             "kind": shown.kind,
             "locations": self._locations(shown),
-            "rawInput": input,
+            "rawInput": _shown_input(input),
         }
         asked: Json = {"toolCall": call, "options": PERMISSION}
         return _answer(await self._delivery.ask("session/request_permission", asked))
@@ -157,8 +163,17 @@ class Speech:
 
 
 def _contents(result: Result) -> list[Json]:
-    pieces = [_piece(result.text)] if result.text else []
-    return pieces + [_picture(each.media_type, each.data) for each in result.images]
+    pieces, room = [_piece(result.text)] if result.text else [], PICTURES_MAX
+    for each in result.images:
+        room -= len(each.data)
+        fits = room >= 0
+        pieces.append(_picture(each.media_type, each.data) if fits else _piece("[one more picture]"))
+    return pieces
+
+
+def _shown_input(input: Json) -> Json:
+    length = len(json.dumps(input))
+    return input if length <= INPUT_MAX else {"…": f"{length:,} characters, too many to be shown"}
 
 
 def _piece(words: str) -> Json:
