@@ -5,7 +5,7 @@ Owns processes and sockets of servers, and the bounds of both. It does not know 
 
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from typing import Any, TextIO, cast
@@ -56,6 +56,8 @@ def _complaints() -> TextIO:
 async def _address(server: Http, answered: Callable[[int], None]) -> AsyncGenerator[Any]:
     async def heard(response: httpx2.Response) -> None:
         answered(response.status_code)
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            response.stream = _Bounded(cast("httpx2.AsyncByteStream", response.stream))
 
     async with (
         httpx2.AsyncClient(
@@ -69,6 +71,24 @@ async def _address(server: Http, answered: Callable[[int], None]) -> AsyncGenera
         streamable_http_client(server.url, http_client=http, max_sse_event_size=MOST_EVENT) as streams,
     ):
         yield streams
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """One whole answer, given up where it has no end in sight; streams of events have a bound for each."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for piece in self._stream:
+            size += len(piece)
+            if size > MOST_EVENT:
+                raise httpx2.StreamError(f"it is longer than {MOST_EVENT >> 20} MiB")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 def is_local(url: str) -> bool:
