@@ -67,6 +67,11 @@ class ModelServer:
     def open(self) -> list[Connection]:
         return [each for each in self.connections if each.closed is None]
 
+    async def endings(self) -> list[str]:
+        """How each answer ended, once all have: a client may have the last byte before we know that it has."""
+        await self.until(lambda: all(each.ended for each in self.asked))
+        return [each.ended for each in self.asked]
+
     async def until(self, holds: Callable[[], bool], seconds: float = PATIENCE) -> None:
         with anyio.fail_after(seconds):
             while not holds():  # noqa: ASYNC110 - its threads ring no bell for us

@@ -97,7 +97,7 @@ async def test_a_cancel_during_the_stream_closes_it_at_once_and_the_next_prompt_
                 run.root.scope.cancel()
                 await talk.server.until(talk.server.left.is_set)
         assert run.stop == "cancelled"
-        assert talk.server.asked[0].ended == "left"
+        assert await talk.server.endings() == ["left"]
         await goes_on(talk, it)
         sent = str(talk.server.asked[-1].body)
         assert "I was about to say" in sent

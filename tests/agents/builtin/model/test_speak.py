@@ -75,4 +75,4 @@ async def test_the_key_of_a_server_of_ones_own_is_sent_to_it() -> None:
         async with talking(env={**given(server), "OPENAI_API_KEY": "a-key-of-mine"}) as talk:
             server.play(Turn("Yes."))
             await talk.ask(LOCAL)
-        assert server.asked[0].ended == "whole"
+        assert await server.endings() == ["whole"]

@@ -34,7 +34,7 @@ async def test_one_takes_up_in_the_middle_of_a_step_what_another_began(first: st
         history.add_prompt("And again.")
         await step(talk, second, history, Turn("Done again."))
         assert talk.server.refused == []
-        assert [each.ended for each in talk.server.asked] == ["whole"] * 4
+        assert await talk.server.endings() == ["whole"] * 4
 
 
 @pytest.mark.parametrize("name", [CLAUDE, LOCAL, GEMINI])
