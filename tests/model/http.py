@@ -155,7 +155,7 @@ class Handler(BaseHTTPRequestHandler):
                 case "too_long":
                     self._refuse(asked, dialect, 400, TOO_LONG)
                 case "silent":
-                    out.be_silent(self.model.silent, self.model.left)
+                    out.be_silent(self.model.silent)
                 case "refuse":
                     self._cut(asked, out)
                 case _ if not dialect.streams(asked.body):
@@ -165,6 +165,7 @@ class Handler(BaseHTTPRequestHandler):
                     self._stream(asked, dialect, play.turn, trouble, out)
         except (OSError, Left):
             asked.end("left")
+            self.model.left.set()
             self.close_connection = True
 
     def _stream(
@@ -173,7 +174,7 @@ class Handler(BaseHTTPRequestHandler):
         self._head(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
         out.stream(asked, dialect, turn, trouble)
         if turn.hang or trouble == "stall":
-            out.be_silent(self.model.silent, self.model.left)
+            out.be_silent(self.model.silent)
         if trouble == "broken":
             self._cut(asked, out)
             return

@@ -61,13 +61,10 @@ class Outlet:
         while not gone_on.is_set() and monotonic() < until:
             self.listened(0.005)
 
-    def be_silent(self, silent: threading.Event, left: threading.Event) -> None:
+    def be_silent(self, silent: threading.Event) -> None:
         silent.set()
         try:
             self.listened(SECONDS)
-        except (OSError, Left):
-            left.set()
-            raise
         finally:
             silent.clear()
 

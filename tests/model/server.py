@@ -46,7 +46,7 @@ class ModelServer:
     silent: threading.Event = field(default_factory=threading.Event)
     """Set while it says nothing, on purpose."""
     left: threading.Event = field(default_factory=threading.Event)
-    """Set once whoever listened to its silence has gone."""
+    """Set once somebody has left before the end."""
     plays: Plays = field(default_factory=Plays)
     gone_on: dict[str, threading.Event] = field(default_factory=lambda: defaultdict(threading.Event))
 

@@ -254,7 +254,7 @@ async def test_a_session_goes_on_from_one_command_to_the_next_and_is_set_cancell
         await ran.hears(lambda ran: "and" in ran.said)
         cancel = await driven.acpx("cancel")
     assert (cancel.code, ran.stop) == (OK, "cancelled")
-    assert driven.model.asked[-1].ended == "left"
+    assert (await driven.model.endings())[-1] == "left"
 
     last = await driven.acpx("--format", "json", script(Turn("Last."), prompt="And now?"))
     assert (last.code, last.stop, last.said) == (OK, "end_turn", "Last.")
