@@ -215,25 +215,26 @@ async def test_an_interrupt_ends_the_command_that_ran_the_agent_and_everything_o
     assert "Never." not in ran.said
 
 
-@pytest.mark.parametrize("how", ["killed", "out of patience"])
-async def test_a_client_that_is_gone_takes_the_agent_and_its_question_with_it(
-    driven: Driven, how: str
-) -> None:
-    named = f"{how.replace(' ', '-')}.txt"
-    writing = Turn("I write it.", "write_file", {"path": named, "content": "never"})
-    patience = ("--timeout", "20") if how == "out of patience" else ()
-    async with driven.running(*patience, "--format", "json", "exec", script(writing)) as ran:
+async def test_a_client_that_is_killed_takes_the_agent_and_its_question_with_it(driven: Driven) -> None:
+    writing = Turn("I write it.", "write_file", {"path": "killed.txt", "content": "never"})
+    async with driven.running("--format", "json", "exec", script(writing)) as ran:
         await ran.hears(lambda ran: ran.of("tool_call"))
-        asked = await driven.person.question(named)
-        if how == "killed":
-            ran.process.kill()
+        asked = await driven.person.question("killed.txt")
+        ran.process.kill()
 
-    assert ran.code == (TIMED_OUT if patience else -signal.SIGKILL)
     assert (await driven.person.settled(asked["call_id"]))["status"] == "cancelled"
-    assert not (driven.workspace / named).exists()
-    assert [
-        each for each in await driven.person.get("approvals", open=True) if each["id"] == asked["id"]
-    ] == []
+    assert (await driven.person.answer(asked, "allow")).status_code == 409
+    assert not (driven.workspace / "killed.txt").exists()
+
+
+async def test_a_client_that_is_out_of_patience_ends_the_agent_wherever_it_is(driven: Driven) -> None:
+    hanging = script(Turn("I begin and", hang=True))
+    ran = await driven.acpx("--timeout", "4", "--format", "json", "exec", hanging)
+
+    assert ran.code == TIMED_OUT
+    assert "whole" not in [
+        each.ended for each in driven.model.asked if "I begin and" in json.dumps(each.body)
+    ]
 
 
 async def test_a_session_goes_on_from_one_command_to_the_next_and_is_set_cancelled_and_closed(
