@@ -16,10 +16,10 @@ TITLES = {"anthropic": "Anthropic", "openai": "OpenAI", "google": "Google", "oll
 OLLAMA = "http://127.0.0.1:11434/v1"
 NO_KEY = (
     "There is no key for a model. Give one in any of these ways: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GOOGLE_API_KEY "
-    "(GEMINI_API_KEY) where you run `handrail chat`, or where you run `handrail up`; set it for this agent in the "
-    'configuration ([[agents]] name = "handrail", env = {{ … }}); keep it in the system\'s keyring with '
+    "(GEMINI_API_KEY) where you run `handrail chat`, `handrail up`, or the editor that starts this agent; set it for this "
+    'agent in the configuration ([[agents]] name = "handrail", env = {{ … }}); keep it in the system\'s keyring with '
     "`handrail keys set {provider}`. A model server of your own needs none: set OPENAI_BASE_URL or OLLAMA_BASE_URL to "
-    "its address."
+    "its address. An address that is set gets only a key that is set beside it."
 )
 
 
