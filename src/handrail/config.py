@@ -83,6 +83,14 @@ PROVIDER_VARIABLES = (
     "HANDRAIL_MODEL",
 )
 """What our own agent may be told of models by whoever starts it: keys, addresses, and which one."""
+KEYS_OF = {
+    "ANTHROPIC_BASE_URL": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+    "OPENAI_BASE_URL": ("OPENAI_API_KEY",),
+    "GOOGLE_GEMINI_BASE_URL": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    "OLLAMA_BASE_URL": ("OLLAMA_API_KEY",),
+}
+"""Which keys go to an address. One gets only keys that come from where it comes from itself: a folder that sets an address
+in somebody's shell must not be sent what lies in their keyring."""
 
 
 class OwnAgentSection(Section):

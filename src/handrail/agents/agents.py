@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from handrail.agents.failure import AgentError
 from handrail.agents.program.agent import Agent
-from handrail.agents.program.extension import apart
+from handrail.agents.program.extension import apart, joined
 from handrail.agents.program.process import Process
 from handrail.config import AgentSection
 from handrail.errors import Unwritable
@@ -149,7 +149,7 @@ class Agents:
     async def _keep(self, key: Key, place: _Place, spec: AgentSection) -> None:
         """From its start to the end of its tree."""
         try:
-            env, keys = apart(spec, {**self._environment(spec.env_pass), **spec.env, **place.env})
+            env, keys = apart(spec, joined({**self._environment(spec.env_pass), **spec.env}, place.env))
             home = env.get("HOME") or "/"
             process = await Process.start(self._terminals, spec.name, spec.command, home, env)
             try:

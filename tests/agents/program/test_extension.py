@@ -1,7 +1,7 @@
 """What our own agent is told apart from its environment, and how what it is busy with comes to a desk."""
 
 from handrail.agents.program.about import GREETING
-from handrail.agents.program.extension import TOLD, apart, greeting, update_of
+from handrail.agents.program.extension import TOLD, apart, greeting, joined, update_of
 from handrail.config import OWN_COMMAND, AgentSection
 
 ENV = {"HOME": "/h", "ANTHROPIC_API_KEY": "k", "OPENAI_BASE_URL": "u", "https_proxy": "p"}
@@ -13,6 +13,16 @@ def test_keys_are_no_part_of_our_own_agents_environment() -> None:
         {"HOME": "/h", "https_proxy": "p"},
         {"ANTHROPIC_API_KEY": "k", "OPENAI_BASE_URL": "u"},
     )
+
+
+def test_an_address_that_is_brought_along_gets_no_key_that_was_there_before() -> None:
+    standing = {"OPENAI_API_KEY": "ours", "ANTHROPIC_API_KEY": "ours", "HOME": "/h"}
+    address = {"OPENAI_BASE_URL": "http://elsewhere"}
+    assert joined(standing, address) == {"ANTHROPIC_API_KEY": "ours", "HOME": "/h", **address}
+    theirs = {**address, "OPENAI_API_KEY": "theirs"}
+    assert joined(standing, theirs) == {"ANTHROPIC_API_KEY": "ours", "HOME": "/h", **theirs}
+    assert joined({**standing, **address}, {}) == {**standing, **address}
+    assert joined(standing, {"OPENAI_API_KEY": "theirs"})["OPENAI_API_KEY"] == "theirs"
 
 
 def test_what_a_person_passes_to_another_program_is_in_its_environment() -> None:

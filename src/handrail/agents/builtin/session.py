@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import anyio
 
 from handrail.agents.builtin.activity import Activity, operation
-from handrail.agents.builtin.blocks import title_of
 from handrail.agents.builtin.kept import NoSuchSession
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ class Session:
                 self._now = None
 
     async def _operate(self, blocks: Sequence[Block], before: _Now | None, over: anyio.Event) -> Stop:
-        with operation(title_of(blocks), self._speech.activity) as root:
+        with operation("Prompt", self._speech.activity) as root:
             self._now = _Now(root, over)
             if before is not None:
                 with anyio.CancelScope(shield=True):  # it is cancelled, and bounded by its own last words

@@ -7,7 +7,7 @@ Owns the names of the methods, and the form in which what they tell reaches a de
 from collections.abc import Mapping
 
 from handrail.agents.program.about import GREETING
-from handrail.config import OWN_COMMAND, PROVIDER_VARIABLES, AgentSection
+from handrail.config import KEYS_OF, OWN_COMMAND, PROVIDER_VARIABLES, AgentSection
 from handrail.store.value import Json
 
 ACTIVITY = "_handrail/activity"
@@ -22,6 +22,12 @@ def update_of(params: Json) -> Json:
     """An activity as it came on the line, as an update."""
     told: Json = {"sessionUpdate": TOLD, "activity": params.get("activity")}
     return {"sessionId": params.get("sessionId"), "update": told}
+
+
+def joined(standing: Mapping[str, str], brought: Mapping[str, str]) -> dict[str, str]:
+    """What an agent has anyhow, and what a person brings along. An address that is brought gets no key that was not."""
+    void = {key for address, keys in KEYS_OF.items() if brought.get(address) for key in keys}
+    return {name: value for name, value in standing.items() if name not in void} | dict(brought)
 
 
 def apart(spec: AgentSection, env: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:

@@ -44,6 +44,17 @@ async def test_what_was_not_given_is_looked_for_in_the_keyring(rings: Rings) -> 
     assert keys.get("GOOGLE_API_KEY", "GEMINI_API_KEY") is None
 
 
+async def test_what_the_keyring_has_goes_to_no_address_that_was_given(rings: Rings) -> None:
+    """A folder's own settings may have put that address into the shell."""
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY"):
+        rings.keep(name, "kept")
+    keys = Keys({"OPENAI_BASE_URL": "http://elsewhere", "GOOGLE_GEMINI_BASE_URL": "http://elsewhere"})
+    await keys.read()
+    assert keys.get("OPENAI_API_KEY") is None
+    assert keys.get("GOOGLE_API_KEY", "GEMINI_API_KEY") is None
+    assert keys.get("ANTHROPIC_API_KEY") == "kept"
+
+
 async def test_the_keyring_is_asked_once_and_for_keys_alone(rings: Rings) -> None:
     keys = Keys({})
     await keys.read()

@@ -12,7 +12,7 @@ from collections.abc import Mapping, MutableMapping
 import anyio
 from anyio import to_thread
 
-from handrail.config import PROVIDER_VARIABLES
+from handrail.config import KEYS_OF, PROVIDER_VARIABLES
 from handrail.keys import kept
 
 SECRET = tuple(name for name in PROVIDER_VARIABLES if name.endswith(("_KEY", "_TOKEN")))
@@ -40,10 +40,11 @@ class Keys:
         }
 
     async def read(self) -> None:
-        """Look into the keyring, once, for what was not given."""
+        """Look into the keyring, once, for what was not given; what lies there goes to no address that was."""
         async with self._reading:
             if self._kept is None:
-                wanted = [name for name in SECRET if name not in self._given]
+                unaddressed = [keys for address, keys in KEYS_OF.items() if address not in self._given]
+                wanted = [name for keys in unaddressed for name in keys if name not in self._given]
                 self._kept = await to_thread.run_sync(kept, *wanted, abandon_on_cancel=True)
 
     def get(self, *names: str) -> str | None:
