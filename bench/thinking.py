@@ -16,14 +16,14 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
-from handrail.agents.builtin.activity import Told, operation
-from handrail.agents.builtin.budget import Budget
-from handrail.agents.builtin.history import History
-from handrail.agents.builtin.loop import Mind, think
+from handrail.agents.builtin.hosted.sessions import Sessions
 from handrail.agents.builtin.model.model import Hearing
-from handrail.agents.builtin.sessions import Sessions
+from handrail.agents.builtin.thinking.activity import Told, operation
+from handrail.agents.builtin.thinking.budget import Budget
+from handrail.agents.builtin.thinking.history import History
+from handrail.agents.builtin.thinking.loop import Mind, think
+from handrail.agents.builtin.thinking.voice import Answer
 from handrail.agents.builtin.tools.tool import Entry, Json, Result, Running, Shown
-from handrail.agents.builtin.voice import Answer
 
 STEPS = 200
 WORDS = "Some words, as a model says them before it uses a tool. " * 4

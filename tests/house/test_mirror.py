@@ -54,17 +54,20 @@ PART_OF: dict[str, str] = {
         for name in ("link", "transport")
     },
     **{
-        f"handrail.agents.builtin.{name}": f"agents/builtin/test_{test}.py"
+        f"handrail.agents.builtin.{name}": f"agents/builtin/hosted/test_{test}.py"
         for name, test in {
-            **dict.fromkeys(("__main__", "wire"), "running"),
-            **dict.fromkeys(("conversation", "replay"), "program"),
-            "delivery": "speech",
-            "work": "session",
+            **dict.fromkeys(("__main__", "hosted.wire"), "running"),
+            **dict.fromkeys(("hosted.conversation", "hosted.replay"), "program"),
+            "hosted.delivery": "speech",
+            "hosted.work": "session",
         }.items()
     },
     "handrail.agents.loose": "agents/talk/test_recorder.py",
-    **{f"handrail.agents.builtin.{name}": "agents/builtin/test_loop.py" for name in ("asking", "calling")},
-    "handrail.agents.builtin.cut": "agents/builtin/test_compaction.py",
+    **{
+        f"handrail.agents.builtin.thinking.{name}": "agents/builtin/thinking/test_loop.py"
+        for name in ("asking", "calling")
+    },
+    "handrail.agents.builtin.thinking.cut": "agents/builtin/thinking/test_compaction.py",
     "handrail.agents.builtin.tools.quiet": "agents/builtin/tools/test_dispatch.py",
     **{f"handrail.agents.talk.{name}": "agents/talk/test_recorder.py" for name in ("shown", "telling")},
     **dict.fromkeys(

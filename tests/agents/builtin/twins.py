@@ -21,13 +21,13 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 from tests.agents.builtin.valid import check
 
-from handrail.agents.builtin.activity import Activity, Told
-from handrail.agents.builtin.budget import Budget
-from handrail.agents.builtin.history import History
-from handrail.agents.builtin.mind import Mind
 from handrail.agents.builtin.model.model import Hearing
+from handrail.agents.builtin.thinking.activity import Activity, Told
+from handrail.agents.builtin.thinking.budget import Budget
+from handrail.agents.builtin.thinking.history import History
+from handrail.agents.builtin.thinking.mind import Mind
+from handrail.agents.builtin.thinking.voice import Answer
 from handrail.agents.builtin.tools.tool import Entry, Json, Result, Running, Shown, Tool
-from handrail.agents.builtin.voice import Answer
 
 Turn = Callable[[Sequence[ModelMessage], Hearing], Awaitable[ModelResponse]]
 """How the model answers one request."""

@@ -33,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
         print(words, file=sys.stdout if asked else sys.stderr)
         return 0 if asked else 2
     hide_memory()
-    from handrail.agents.builtin.running import run  # noqa: PLC0415 - not before memory is hidden
+    from handrail.agents.builtin.hosted.running import run  # noqa: PLC0415 - not before memory is hidden
 
     return run()
 

@@ -4,7 +4,7 @@ import pytest
 from tests.agents.builtin.model.asking import CLAUDE, EACH, GEMINI, LOCAL, LOOK, Heard, Talk, talking
 from tests.model.script import Call, Turn
 
-from handrail.agents.builtin.history import History
+from handrail.agents.builtin.thinking.history import History
 from handrail.agents.builtin.tools.tool import Result
 
 pytestmark = pytest.mark.anyio

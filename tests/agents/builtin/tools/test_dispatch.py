@@ -20,10 +20,10 @@ from tests.agents.builtin.twins import (
 )
 from tests.agents.builtin.valid import check
 
-from handrail.agents.builtin.activity import Activity, operation
-from handrail.agents.builtin.budget import MOST_AGENTS, Budget
-from handrail.agents.builtin.loop import Mind, think
 from handrail.agents.builtin.model.model import Hearing, ModelError
+from handrail.agents.builtin.thinking.activity import Activity, operation
+from handrail.agents.builtin.thinking.budget import MOST_AGENTS, Budget
+from handrail.agents.builtin.thinking.loop import Mind, think
 from handrail.agents.builtin.tools.dispatch import dispatching
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.tools import ToolDefinition
 
-from handrail.agents.builtin.budget import MOST_AGENTS, Stop
-from handrail.agents.builtin.history import History
-from handrail.agents.builtin.loop import think
-from handrail.agents.builtin.mind import Mind
 from handrail.agents.builtin.model.model import ModelError
+from handrail.agents.builtin.thinking.budget import MOST_AGENTS, Stop
+from handrail.agents.builtin.thinking.history import History
+from handrail.agents.builtin.thinking.loop import think
+from handrail.agents.builtin.thinking.mind import Mind
 from handrail.agents.builtin.tools.quiet import Quiet
 from handrail.agents.builtin.tools.titles import one_line
 from handrail.agents.builtin.tools.tool import Json, Result, Running, Shown

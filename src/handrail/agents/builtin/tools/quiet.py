@@ -6,9 +6,9 @@ Owns what of it reaches the conversation above. It does not know what a sub-agen
 from collections.abc import Sequence
 from decimal import Decimal
 
-from handrail.agents.builtin.activity import Told
+from handrail.agents.builtin.thinking.activity import Told
+from handrail.agents.builtin.thinking.voice import Answer, Voice
 from handrail.agents.builtin.tools.tool import Entry, Json, Result, Shown
-from handrail.agents.builtin.voice import Answer, Voice
 
 _AT_ONCE = 200  # characters that are told at once: each telling is all of its last words
 _SHOWN = 4_000  # characters of its last words: a call shows what goes on, not a conversation

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import BinaryContent
     from pydantic_ai.tools import ToolDefinition
 
-    from handrail.agents.builtin.activity import Activity
-    from handrail.agents.builtin.voice import Voice
+    from handrail.agents.builtin.thinking.activity import Activity
+    from handrail.agents.builtin.thinking.voice import Voice
 
 Json = dict[str, Any]
 Kind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other"]
