@@ -109,6 +109,11 @@ class Mark:
         """Living processes that carry the number; zombies have no arguments left."""
         return [pid for pid, arguments in command_lines() if self.seconds.encode() in arguments]
 
+    def programs(self) -> set[str]:
+        """What they are called by now: who has just been forked is still called like its parent."""
+        lines = [arguments for _, arguments in command_lines() if self.seconds.encode() in arguments]
+        return {Path(os.fsdecode(line.split(b"\0")[0])).name for line in lines}
+
 
 def command_lines() -> Iterator[tuple[int, bytes]]:
     for entry in Path("/proc").iterdir():

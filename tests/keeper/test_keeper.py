@@ -7,6 +7,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -34,7 +35,10 @@ def say(places: Places, line: bytes) -> Welcome | Refused:
     with socket.socket(socket.AF_UNIX) as peer:
         peer.settimeout(BOUND)
         peer.connect(str(places.keeper_socket))
-        peer.sendall(line)
+        with suppress(
+            BrokenPipeError, ConnectionResetError
+        ):  # it may have heard enough, and said so, before the end
+            peer.sendall(line)
         answer = from_keeper(peer.makefile("rb").readline().rstrip(b"\n"))
     assert isinstance(answer, Welcome | Refused)
     return answer

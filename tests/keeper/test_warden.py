@@ -200,7 +200,7 @@ async def test_when_a_warden_is_killed_its_orphans_end_and_the_terminal_is_repor
             bystander = await scene.open("sleep", other.seconds)
             script = f"( setsid sleep {mark.seconds} & ); python3 -c '{REFORK}' {mark.seconds} & sleep {mark.seconds}"
             terminal = await scene.sh(script)
-            await until(lambda: len(mark.pids()) >= 4)
+            await until(lambda: len(mark.pids()) >= 4 and mark.programs() >= {"sleep", "sh"})
             os.kill(parent_of(terminal.pid), signal.SIGKILL)
             with anyio.fail_after(BOUND):
                 left = await terminal.wait()
