@@ -1,5 +1,7 @@
 """Runs an attack as a command under Handrail's own gate, and brings back what it got."""
 
+import contextlib
+import http.client
 import json
 import shutil
 from collections.abc import Iterable, Mapping
@@ -63,7 +65,10 @@ class Hostile:
         self._out.unlink(missing_ok=True)
         self.account.write(place / "attack" / "home", str(self.account.home))
         line = f"{self.account.python} -m attack order.json"
-        self.account.call(self.agent, "execute_command", command=line, background=True)
+        with contextlib.suppress(
+            http.client.HTTPException, OSError
+        ):  # it may end the daemon before that has answered
+            self.account.call(self.agent, "execute_command", command=line, background=True)
 
     def loot(self) -> "Loot":
         """Wait for what it has to tell."""

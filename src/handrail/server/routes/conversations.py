@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 from fastapi import HTTPException
 
@@ -15,6 +16,15 @@ from handrail.server.routes.made import folder_of
 from handrail.server.thread_views import thread_view
 from handrail.server.thread_wire import ThreadView
 from handrail.store.thread.record import ThreadRecord
+
+CATCH_UP_SECONDS = 0.5
+"""For what was said and told to be on disk; a disk that hangs must not keep anybody from looking."""
+
+
+async def caught_up(rooms: Rooms) -> None:
+    """Let the record know what memory knows: who has just seen something end shall find it ended there."""
+    with anyio.move_on_after(CATCH_UP_SECONDS), contextlib.suppress(Unwritable):
+        await rooms.threads.written()
 
 
 async def found(rooms: Rooms, id: str) -> ThreadRecord:

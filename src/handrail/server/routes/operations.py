@@ -1,13 +1,11 @@
 """Routes about operations: list, look at what one is busy with, cancel it or any part of it."""
 
-from contextlib import suppress
-
 from fastapi import APIRouter, HTTPException, Request, Response
 
-from handrail.errors import Unwritable
 from handrail.server.large import as_json
 from handrail.server.operation_views import operation_detail
 from handrail.server.rooms import Rooms
+from handrail.server.routes import conversations
 from handrail.server.routes.person import by
 from handrail.server.wire import OperationDetail, OperationView
 
@@ -35,8 +33,7 @@ def routes(rooms: Rooms) -> APIRouter:
 
     @router.get("/operations/{id}", response_model=OperationDetail)
     async def operation(id: str) -> Response:
-        with suppress(Unwritable):  # what is on disk is shown even so
-            await rooms.threads.written()
+        await conversations.caught_up(rooms)
         found = await rooms.records.operation_detail(id)
         if found is None:
             raise HTTPException(404, f"There is no operation {id}.")

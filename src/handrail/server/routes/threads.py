@@ -30,6 +30,7 @@ def routes(rooms: Rooms) -> APIRouter:
         before: Position | None = None,
         limit: Limit = 200,
     ) -> list[ThreadView]:
+        await conversations.caught_up(rooms)
         listed = await rooms.records.threads(workspace, limit, before)
         return [conversations.view_of(rooms, record) for record in listed]
 
@@ -50,6 +51,7 @@ def routes(rooms: Rooms) -> APIRouter:
 
     @router.get("/threads/{id}", response_model=ThreadDetail)
     async def thread(id: str, limit: Limit = 60) -> Response:
+        await conversations.caught_up(rooms)
         record = await conversations.found(rooms, id)
         snapshot = await rooms.threads.snapshot(id, limit)
         return as_json(thread_detail(conversations.view_of(rooms, record), snapshot), ThreadDetail)
