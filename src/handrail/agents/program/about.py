@@ -57,11 +57,6 @@ class About:
         return self.can("promptCapabilities", "image")
 
     @property
-    def takes_files(self) -> bool:
-        """Their contents, within a prompt; a link to a file every agent takes."""
-        return self.can("promptCapabilities", "embeddedContext")
-
-    @property
     def tells_activities(self) -> bool:
         """What it is busy with, each of which it can be asked to end."""
         return self.can("_meta", "handrail", "activities")

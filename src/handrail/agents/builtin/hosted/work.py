@@ -10,7 +10,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio
-import anyio.to_thread
 
 from handrail.agents.builtin.hosted import commands
 from handrail.agents.builtin.hosted.blocks import text_of, title_of
@@ -80,7 +79,6 @@ class Work:
 
     async def show(self) -> None:
         """Say again all that was said before. Raises NoSuchSession."""
-        await self._ready.wait()
         (await self._talk()).show()
         await self._speech.flushed()
 
@@ -99,8 +97,7 @@ class Work:
         if command is not None:
             await self._obey(command, root)
             return "end_turn"
-        await self._ready.wait()  # what is slow to load is loaded, once and in one thread
-        model, talk = await self._model(), await self._talk()
+        talk, model = await self._talk(), await self._model()
         self._entitle(blocks)
         talk.hear(blocks, model)
         return await talk.answer(model, await self._tools(), root)
@@ -141,9 +138,11 @@ class Work:
 
     async def _talk(self) -> Conversation:
         """Raises NoSuchSession."""
+        await self._ready.wait()  # what is slow to load is loaded, once and in one thread
+        from handrail.agents.builtin.hosted.conversation import Conversation  # noqa: PLC0415 - loaded by now
+
         if self._conversation is None:
-            made = await anyio.to_thread.run_sync(_conversation)
-            self._conversation = made(self._kept, self._cwd, self._speech, self._settings)
+            self._conversation = Conversation(self._kept, self._cwd, self._speech, self._settings)
         return self._conversation
 
     async def _tools(self) -> Toolset:
@@ -187,10 +186,3 @@ def _options(kept: Kept, settings: OwnAgentSection) -> Options:
         with suppress(NoSuchOption):  # of another version, or by another hand
             options.set(name, found[name]) if name in found else None
     return options
-
-
-def _conversation() -> type[Conversation]:
-    """Slow the first time: to be called off the loop."""
-    from handrail.agents.builtin.hosted.conversation import Conversation  # noqa: PLC0415
-
-    return Conversation
