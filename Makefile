@@ -11,7 +11,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run test test-agents check lint types-python imports types-page wire wire-check types bench ui tools format lock dist clean
+.PHONY: help run test test-agents check lint types-python imports types-page wire wire-check types contracts bench ui tools format lock dist clean
 
 help: ## list the chores
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -53,6 +53,9 @@ wire: $(VENV)/dev
 	@mkdir -p build
 	$(PY) -m handrail.server.openapi > build/openapi.json
 	$(NPM) exec -- openapi-typescript ../build/openapi.json --output ../build/wire.ts
+
+contracts: $(VENV)/dev ## store the public contracts as the code has them now; name each change in CHANGELOG.md
+	$(PY) -m tests.contracts.write
 
 bench: $(VENV)/dev ui ## measure, beside peers measured in the same run
 	$(PY) -m bench
