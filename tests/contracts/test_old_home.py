@@ -12,10 +12,12 @@ from pathlib import Path
 
 import anyio.to_thread
 import pytest
+from hatch_build import STATIC
 from tests.e2e.agent import agent
 from tests.e2e.conversing import Conversation, parts_of, text_of
 from tests.e2e.home import BOUND, Home, eventually
 from tests.e2e.person import Json, Person, person_of
+from tests.house.source import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
@@ -146,7 +148,8 @@ async def test_the_journal_is_whole_and_a_new_call_works(home: Home, person: Per
         told = await asked.told()
     assert (told.status, "new" in told.text) == ("done", True)
     findings = await anyio.to_thread.run_sync(examine, home)
-    assert findings["journal"] == "ok", findings
+    page = "ok" if (ROOT / STATIC / "index.html").is_file() else "bad"
+    assert [findings[name] for name in ("journal", "config", "page")] == ["ok", "ok", page]
 
 
 def examine(home: Home) -> dict[str, str]:

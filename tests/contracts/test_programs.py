@@ -49,7 +49,7 @@ def test_every_module_named_in_a_string_exists() -> None:
     named = [Found(each.where, name) for each in (*found, *held) for name in DOTTED.findall(each.text)]
     wrong = [str(each) for each in named if each.text not in NOT_MODULES and not resolves(each.text)]
     assert len(named) > 20
-    assert wrong == []
+    assert not wrong, "\n".join(wrong)
 
 
 def invents(path: Path) -> bool:
@@ -62,7 +62,7 @@ def test_every_module_that_is_run_by_name_can_be_run() -> None:
     started = [one for path in sources(*EVERYWHERE) for one in runs(path) if RUN.fullmatch(f"-m {one.text}")]
     wrong = [str(each) for each in (*written, *started) if not is_runnable(each.text)]
     assert len(started) > 5
-    assert wrong == []
+    assert not wrong, "\n".join(wrong)
 
 
 def test_the_entry_points_of_the_package_exist() -> None:
@@ -73,7 +73,8 @@ def test_the_entry_points_of_the_package_exist() -> None:
 def test_every_program_passed_as_text_finds_what_it_imports() -> None:
     found = [program for path, module in loaded() for program in programs(path, module)]
     assert sum("handrail" in program.code for program in found) > 0
-    assert [f"{program.where}: {said}" for program in found if (said := complaint(program))] == []
+    wrong = [f"{program.where}: {said}" for program in found if (said := complaint(program))]
+    assert not wrong, "\n".join(wrong)
 
 
 def complaint(program: Program) -> str:
@@ -88,7 +89,7 @@ def test_every_path_from_a_module_to_a_file_of_the_package_leads_there() -> None
     found = own_paths()
     wrong = [f"{expression} is {value}" for expression, value in found if not leads(expression, value)]
     assert len(found) > 5
-    assert wrong == []
+    assert not wrong, "\n".join(wrong)
 
 
 def leads(expression: Found, value: Path) -> bool:
@@ -108,7 +109,7 @@ def test_every_path_in_the_build_files_exists() -> None:
     named += [Found(each.where, text) for each in inside for text in IN_TREE.findall(each.text)]
     wrong = [str(each) for each in named if not (path := in_tree(each.text)).exists() and not is_built(path)]
     assert len(named) > 5
-    assert wrong == []
+    assert not wrong, "\n".join(wrong)
 
 
 def in_tree(text: str) -> Path:
