@@ -54,6 +54,10 @@ wire: $(VENV)/dev
 	$(PY) -m handrail.server.openapi > build/openapi.json
 	$(NPM) exec -- openapi-typescript ../build/openapi.json --output ../build/wire.ts
 
+docs: $(VENV)/run ## write docs/configuration.md from src/handrail/config.py
+	$(PY) scripts/config_reference.py
+.PHONY: docs
+
 bench: $(VENV)/dev ui ## measure, beside peers measured in the same run
 	$(PY) -m bench
 
