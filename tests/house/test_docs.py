@@ -1,4 +1,4 @@
-"""The documents are true: links lead somewhere, commands and error messages exist, images are small."""
+"""The documents are true: links lead somewhere; commands, routes and error messages exist; images are small."""
 
 import ast
 import re
@@ -12,6 +12,7 @@ import typer.main
 from tests.house.source import ROOT, modules
 
 from handrail.cli.app import app
+from handrail.server.openapi import describe
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 IMAGE_BYTES = 200_000
@@ -70,3 +71,11 @@ def strings() -> Iterator[str]:
         for node in ast.walk(ast.parse(module.path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield node.value
+
+
+def test_every_route_in_the_api_reference_exists() -> None:
+    text = (ROOT / "docs" / "api.md").read_text()
+    known = {
+        f"{method.upper()} {path}" for path, methods in describe()["paths"].items() for method in methods
+    }
+    assert [route for route in re.findall(r"^\| `([A-Z]+ /[^`]+)`", text, re.M) if route not in known] == []
