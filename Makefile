@@ -57,6 +57,10 @@ wire: $(VENV)/dev
 contracts: $(VENV)/dev ## store the public contracts as the code has them now; name each change in CHANGELOG.md
 	$(PY) -m tests.contracts.write
 
+docs: $(VENV)/run ## write docs/configuration.md from src/handrail/config.py
+	$(PY) scripts/config_reference.py
+.PHONY: docs
+
 bench: $(VENV)/dev ui ## measure, beside peers measured in the same run
 	$(PY) -m bench
 

@@ -23,46 +23,46 @@ class Section(BaseModel):
 
 class ServerSection(Section):
     port: Annotated[int, Field(ge=1, le=65_535)] = 7433
-    """On loopback; when it is taken, a free one is used."""
+    """TCP port on 127.0.0.1. If it is taken, Handrail uses a free one."""
 
 
 class TerminalSection(Section):
     shell: Annotated[str | None, Field(min_length=1, max_length=4096)] = None
-    """Of new terminals; the person's own unless set."""
+    """Shell of new terminals. Default: your login shell."""
     max_bytes: Annotated[int, Field(ge=65_536, le=1 << 40)] = 64 * 1024 * 1024
-    """Of one terminal's output kept on disk; the oldest is dropped first."""
+    """Bytes of output kept on disk for one terminal. The oldest output is dropped first."""
     max_lines: Annotated[int, Field(ge=1_000, le=1 << 40)] = 1_000_000
-    """Of the same; whichever limit is met first holds."""
+    """Lines of output kept for one terminal. The limit that is reached first applies."""
     keep_days: Annotated[float, Field(gt=0, le=36_500)] = 30.0
-    """How long the output of an ended terminal is kept."""
+    """Days for which the output of an ended terminal is kept."""
     keep_bytes: Annotated[int, Field(ge=1 << 20, le=1 << 50)] = 4 * 1024 * 1024 * 1024
-    """Of all ended terminals together; the oldest go first."""
+    """Bytes of output kept for all ended terminals together. The oldest terminals are dropped first."""
 
 
 class CommandSection(Section):
     wait_seconds: Annotated[float, Field(ge=1, le=3600)] = 45.0
-    """After which an unfinished call is handed back."""
+    """Seconds after which an unfinished call is handed back to its client. It keeps running."""
     stop_grace: Annotated[float, Field(ge=0, le=60)] = 2.0
-    """Between asking processes to end and killing them."""
+    """Seconds between SIGTERM and SIGKILL when a process tree is stopped."""
     env_pass: tuple[Name, ...] = ()
-    """Variables of the daemon's environment that children also get."""
+    """Names of variables in the daemon's environment that commands and terminals also get. `NAME*` is a prefix."""
 
 
 class ApprovalsSection(Section):
     expire_seconds: Annotated[float, Field(ge=0, le=31_536_000)] = 0.0
-    """After which an open question is no longer put, and its call fails; 0 is never."""
+    """Seconds after which an unanswered approval expires and its call fails. 0: never."""
 
 
 class UndoSection(Section):
     keep_days: Annotated[float, Field(gt=0, le=36_500)] = 30.0
-    """How long what files held before a call changed them is kept."""
+    """Days for which the previous content of changed files is kept."""
     keep_bytes: Annotated[int, Field(ge=1 << 20, le=1 << 50)] = 1024 * 1024 * 1024
-    """Of all of it together; the oldest goes first."""
+    """Bytes of previous file content kept in total. The oldest is dropped first."""
 
 
 class NotifySection(Section):
     desktop: bool = True
-    """Tell on the desktop that a question waits, when no page is open."""
+    """Show a desktop notification when a call needs approval and no page is open."""
 
 
 OWN_AGENT = "handrail"
@@ -94,42 +94,45 @@ in somebody's shell must not be sent what lies in their keyring."""
 
 
 class OwnAgentSection(Section):
-    """`[agent]`: our own."""
+    """`[agent]`: Handrail's own agent."""
 
     model: Annotated[str, Field(max_length=200)] = ""
-    """As `anthropic:NAME`, `openai:NAME`, `google:NAME`, `ollama:NAME`; the best that there is a key for unless set."""
+    """Model, as `anthropic:NAME`, `openai:NAME`, `google:NAME` or `ollama:NAME`. Default: the best model that has a key."""
     thought_level: Literal["off", "low", "medium", "high"] | None = None
-    """How long the model thinks before it answers; its provider's own choice unless set."""
+    """How much the model thinks before it answers. Default: the provider's choice."""
     max_steps: Annotated[int, Field(ge=1, le=10_000)] = 200
-    """Of one prompt; each asks the model once."""
+    """Steps that one prompt may take. Each step is one model request."""
     max_tokens: Annotated[int, Field(ge=0)] = 0
-    """That one prompt may use, read and written; 0 is no limit."""
+    """Tokens that one prompt may use, input and output together. 0: no limit."""
     max_seconds: Annotated[float, Field(ge=0)] = 0.0
-    """That one prompt may take, waiting for a person included; 0 is no limit."""
+    """Seconds that one prompt may take, time spent waiting for approvals included. 0: no limit."""
     compact_at: Annotated[float, Field(ge=0.1, le=1.0)] = 0.8
-    """The share of the model's context that may fill up before older parts of a conversation are summed up."""
+    """Share of the context window that may fill up before older messages are summarised."""
     context: Annotated[int, Field(ge=0)] = 0
-    """Tokens that fit into the model's context, where we do not know its model; 0 is unknown."""
+    """Context window in tokens, for a model that Handrail does not know. 0: unknown."""
 
 
 class AgentSection(Section):
-    """One of `[[agents]]`."""
+    """One entry of `[[agents]]`."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
+    """Name used by `handrail chat --agent NAME`. The name of a detected agent changes how that agent is started."""
     title: Annotated[str, Field(max_length=100)] = ""
+    """Name shown to people. Default: `name`."""
     command: Annotated[
         tuple[Annotated[str, Field(max_length=4096)], ...], Field(min_length=1, max_length=100)
     ]
+    """Program and arguments that start the agent; it must speak ACP on stdio. Optional for `handrail`."""
     env: dict[Name, Annotated[str, Field(max_length=32_768)]] = {}
-    """Set for it."""
+    """Environment variables set for the agent."""
     env_pass: tuple[Name, ...] = ()
-    """Variables of the daemon's environment that it also gets: its key, for instance."""
+    """Names of variables in the daemon's environment that the agent also gets, for example its API key."""
     one_per_thread: bool = False
-    """Run a program of its own for each thread, where one cannot serve several."""
+    """Start a separate process for each thread, for an agent that cannot serve several."""
     missing_file_is_empty: bool = False
-    """Answer a read of a file that is not there with no text, for an agent that cannot create one otherwise."""
+    """Answer the read of a missing file with empty text, for an agent that cannot create files otherwise."""
     writes_itself: bool = False
-    """Do nothing when it sends the text of a file: it writes that by itself, whatever it is told."""
+    """Ignore the agent's file writes, for an agent that writes the file itself and only reports it."""
 
     @model_validator(mode="before")
     @classmethod
@@ -144,22 +147,32 @@ Named = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class RuleSection(Section):
-    """One of `[[rules]]`; whether it makes sense is gate/'s to say."""
+    """One entry of `[[rules]]`. `gate/` checks its meaning."""
 
     effect: Literal["allow", "ask", "deny"]
+    """Decision for matching claims."""
     tool: Named | None = None
+    """Only calls of this tool."""
     pattern: Pattern | None = None
-    """A command or a path, whichever the tool takes."""
+    """Command or path pattern, depending on what `tool` takes. Needs `tool`."""
     command: Pattern | None = None
+    """Leading words of a command."""
     path: Pattern | None = None
+    """Glob for file paths, relative to the workspace or absolute."""
     host: Pattern | None = None
+    """Host name, or `*.example.org`."""
     server: Named | None = None
+    """MCP server behind the gate. Handrail forwards no calls yet, so such a rule matches nothing."""
     agent: Named | None = None
+    """Only calls of clients with this name; `*` is a wildcard."""
     match: Annotated[tuple[Pattern, ...], Field(max_length=50)] = ()
+    """Examples that the rule must match, checked when the file is loaded."""
     not_match: Annotated[tuple[Pattern, ...], Field(max_length=50)] = ()
+    """Examples that the rule must not match."""
     note: Annotated[str, Field(max_length=1000)] = ""
+    """Reason. The agent sees it when the rule denies its call."""
     expires: datetime | date | None = None
-    """The last day on which it holds, or the moment at which it ends."""
+    """Last day on which the rule applies, or the time at which it ends."""
     _line: int = PrivateAttr(default=0)
 
     @property
@@ -175,19 +188,23 @@ Rules = Annotated[tuple[RuleSection, ...], Field(max_length=2000)]
 
 
 class ProjectConfig(Section):
-    """What a project's own `.handrail/config.toml` can set."""
+    """Settings allowed in a project's `.handrail/config.toml`."""
 
     human_in_the_loop: bool | None = None
+    """Allow low-risk calls without asking if false. Ignored if false until the folder is trusted."""
     default_policy: Literal["ask", "allow", "deny"] | None = None
+    """Decision for claims that no rule matches. `allow` is ignored until the folder is trusted."""
     rules: Rules = ()
+    """Rules for this project. `allow` rules are ignored until the folder is trusted."""
 
 
 class Config(Section):
-    """Everything that can be set."""
+    """All settings of `config.toml`."""
 
     human_in_the_loop: bool = True
-    """False allows low risk without asking."""
+    """If false, low-risk calls are allowed without asking."""
     default_policy: Literal["ask", "allow", "deny"] = "ask"
+    """Decision for claims that no rule matches. `allow` is auto-approve mode; high risk still asks."""
     server: ServerSection = ServerSection()
     terminal: TerminalSection = TerminalSection()
     command: CommandSection = CommandSection()
