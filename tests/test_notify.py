@@ -12,6 +12,7 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.actors import ANN
 from tests.gate.scene import Client, Scene, caller, says, scene
 from tests.gate.toys import Write
 
@@ -166,7 +167,7 @@ async def test_without_the_program_nothing_breaks(tmp_path: Path, desktop: Deskt
         for word in ("a", "b"):
             (client,) = await asked(here, word)
             await anyio.wait_all_tasks_blocked()
-            verbs.cancel(here.gate, await client.call(), "ann")
+            verbs.cancel(here.gate, await client.call(), ANN)
         desktop.install()
         await asked(here, "c")
         assert "write c" in (await desktop.said())["argv"][-1], (

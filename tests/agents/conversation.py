@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import anyio
+from tests.actors import ANN
 from tests.agents.scripted import Manners, Obj, script
 from tests.agents.wire import BOUND, ENVIRONMENT, Stage, acting
 from tests.gate.toys import Echo, Patient, Write
@@ -36,7 +37,6 @@ from handrail.tools.files.edits import WriteFile
 from handrail.tools.files.raw import ReadTextFile
 from handrail.tools.forms import AgentForm
 
-ANN = "ann"
 """The person."""
 
 

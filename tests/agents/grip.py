@@ -12,6 +12,7 @@ from typing import Any, cast
 import anyio
 import pytest
 from acp.exceptions import RequestError
+from tests.actors import ANN
 from tests.tools.office import ENVIRONMENT, Office, office
 
 from handrail.agents.hands.hands import Hands, Who
@@ -104,7 +105,7 @@ class Grip:
         changed = {name: how[name] for name in ("input", "content") if name in how}
         if changed:
             digest = (await verbs.edit(self.gate, self.gate.open[approval.call], **changed)).digest
-        await verbs.answer(self.gate, approval, Answer(kind=kind, by="ann", **how), digest)
+        await verbs.answer(self.gate, approval, Answer(kind=kind, by=ANN, **how), digest)
         return approval
 
     async def meanwhile(self, act: Callable[[], Awaitable[object]], method: str, **params: Any) -> Any:

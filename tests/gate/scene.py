@@ -19,6 +19,7 @@ from handrail.gate.call import Call
 from handrail.gate.gate import Gate, Reply, Request
 from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Tool
+from handrail.store.actor import actor_from_text
 from handrail.store.event import (
     ApprovalAnswered,
     ApprovalExpired,
@@ -175,7 +176,7 @@ def of(event: Event) -> str | None:
 
 
 def says(kind: AnswerKind, by: str = "ann", reason: str = "") -> Answer:
-    return Answer(kind=kind, by=by, reason=reason)
+    return Answer(kind=kind, by=actor_from_text(by), reason=reason)
 
 
 def rule(effect: Effect = "allow", id: str = "r1", **about: Any) -> Rule:

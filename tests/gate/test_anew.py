@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.actors import ANN, BOB
 from tests.gate.scene import ONE, Scene, caller, rule, says, scene
 from tests.gate.toys import Echo, ToyInput, ToyPlan, Write
 
@@ -37,7 +38,7 @@ async def test_a_new_rule_answers_the_open_questions_it_covers_and_leaves_the_ot
     async with scene(tmp_path, tool) as here:
         covered = [await asked(here, "write", word) for word in ("a1", "a2", "a3")]
         other, approval = await asked(here, "write", "b")
-        here.rules.add(rule(path="a*"), "ann")
+        here.rules.add(rule(path="a*"), ANN)
         for call, _ in covered:
             await call.settled()
             answered = await here.fact(ApprovalAnswered, call)
@@ -46,14 +47,14 @@ async def test_a_new_rule_answers_the_open_questions_it_covers_and_leaves_the_ot
             assert (started.allowed_by, started.rules) == ("rule r1", ("r1",))
         assert sorted(tool.runs) == ["a1", "a2", "a3"]
         assert (other.status, approval.open) == ("waiting", True)
-        verbs.cancel(here.gate, other, "ann")
+        verbs.cancel(here.gate, other, ANN)
 
 
 async def test_a_rule_made_with_one_answer_settles_the_other_questions(tmp_path: Path) -> None:
     tool = Write()
     async with scene(tmp_path, tool) as here:
         (first, approval), (second, _) = await asked(here, "write", "a"), await asked(here, "write", "b")
-        given = verbs.Answer(kind="allow", by="ann", rules=(rule(tool="write"),))
+        given = verbs.Answer(kind="allow", by=ANN, rules=(rule(tool="write"),))
         await verbs.answer(here.gate, approval, given, approval.digest)
         for call, by in ((first, "ann"), (second, "rule r1")):
             await call.settled()
@@ -66,7 +67,7 @@ async def test_a_new_rule_that_refuses_denies_open_questions_and_says_why(tmp_pa
     tool = Write()
     async with scene(tmp_path, tool) as here:
         call, approval = await asked(here, "write")
-        here.rules.add(rule("deny", tool="write", note="Not here"), "ann")
+        here.rules.add(rule("deny", tool="write", note="Not here"), ANN)
         await call.settled()
         settled = await here.fact(CallSettled, call)
         assert (settled.ending, settled.by) == ("denied", "rule r1")
@@ -84,8 +85,8 @@ async def test_a_rule_about_a_part_leaves_the_question_open_and_answerable_and_s
     async with scene(tmp_path, tool) as here:
         call, approval = await asked(here, "both")
         assert [verdict.effect for verdict in approval.asked.verdicts] == ["ask", "ask"]
-        here.rules.add(rule(path="x"), "ann")
-        here.rules.add(rule("ask", "r2", path="y", note="Careful"), "ann")
+        here.rules.add(rule(path="x"), ANN)
+        here.rules.add(rule("ask", "r2", path="y", note="Careful"), ANN)
         assert [verdict.rule for verdict in approval.asked.verdicts] == ["r1", "r2"]
         assert "Careful" in approval.asked.why
         await verbs.answer(here.gate, approval, says("allow"), approval.digest)
@@ -98,8 +99,8 @@ async def test_a_rule_that_is_removed_between_its_answer_and_the_effect_runs_not
     tool = Write()
     async with scene(tmp_path, tool) as here:
         call, _ = await asked(here, "write")
-        here.rules.add(rule(tool="write"), "ann")
-        here.rules.remove("r1", "ann")
+        here.rules.add(rule(tool="write"), ANN)
+        here.rules.remove("r1", ANN)
         await call.settled()
         settled = await here.fact(CallSettled, call)
         assert (settled.ending, tool.runs) == ("failed", [])
@@ -111,7 +112,7 @@ async def test_what_changed_since_it_was_asked_is_not_run_by_a_rule_unseen(tmp_p
     async with scene(tmp_path, tool) as here:
         call, _ = await asked(here, "write")
         tool.bound = {"version": 2}
-        here.rules.add(rule(tool="write"), "ann")
+        here.rules.add(rule(tool="write"), ANN)
         await call.settled()
         assert (call.status, tool.runs) == ("failed", [])
 
@@ -123,7 +124,7 @@ async def test_trusting_a_folder_answers_what_only_waited_for_that(tmp_path: Pat
     async with scene(tmp_path, tool, default="allow") as here:
         call, approval = await asked(here, "write", who=caller(workspace=str(elsewhere)))
         assert "not trusted" in approval.asked.why
-        here.rules.trust(str(elsewhere), None, "ann")
+        here.rules.trust(str(elsewhere), None, ANN)
         await call.settled()
         assert (await here.fact(ApprovalAnswered, call)).by == "rule default policy"
         assert tool.runs == ["a"]
@@ -133,7 +134,7 @@ async def test_a_persons_answer_in_the_same_tick_stands(tmp_path: Path) -> None:
     async with scene(tmp_path, Write()) as here:
         call, approval = await asked(here, "write")
         await verbs.answer(here.gate, approval, says("deny"), approval.digest)
-        here.rules.add(rule(tool="write"), "bob")
+        here.rules.add(rule(tool="write"), BOB)
         await call.settled()
         assert (await here.fact(ApprovalAnswered, call)).by == "ann"
 
@@ -143,7 +144,7 @@ async def test_a_daemon_that_leaves_lets_no_rule_start_anything(tmp_path: Path) 
     async with scene(tmp_path, tool) as here:
         _, approval = await asked(here, "write")
         here.gate.leave()
-        here.rules.add(rule(tool="write"), "ann")
+        here.rules.add(rule(tool="write"), ANN)
         assert approval.open
         assert tool.runs == []
 
@@ -151,6 +152,6 @@ async def test_a_daemon_that_leaves_lets_no_rule_start_anything(tmp_path: Path) 
 async def test_a_call_that_is_not_asked_about_is_left_alone(tmp_path: Path) -> None:
     async with scene(tmp_path, Echo()) as here:
         reply = await here.submit("echo")
-        here.rules.add(rule("deny", tool="echo"), "ann")
+        here.rules.add(rule("deny", tool="echo"), ANN)
         assert reply.outcome is not None
         assert reply.call.outcome == reply.outcome

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.actors import ANN
 from tests.gate.scene import Scene, caller, refusing, rule, says, scene
 from tests.gate.toys import Planner, Sheet, Write
 
@@ -13,6 +14,7 @@ from handrail.errors import Conflict, Unwritable
 from handrail.gate import verbs
 from handrail.gate.approval import Answer, Approval
 from handrail.gate.tool import Refusal
+from handrail.store.actor import actor_from_text
 from handrail.store.event import ApprovalAnswered, CallStarted, RuleAdded
 from handrail.store.value import Comment, Effect, Json
 
@@ -20,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 
 def allows(input: Json | None = None, content: str | None = None, by: str = "ann") -> Answer:
-    return Answer(kind="allow", by=by, input=input, content=content)
+    return Answer(kind="allow", by=actor_from_text(by), input=input, content=content)
 
 
 async def asked(here: Scene, tool: str, word: str = "a", client: str = "one") -> Approval:
@@ -81,7 +83,7 @@ async def test_an_answer_with_an_edit_must_have_seen_that_edit(tmp_path: Path) -
         with pytest.raises(Conflict, match="out of date"):
             await verbs.answer(here.gate, approval, allows(), other.digest)
         assert (approval.open, tool.runs) == (True, [])
-        verbs.cancel(here.gate, call, "ann")
+        verbs.cancel(here.gate, call, ANN)
 
 
 @pytest.mark.parametrize(
@@ -103,14 +105,14 @@ async def test_an_edit_that_the_tool_cannot_take_is_refused_and_the_question_sta
         with pytest.raises(Refusal, match=sentence):
             await verbs.answer(here.gate, approval, allows(input), approval.digest)
         assert (approval.open, tool.runs) == (True, [])
-        verbs.cancel(here.gate, call, "ann")
+        verbs.cancel(here.gate, call, ANN)
 
 
 async def test_an_edit_falls_under_the_rules_and_what_they_refuse_nobody_can_allow(tmp_path: Path) -> None:
     tool = Write()
     async with scene(tmp_path, tool) as here:
-        here.rules.add(rule("deny", path="secret", note="It is a secret"), "ann")
-        here.rules.add(rule("allow", "r2", path="free"), "ann")
+        here.rules.add(rule("deny", path="secret", note="It is a secret"), ANN)
+        here.rules.add(rule("allow", "r2", path="free"), ANN)
         approval = await asked(here, "write")
         call = here.gate.open[approval.call]
         edit = await verbs.edit(here.gate, call, {"word": "secret"})
@@ -138,7 +140,7 @@ async def test_a_question_that_a_rule_refuses_by_now_cannot_be_allowed(tmp_path:
         with pytest.raises(Conflict, match=r"cannot be allowed.*config\.toml:1.*Frozen"):
             await verbs.answer(here.gate, approval, says("allow"), approval.digest)
         assert (approval.open, tool.runs) == (True, [])
-        verbs.cancel(here.gate, call, "ann")
+        verbs.cancel(here.gate, call, ANN)
 
 
 async def test_what_changes_between_an_edit_and_its_answer_makes_the_answer_stale(tmp_path: Path) -> None:
@@ -269,7 +271,7 @@ async def test_comments_alone_reach_the_agent_and_change_nothing(tmp_path: Path)
             approval = await asked(here, name, "new")
             call = here.gate.open[approval.call]
             reason = "fine" if name == "write" else ""
-            given = Answer(kind="allow", by="ann", reason=reason, comments=(Comment(line=1, text="why?"),))
+            given = Answer(kind="allow", by=ANN, reason=reason, comments=(Comment(line=1, text="why?"),))
             await verbs.answer(here.gate, approval, given, approval.digest)
             await call.settled()
             assert call.outcome is not None
@@ -284,7 +286,7 @@ async def test_a_denial_tells_the_reason_and_every_comment_and_takes_no_edit(tmp
         approval = await asked(here, "sheet", "new")
         call = here.gate.open[approval.call]
         comments = (Comment(line=3, text="no"), Comment(line=4, text="neither"))
-        given = Answer(kind="deny", by="ann", reason="Not so", content="mine", comments=comments)
+        given = Answer(kind="deny", by=ANN, reason="Not so", content="mine", comments=comments)
         await verbs.answer(here.gate, approval, given, approval.digest)
         assert await ended(here, approval) == "denied: Not so\nLine 3: no\nLine 4: neither"
         assert tool.holds == "old"
@@ -318,7 +320,7 @@ async def test_a_review_that_cannot_be_written_is_refused(tmp_path: Path) -> Non
             with pytest.raises(Refusal, match=sentence):
                 await verbs.edit(here.gate, call, content="\0")
             assert approval.open
-            verbs.cancel(here.gate, call, "ann")
+            verbs.cancel(here.gate, call, ANN)
 
 
 async def test_what_was_written_meanwhile_is_told_to_the_agent_that_came_too_late(tmp_path: Path) -> None:
@@ -374,7 +376,7 @@ async def test_allow_for_session_holds_for_that_client_alone(tmp_path: Path) -> 
         assert (reply.outcome.ending, sorted(tool.runs)) == ("done", ["a", "b"])
         other = await asked(here, "write", "c", "two")
         assert other.open
-        verbs.cancel(here.gate, here.gate.open[other.call], "ann")
+        verbs.cancel(here.gate, here.gate.open[other.call], ANN)
 
 
 @pytest.mark.parametrize("effect", ["ask", "allow"])
@@ -403,7 +405,7 @@ async def test_whoever_comes_late_makes_no_rule(tmp_path: Path) -> None:
             await verbs.answer(here.gate, stale, late, "0" * 64)
         assert stale.open
         assert not [fact for fact in await here.facts() if isinstance(fact, RuleAdded)]
-        verbs.cancel(here.gate, here.gate.open[stale.call], "ann")
+        verbs.cancel(here.gate, here.gate.open[stale.call], ANN)
 
 
 async def test_a_rule_that_cannot_be_recorded_does_not_hold(tmp_path: Path) -> None:

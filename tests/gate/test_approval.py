@@ -4,6 +4,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.actors import ANN, BOB
 from tests.gate.scene import Scene, busy, rule, says, scene
 from tests.gate.toys import Patient, Planner, Sheet, Write, sha
 
@@ -54,7 +55,7 @@ async def test_the_question_says_what_would_be_done_how_bad_it_is_and_why_it_ask
         assert asked.why == "No rule allows it, so you are asked."
         assert asked.preview is not None
         assert asked.preview.kind == "diff"
-        verbs.cancel(here.gate, call, "ann")
+        verbs.cancel(here.gate, call, ANN)
 
 
 async def test_a_denied_call_is_told_the_reason_and_never_runs(tmp_path: Path) -> None:
@@ -65,7 +66,7 @@ async def test_a_denied_call_is_told_the_reason_and_never_runs(tmp_path: Path) -
         await verbs.answer(here.gate, approval, says("deny", "ann", "use the other file"), approval.digest)
         reply = await client.reply()
         assert reply.outcome is not None
-        assert (reply.outcome.ending, reply.outcome.by) == ("denied", "ann")
+        assert (reply.outcome.ending, str(reply.outcome.by)) == ("denied", "ann")
         assert reply.outcome.message == "use the other file"
         assert tool.runs == []
         answered = await here.fact(ApprovalAnswered, reply.call)
@@ -151,7 +152,7 @@ async def test_an_answer_after_the_call_was_cancelled_is_told_so(tmp_path: Path)
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
-        verbs.cancel(here.gate, call, "ann")
+        verbs.cancel(here.gate, call, ANN)
         with pytest.raises(Conflict, match="Already withdrawn, 0 s ago: the call was cancelled by ann"):
             await verbs.answer(here.gate, approval, says("allow", "bob"), approval.digest)
         await client.reply()
@@ -166,7 +167,7 @@ async def test_what_changed_since_it_was_asked_is_not_done_although_it_was_allow
         await verbs.answer(here.gate, approval, says("allow"), approval.digest)
         reply = await client.reply()
         assert reply.outcome is not None
-        assert (reply.outcome.ending, reply.outcome.by) == ("failed", "handrail")
+        assert (reply.outcome.ending, str(reply.outcome.by)) == ("failed", "handrail")
         assert "What it depends on (version) changed since the question was asked" in reply.outcome.message
         assert tool.runs == []
         assert "CallStarted" not in await here.kinds(reply.call)
@@ -183,7 +184,7 @@ async def test_an_allowed_call_is_not_run_under_rules_that_became_stricter_since
         call = await client.call()
         approval = await here.question(call)
         await verbs.answer(here.gate, approval, says("allow"), approval.digest)
-        here.rules.add(rule(effect, tool="write", note="Not on Sundays"), "bob")
+        here.rules.add(rule(effect, tool="write", note="Not on Sundays"), BOB)
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, tool.runs) == (ending, [])
@@ -216,7 +217,7 @@ async def test_the_answer_to_one_call_leaves_the_others_waiting(tmp_path: Path) 
         await verbs.answer(here.gate, approvals[0], says("deny"), approvals[0].digest)
         await clients[0].reply()
         assert [call.status for call in calls] == ["denied", "waiting"]
-        verbs.cancel(here.gate, calls[1], "ann")
+        verbs.cancel(here.gate, calls[1], ANN)
 
 
 async def test_a_call_that_ends_while_it_plans_asks_nobody(tmp_path: Path) -> None:
@@ -227,7 +228,7 @@ async def test_a_call_that_ends_while_it_plans_asks_nobody(tmp_path: Path) -> No
         call = await client.call()
         await tool.planning.wait()
         tool.planned.set()
-        verbs.cancel(here.gate, call, "ann")
+        verbs.cancel(here.gate, call, ANN)
         await client.reply()
         await here.fact(CallSettled, call)
         await anyio.wait_all_tasks_blocked()
@@ -241,10 +242,10 @@ async def test_allow_and_cancel_in_one_tick_run_nothing(tmp_path: Path) -> None:
         call = await client.call()
         approval = await here.question(call)
         await verbs.answer(here.gate, approval, says("allow"), approval.digest)
-        assert verbs.cancel(here.gate, call, "bob")
+        assert verbs.cancel(here.gate, call, BOB)
         reply = await client.reply()
         assert reply.outcome is not None
-        assert (reply.outcome.ending, reply.outcome.by) == ("cancelled", "bob")
+        assert (reply.outcome.ending, str(reply.outcome.by)) == ("cancelled", "bob")
         await anyio.wait_all_tasks_blocked()
         assert tool.runs == []
         assert await here.kinds(call) == [
@@ -269,7 +270,7 @@ async def test_a_cancel_in_the_tick_in_which_the_answer_became_durable_runs_noth
 
         async def cancel_when_durable(seq: int) -> None:
             await here.journal.committed(seq)
-            won.append(verbs.cancel(here.gate, call, "bob"))
+            won.append(verbs.cancel(here.gate, call, BOB))
 
         won: list[bool] = []
         async with anyio.create_task_group() as group:
@@ -295,7 +296,7 @@ async def test_a_cancel_in_the_tick_in_which_the_start_became_durable_runs_nothi
 
         async def cancel_when_durable(seq: int) -> None:
             await here.journal.committed(seq)
-            won.append(verbs.cancel(here.gate, call, "bob"))
+            won.append(verbs.cancel(here.gate, call, BOB))
 
         won: list[bool] = []
         async with anyio.create_task_group() as group:
@@ -322,7 +323,7 @@ async def test_a_rule_that_refuses_in_the_tick_in_which_the_start_became_durable
         async def refuse_when_durable(seq: int) -> None:
             await here.journal.committed(seq)
             assert tool.runs == []
-            here.rules.add(rule("deny", tool="write"), "bob")
+            here.rules.add(rule("deny", tool="write"), BOB)
 
         async with anyio.create_task_group() as group:
             group.start_soon(refuse_when_durable, here.journal.head + 2)
@@ -330,7 +331,7 @@ async def test_a_rule_that_refuses_in_the_tick_in_which_the_start_became_durable
             await verbs.answer(here.gate, approval, says("allow"), approval.digest)
         reply = await client.reply()
         assert reply.outcome is not None
-        assert (reply.outcome.ending, reply.outcome.by, tool.runs) == ("denied", "rule r1", [])
+        assert (reply.outcome.ending, str(reply.outcome.by), tool.runs) == ("denied", "rule r1", [])
         assert "CallStarted" in await here.kinds(call)
 
 
@@ -341,7 +342,7 @@ async def test_the_question_is_on_record_before_anybody_can_answer_it(tmp_path: 
         asked = await here.fact(ApprovalOpened, call)
         assert call.approval is not None
         assert (asked.approval, asked.digest) == (call.approval.id, call.approval.digest)
-        verbs.cancel(here.gate, call, "ann")
+        verbs.cancel(here.gate, call, ANN)
         await client.reply()
 
 
@@ -351,7 +352,7 @@ async def test_a_question_that_nobody_answers_in_the_time_that_was_set_expires(t
         client = here.client("write")
         reply = await client.reply()
         assert reply.outcome is not None
-        assert (reply.outcome.ending, reply.outcome.by) == ("failed", "handrail")
+        assert (reply.outcome.ending, str(reply.outcome.by)) == ("failed", "handrail")
         assert reply.outcome.message.startswith("Expired: nobody answered within 0 s. Nothing was run")
         expired = await here.fact(ApprovalExpired, reply.call)
         assert 50 <= expired.after_ms < 20_000
@@ -410,7 +411,7 @@ async def test_without_a_time_that_was_set_a_question_waits(tmp_path: Path) -> N
         approval = await here.question(call)
         await anyio.wait_all_tasks_blocked()
         assert approval.open
-        verbs.cancel(here.gate, call, "ann")
+        verbs.cancel(here.gate, call, ANN)
 
 
 async def test_whoever_comes_late_is_told_who_won_and_how_long_ago(tmp_path: Path) -> None:
@@ -441,7 +442,7 @@ def test_how_long_ago_is_said_in_one_word(ms: int, shown: str) -> None:
 async def test_a_call_that_rules_allow_says_which_and_what_it_puts_in_place_of_what(tmp_path: Path) -> None:
     tool = Sheet()
     async with scene(tmp_path, tool) as here:
-        here.rules.add(rule(tool="sheet"), "ann")
+        here.rules.add(rule(tool="sheet"), ANN)
         reply = await here.submit("sheet", {"word": "new"})
         started = await here.fact(CallStarted, reply.call)
         assert (started.allowed_by, started.rules) == ("rule r1", ("r1",))
@@ -451,10 +452,10 @@ async def test_a_call_that_rules_allow_says_which_and_what_it_puts_in_place_of_w
 async def test_a_call_that_a_rule_refuses_is_told_which_and_its_note(tmp_path: Path) -> None:
     tool = Write()
     async with scene(tmp_path, tool) as here:
-        here.rules.add(rule("deny", tool="write", note="Ask Ann first"), "ann")
+        here.rules.add(rule("deny", tool="write", note="Ask Ann first"), ANN)
         reply = await here.submit("write")
         assert reply.outcome is not None
-        assert (reply.outcome.ending, reply.outcome.by) == ("denied", "rule r1")
+        assert (reply.outcome.ending, str(reply.outcome.by)) == ("denied", "rule r1")
         assert "r1" in reply.outcome.message
         assert "Ask Ann first" in reply.outcome.message
         assert tool.runs == []

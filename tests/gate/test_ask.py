@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.actors import ANN
 from tests.gate.scene import Client, Scene, caller, request, rule, says, scene
 from tests.gate.test_restore import crash, take_over
 from tests.gate.toys import Echo, ToyInput, ToyPlan, Write
@@ -62,7 +63,7 @@ def asker(here: Scene, tool: str = "wish", word: str = "a", who: Caller | None =
 
 async def test_a_rule_may_answer_and_then_nobody_is_asked(tmp_path: Path) -> None:
     async with scene(tmp_path, Wish()) as here:
-        here.rules.add(rule(tool="wish"), "ann")
+        here.rules.add(rule(tool="wish"), ANN)
         reply = await asker(here).reply()
         assert reply.outcome is not None
         assert reply.outcome.ending == "done"
@@ -129,7 +130,7 @@ async def test_an_edit_is_refused_with_the_reason_and_the_question_stays(tmp_pat
         approval = await here.question(call)
         with pytest.raises(Refusal, match=NO_EDITS[:40]):
             await verbs.edit(here.gate, call, {"word": "b"})
-        edited = Answer(kind="allow", by="ann", input={"word": "b"})
+        edited = Answer(kind="allow", by=ANN, input={"word": "b"})
         with pytest.raises(Refusal, match=NO_EDITS[:40]):
             await verbs.answer(here.gate, approval, edited, approval.digest)
         assert approval.open
@@ -141,7 +142,7 @@ async def test_the_same_input_sent_back_is_no_edit(tmp_path: Path) -> None:
         call = await asks.call()
         approval = await here.question(call)
         edit = await verbs.edit(here.gate, call, {"word": "a"})
-        same = Answer(kind="allow", by="ann", input={"word": "a"})
+        same = Answer(kind="allow", by=ANN, input={"word": "a"})
         await verbs.answer(here.gate, approval, same, edit.digest)
         outcome = (await asks.reply()).outcome
         assert outcome is not None
@@ -153,12 +154,12 @@ async def test_what_only_a_person_can_answer_is_asked_whatever_the_rules_say(
     tmp_path: Path, default: Effect
 ) -> None:
     async with scene(tmp_path, Form(), default=default) as here:
-        here.rules.add(rule(tool="form"), "ann")
+        here.rules.add(rule(tool="form"), ANN)
         call = await asker(here, "form").call()
         approval = await here.question(call)
         asked = await here.fact(ApprovalOpened, call)
         assert (asked.why, asked.risk) == ("It asks you.", "low")
-        here.rules.add(rule("deny", id="r2", tool="form"), "ann")
+        here.rules.add(rule("deny", id="r2", tool="form"), ANN)
         assert approval.open
 
 
@@ -178,10 +179,10 @@ async def test_the_end_of_its_operation_withdraws_it(tmp_path: Path) -> None:
             asks = asker(here, who=operation.caller)
             call = await asks.call()
             await here.question(call)
-            operation.cancel("ann")
+            operation.cancel(ANN)
         outcome = (await asks.reply()).outcome
         assert outcome is not None
-        assert (outcome.ending, outcome.by) == ("cancelled", "ann")
+        assert (outcome.ending, str(outcome.by)) == ("cancelled", "ann")
         await here.fact(ApprovalWithdrawn, call)
 
 

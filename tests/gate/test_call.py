@@ -3,16 +3,18 @@
 from pathlib import Path
 
 import pytest
+from tests.actors import ANN
 from tests.gate.scene import caller, scene
 
 from handrail.gate.call import Call, Outcome, new_id
+from handrail.store.actor import actor_from_text
 from handrail.store.event import CallSettled, CallStopped
 from handrail.store.journal import Journal
 
 pytestmark = pytest.mark.anyio
 
-DONE = Outcome(ending="done", by="echo")
-CANCELLED = Outcome(ending="cancelled", by="ann")
+DONE = Outcome(ending="done", by=actor_from_text("echo"))
+CANCELLED = Outcome(ending="cancelled", by=ANN)
 
 
 def opened(journal: Journal) -> Call:

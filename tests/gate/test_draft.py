@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.actors import ANN
 from tests.gate.scene import ONE, rule, scene
 from tests.gate.toys import Sheet, Write
 
@@ -32,9 +33,9 @@ async def test_the_digest_follows_input_content_plan_and_strict_rules(tmp_path: 
         ]
         tool.holds = "other"
         digests.append((await drafts.fresh("sheet", {"word": "new"}, ONE)).digest)
-        here.rules.add(rule(tool="sheet"), "ann")
+        here.rules.add(rule(tool="sheet"), ANN)
         assert drafts.again(first, ONE).digest == first.digest, "what only allows more changes no answer"
-        here.rules.add(rule("ask", "r2", tool="sheet"), "ann")
+        here.rules.add(rule("ask", "r2", tool="sheet"), ANN)
         digests.append(drafts.again(first, ONE).digest)
         assert len(set(digests)) == len(digests)
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.actors import ANN
 from tests.gate.scene import ONE, rule, scene
 from tests.gate.toys import Sheet, Write
 
@@ -25,7 +26,7 @@ async def test_of_anything_else_it_is_named(tmp_path: Path) -> None:
     tool = Write()
     async with scene(tmp_path, tool) as here:
         asked = await here.gate.drafts.fresh("write", {"word": "a"}, ONE)
-        here.rules.add(rule("ask", tool="write"), "ann")
+        here.rules.add(rule("ask", tool="write"), ANN)
         by_rule = await here.gate.drafts.fresh("write", {"word": "a"}, ONE)
         tool.action = "run"
         by_claim = await here.gate.drafts.fresh("write", {"word": "a"}, ONE)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.actors import ANN
 from tests.gate.scene import busy, refusing, says, scene
 from tests.gate.toys import Echo, Patient, Planner, Printer, ToyPlan, Write
 
@@ -113,7 +114,7 @@ async def test_a_cancel_while_the_disk_hangs_keeps_an_effect_from_starting(tmp_p
             client = here.client("write")
             call = await client.call()
             await anyio.wait_all_tasks_blocked()
-            assert verbs.cancel(here.gate, call, "ann")
+            assert verbs.cancel(here.gate, call, ANN)
             await anyio.wait_all_tasks_blocked()
         reply = await client.reply()
         assert reply.outcome is not None
@@ -179,7 +180,7 @@ async def test_what_cannot_be_recorded_as_started_or_asked_is_neither_run_nor_as
             tool.planned.set()
             reply = await client.reply()
         assert reply.outcome is not None
-        assert (reply.outcome.ending, reply.outcome.by) == ("failed", "handrail")
+        assert (reply.outcome.ending, str(reply.outcome.by)) == ("failed", "handrail")
         assert "disk full" in reply.outcome.message
         assert "nothing was run" in reply.outcome.message
         assert (tool.runs, here.gate.open) == ([], {})
@@ -229,7 +230,7 @@ async def test_a_cancel_that_cannot_be_recorded_still_stops_the_work(tmp_path: P
         call = await client.call()
         await tool.started.wait()
         with refusing(tmp_path, "CallSettled"):
-            assert verbs.cancel(here.gate, call, "ann")
+            assert verbs.cancel(here.gate, call, ANN)
             with pytest.raises(Unwritable):
                 await call.settled()
         await client.ended.wait()
@@ -264,7 +265,7 @@ async def test_when_the_disk_does_not_keep_up_a_call_is_refused_before_it_begins
             await anyio.wait_all_tasks_blocked()
             with pytest.raises(Unwritable, match="does not keep up"):
                 await here.submit("printer", {"word": "second"})
-            assert verbs.cancel(here.gate, call, "ann"), "a person can end what runs all the same"
+            assert verbs.cancel(here.gate, call, ANN), "a person can end what runs all the same"
             reply = await client.reply()
             assert reply.outcome is not None
             assert reply.outcome.ending == "interrupted"
@@ -282,7 +283,7 @@ async def test_work_that_stopped_is_on_record_in_its_own_right(tmp_path: Path) -
         client = here.client("patient")
         call = await client.call()
         await tool.started.wait()
-        verbs.cancel(here.gate, call, "ann")
+        verbs.cancel(here.gate, call, ANN)
         await client.reply()
         stopped = await here.fact(CallStopped, call)
         assert stopped.receipt == call.receipt

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.actors import ANN
 from tests.gate.scene import caller, says, scene
 from tests.gate.toys import Broken, Echo, Refusing, ToyInput, ToyPlan, Write
 
@@ -46,7 +47,7 @@ async def test_a_call_denied_by_a_rule_is_never_run(tmp_path: Path) -> None:
     async with scene(tmp_path, tool, default="deny") as here:
         reply = await here.submit("write")
         assert reply.outcome is not None
-        assert (reply.outcome.ending, reply.outcome.by) == ("denied", "rule default policy")
+        assert (reply.outcome.ending, str(reply.outcome.by)) == ("denied", "rule default policy")
         assert "refuses" in reply.outcome.message
         assert tool.runs == []
         assert await here.kinds(reply.call) == ["CallOpened", "CallSettled"]
@@ -67,7 +68,7 @@ async def test_a_tool_that_breaks_fails_its_call_with_a_sentence_and_no_tracebac
     async with scene(tmp_path, Broken(), Echo()) as here:
         reply = await here.submit("broken")
         assert reply.outcome is not None
-        assert (reply.outcome.ending, reply.outcome.by) == ("failed", "handrail")
+        assert (reply.outcome.ending, str(reply.outcome.by)) == ("failed", "handrail")
         assert "broken broke: ZeroDivisionError" in reply.outcome.message
         assert "secret" not in reply.outcome.message
         assert "Traceback" not in reply.outcome.message
@@ -91,7 +92,7 @@ async def test_a_refusal_is_told_in_the_tools_own_words_with_what_there_is(tmp_p
     async with scene(tmp_path, Refusing()) as here:
         reply = await here.submit("refusing")
         assert reply.outcome is not None
-        assert (reply.outcome.ending, reply.outcome.by) == ("failed", "refusing")
+        assert (reply.outcome.ending, str(reply.outcome.by)) == ("failed", "refusing")
         assert reply.outcome.message == "It ran out of time."
         assert reply.outcome.result == Result(text="half", data={"word": "half"})
         settled = await here.fact(CallSettled, reply.call)
@@ -152,7 +153,7 @@ async def test_tasks_of_a_tool_that_break_while_it_is_cancelled_harm_no_other_ca
     async with scene(tmp_path, Crowd(), Echo()) as here:
         client = here.client("crowd")
         await started.wait()
-        verbs.cancel(here.gate, await client.call(), "ann")
+        verbs.cancel(here.gate, await client.call(), ANN)
         outcome = (await client.reply()).outcome
         assert outcome is not None
         assert outcome.ending == "cancelled"
@@ -200,7 +201,7 @@ async def test_what_a_tool_cannot_take_is_answered_with_a_sentence_and_recorded(
     async with scene(tmp_path, echo, write) as here:
         reply = await here.submit(tool, input)
         assert reply.outcome is not None
-        assert (reply.outcome.ending, reply.outcome.by) == ("failed", "handrail")
+        assert (reply.outcome.ending, str(reply.outcome.by)) == ("failed", "handrail")
         assert sentence in reply.outcome.message
         assert len(reply.outcome.message) < 500
         assert await here.kinds(reply.call) == ["CallOpened", "CallSettled"]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.actors import ANN, BOB
 from tests.gate.scene import Client, Scene, caller, says, scene
 from tests.gate.toys import Echo, Patient, Printer, Stubborn, Write, said
 
@@ -36,12 +37,12 @@ async def test_a_cancelled_operation_takes_all_of_its_calls_and_says_which(tmp_p
             calls = [await client.call() for client in clients]
             await patient.started.wait()
             await here.question(calls[1])
-            assert operation.cancel("ann")
-            assert not operation.cancel("bob"), "somebody was first"
+            assert operation.cancel(ANN)
+            assert not operation.cancel(BOB), "somebody was first"
         for client, call in zip(clients, calls, strict=True):
             outcome = (await client.reply()).outcome
             assert outcome is not None
-            assert (outcome.ending, outcome.by) == ("cancelled", "ann")
+            assert (outcome.ending, str(outcome.by)) == ("cancelled", "ann")
             await here.fact(CallStopped, call)
         end = await ended(here, operation)
         assert (end.cancelled_by, set(end.cancelled_calls)) == ("ann", {call.id for call in calls})
@@ -65,7 +66,7 @@ async def test_the_record_names_the_cancelled_calls_however_late_the_operations_
             call = await client.call()
             await tool.started.wait()
             with anyio.move_on_after(5, shield=True):
-                operation.cancel("ann")
+                operation.cancel(ANN)
                 await here.fact(CallStopped, call)
         assert (await ended(here, operation)).cancelled_calls == (call.id,)
 
@@ -88,7 +89,7 @@ async def test_calls_are_named_too_when_the_tree_above_the_operation_is_cancelle
         above.cancel()
         reply = await clients[0].reply()
         assert reply.outcome is not None
-        assert (reply.outcome.ending, reply.outcome.by) == ("cancelled", "operation")
+        assert (reply.outcome.ending, str(reply.outcome.by)) == ("cancelled", "operation")
         assert reply.outcome.result == said("so far")
         end = await ended(here, operation)
         assert (end.cancelled_by, end.cancelled_calls) == (None, (reply.call.id,))
@@ -103,7 +104,7 @@ async def test_a_client_is_answered_before_a_stubborn_tool_of_its_cancelled_oper
             client = here.client("stubborn", caller=caller(operation=operation.id))
             call = await client.call()
             await tool.started.wait()
-            operation.cancel("ann")
+            operation.cancel(ANN)
             with anyio.move_on_after(5, shield=True):
                 await client.reply()
                 assert (tool.tidied, call.receipt.stopped) == (0, False)
@@ -118,7 +119,7 @@ async def test_an_answer_after_the_operation_was_cancelled_comes_too_late(tmp_pa
         async with here.gate.operation(caller()) as operation:
             client = here.client("write", caller=caller(operation=operation.id))
             approval = await here.question(await client.call())
-            operation.cancel("ann")
+            operation.cancel(ANN)
             with pytest.raises(Conflict, match="withdrawn"):
                 await verbs.answer(here.gate, approval, says("allow", "bob"), approval.digest)
         await client.reply()
@@ -143,7 +144,7 @@ async def test_an_operation_that_is_cancelled_takes_a_call_that_was_handed_back(
     async with scene(tmp_path, tool) as here:
         async with here.gate.operation(caller()) as operation:
             reply = await here.submit("patient", caller=operation.caller, patience=0)
-            operation.cancel("ann")
+            operation.cancel(ANN)
         settled = await here.fact(CallSettled, reply.call)
         assert (settled.ending, settled.by) == ("cancelled", "ann")
         assert tool.tidied == 1
@@ -159,7 +160,7 @@ async def test_an_operation_that_ends_takes_a_call_that_somebody_still_waits_for
         assert tool.tidied == 1, "its work has stopped when the operation is left"
         outcome = (await client.reply()).outcome
         assert outcome is not None
-        assert (outcome.ending, outcome.by) == ("cancelled", "operation")
+        assert (outcome.ending, str(outcome.by)) == ("cancelled", "operation")
 
 
 async def test_the_record_says_why_an_operation_ended(tmp_path: Path) -> None:
@@ -169,7 +170,7 @@ async def test_the_record_says_why_an_operation_ended(tmp_path: Path) -> None:
         async with here.gate.operation(caller()) as second:
             second.stop, second.error = "failed", "It fell."
         async with here.gate.operation(caller()) as third:
-            third.cancel("ann")
+            third.cancel(ANN)
         async with here.gate.operation(caller()) as fourth:
             here.gate.leave()
         ends = [await ended(here, each) for each in (first, second, third, fourth)]
@@ -184,7 +185,7 @@ async def test_an_operation_with_nothing_open_ends_without_cancelling(tmp_path: 
             assert reply.outcome is not None
             assert reply.outcome.ending == "done"
         assert (await ended(here, operation)).cancelled_calls == ()
-        assert not operation.cancel("ann"), "it had ended before"
+        assert not operation.cancel(ANN), "it had ended before"
 
 
 async def test_cancelling_one_operation_does_not_touch_the_next(tmp_path: Path) -> None:
@@ -195,7 +196,7 @@ async def test_cancelling_one_operation_does_not_touch_the_next(tmp_path: Path) 
             calls = [await client.call() for client in clients]
             await tool.started.wait()
             # `second` is the inner branch: cancelling it must not reach the outer one.
-            second.cancel("ann")
+            second.cancel(ANN)
         assert (await here.fact(CallSettled, calls[1])).by == "ann"
         assert (await ended(here, first)).cancelled_by is None
         assert (await ended(here, second)).cancelled_calls == (calls[1].id,)
@@ -205,12 +206,12 @@ async def test_a_late_call_for_an_operation_that_has_ended_is_not_run(tmp_path: 
     tool = Echo("write")
     async with scene(tmp_path, tool, default="allow") as here:
         async with here.gate.operation(caller()) as operation:
-            operation.cancel("ann")
+            operation.cancel(ANN)
             during = here.client("echo", caller=caller(operation=operation.id))
         after = await here.submit("echo", caller=caller(operation=operation.id))
         for reply in (await during.reply(), after):
             assert reply.outcome is not None
-            assert (reply.outcome.ending, reply.outcome.by) == ("cancelled", "operation")
+            assert (reply.outcome.ending, str(reply.outcome.by)) == ("cancelled", "operation")
             assert "nothing was run" in reply.outcome.message
         assert tool.runs == []
 
@@ -222,7 +223,7 @@ async def test_rapid_successive_operations_leave_nothing_behind(tmp_path: Path) 
             async with here.gate.operation(caller()) as operation:
                 here.client("patient", {"word": str(turn)}, caller=caller(operation=operation.id))
                 await anyio.lowlevel.checkpoint()
-                operation.cancel("ann")
+                operation.cancel(ANN)
         await anyio.wait_all_tasks_blocked()
         facts = await here.facts()
         assert here.gate.open == here.gate.operations == {}

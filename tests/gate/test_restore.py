@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.actors import ANN
 from tests.gate.scene import Scene, caller, rule, says, scene
 from tests.gate.toys import Echo, Patient, Planner, Printer, Sheet, Stubborn, Write, said
 
@@ -86,7 +87,7 @@ async def test_a_daemon_that_leaves_interrupts_what_runs(tmp_path: Path) -> None
         here.gate.leave()
         reply = await client.reply()
         assert reply.outcome is not None
-        assert (reply.outcome.ending, reply.outcome.by) == ("interrupted", "handrail")
+        assert (reply.outcome.ending, str(reply.outcome.by)) == ("interrupted", "handrail")
         assert "unknown" in reply.outcome.message
         assert "not run again" in reply.outcome.message
     async with scene(tmp_path, tool) as here:
@@ -140,7 +141,7 @@ async def test_a_restored_call_can_be_denied_or_cancelled(tmp_path: Path, verb: 
         if verb == "deny":
             await verbs.answer(here.gate, call.approval, says("deny"), call.approval.digest)
         else:
-            verbs.cancel(here.gate, call, "ann")
+            verbs.cancel(here.gate, call, ANN)
         await call.settled()
         assert (await here.fact(CallSettled, call)).ending == ending
         assert tool.runs == []
@@ -339,7 +340,7 @@ async def test_a_crash_after_an_edited_answer_runs_nothing_and_says_that_nothing
         call = await here.client("planner", {"word": "a"}).call()
         approval = await here.question(call)
         edit = await verbs.edit(here.gate, call, {"word": "b"})
-        answer = Answer(kind="allow", by="ann", input={"word": "b"})
+        answer = Answer(kind="allow", by=ANN, input={"word": "b"})
         seq = await verbs.answer(here.gate, approval, answer, edit.digest)
         tool.planned = anyio.Event()  # it is planned again, and the crash comes then
         await here.journal.committed(seq)
@@ -377,7 +378,7 @@ async def test_a_crash_after_an_edited_call_began_says_what_was_edited(tmp_path:
         approval = await here.question(call)
         edit = await verbs.edit(here.gate, call, {"word": "b"})
         await verbs.answer(
-            here.gate, approval, Answer(kind="allow", by="ann", input={"word": "b"}), edit.digest
+            here.gate, approval, Answer(kind="allow", by=ANN, input={"word": "b"}), edit.digest
         )
         await tool.started.wait()
         await here.facts()
@@ -429,7 +430,7 @@ async def test_a_restored_question_can_be_edited_and_answered_with_rules(tmp_pat
         assert call.approval is not None
         await drafted(call)
         edit = await verbs.edit(here.gate, call, {"word": "edited"})
-        given = Answer(kind="allow", by="ann", input={"word": "edited"}, rules=(rule(tool="write"),))
+        given = Answer(kind="allow", by=ANN, input={"word": "edited"}, rules=(rule(tool="write"),))
         await verbs.answer(here.gate, call.approval, given, edit.digest)
         await call.settled()
         assert tool.runs == ["edited"]
@@ -452,7 +453,7 @@ async def test_a_restored_proposal_can_be_reviewed(tmp_path: Path) -> None:
         assert shown.changed is not None
         assert "while Handrail was not running" in shown.changed
         edit = await verbs.edit(here.gate, call, content="reviewed")
-        given = Answer(kind="allow", by="ann", content="reviewed")
+        given = Answer(kind="allow", by=ANN, content="reviewed")
         await verbs.answer(here.gate, approval, given, edit.digest)
         await call.settled()
         assert tool.holds == "reviewed"
@@ -465,7 +466,7 @@ async def test_a_rule_made_after_a_restart_answers_what_waits_since_before(tmp_p
         await take_over(here)
         call = here.gate.open[left.id]
         await drafted(call)
-        here.rules.add(rule(tool="write"), "ann")
+        here.rules.add(rule(tool="write"), ANN)
         await call.settled()
         assert (call.status, tool.runs) == ("done", ["kept"])
 

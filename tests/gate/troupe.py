@@ -9,6 +9,7 @@ from itertools import count
 from typing import Literal
 
 import anyio
+from tests.actors import ANN
 from tests.gate.scene import Client, Scene, caller, request, rule, says
 from tests.gate.toys import STUBBORN_SECONDS, Echo, ToyInput, ToyPlan, said
 
@@ -17,6 +18,7 @@ from handrail.gate import verbs
 from handrail.gate.call import Call
 from handrail.gate.operation import Operation
 from handrail.gate.tool import Salvage
+from handrail.store.actor import actor_from_text
 from handrail.store.value import Caller, Effect, Json, Result, Rule
 
 Verb = Literal[
@@ -164,7 +166,7 @@ class Troupe:
             case "hang up":
                 role.client.hang_up()
             case "cancel operation":
-                self.operation.cancel("the director")
+                self.operation.cancel(actor_from_text("the director"))
             case "again":
                 await self._again(role, call)
             case "make rule" | "remove rule":
@@ -195,11 +197,11 @@ class Troupe:
                     self.rules.append(given.rules[0].id)
                 return
             case "cancel":
-                won = verbs.cancel(gate, call, "ann")
+                won = verbs.cancel(gate, call, ANN)
             case "text":
-                won = verbs.complete(gate, call, "ann", text="mine")
+                won = verbs.complete(gate, call, ANN, text="mine")
             case _:
-                won = verbs.complete(gate, call, "ann", stop=verb == "stop", digest=shown)
+                won = verbs.complete(gate, call, ANN, stop=verb == "stop", digest=shown)
         assert not (won and ended_before), "who comes late is told so"
         self.won[call.id] += won and call.outcome is not None
 
@@ -207,11 +209,11 @@ class Troupe:
         """Of which effect a rule is, hangs on the part alone, so that a story can be told again."""
         if verb == "remove rule":
             if self.rules:
-                self.here.rules.remove(self.rules.pop(), "ann")
+                self.here.rules.remove(self.rules.pop(), ANN)
             return
         effect: Effect = "deny" if role.part.breaks else "ask" if role.part.stubborn else "allow"
         made = self._rule(role.part.tool, effect)
-        self.here.rules.add(made, "ann")
+        self.here.rules.add(made, ANN)
         self.rules.append(made.id)
 
     def _rule(self, tool: str, effect: Effect) -> Rule:

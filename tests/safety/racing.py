@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import anyio
 import anyio.lowlevel
+from tests.actors import PAGE
 from tests.safety.pausing import Pauses, Point
 from tests.tools.desk import BOUND
 
@@ -86,7 +87,7 @@ class Race:
             swap()
         else:
             self.pauses.arm(point, swap)
-        await verbs.answer(self.gate, approval, Answer(kind="allow", by="page"), approval.digest)
+        await verbs.answer(self.gate, approval, Answer(kind="allow", by=PAGE), approval.digest)
 
 
 def _facts(path: Path) -> object:

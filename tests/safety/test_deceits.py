@@ -5,6 +5,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.actors import ANN, BOB
 from tests.gate.rules.lawbook import RUN, caller, claim, decide, policy, rule, runs
 from tests.gate.scene import rule as standing
 from tests.gate.scene import scene
@@ -339,13 +340,13 @@ async def test_a_rule_that_is_removed_while_the_start_is_written_down_runs_nothi
     """Whoever takes an allowance back has taken it back, as long as nothing was done."""
     tool = Write()
     async with scene(tmp_path, tool) as here:
-        here.rules.add(standing("allow", "r1", tool="write"), "ann")
+        here.rules.add(standing("allow", "r1", tool="write"), ANN)
         await here.journal.committed(here.journal.head)
 
         async def remove_when_durable(seq: int) -> None:
             await here.journal.committed(seq)
             assert tool.runs == []
-            here.rules.remove("r1", "bob")
+            here.rules.remove("r1", BOB)
 
         here.group.start_soon(remove_when_durable, here.journal.head + 2)
         await anyio.wait_all_tasks_blocked()

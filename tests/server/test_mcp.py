@@ -17,6 +17,7 @@ from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Plan, Tool
 from handrail.server import mcp as mcp_module
 from handrail.server.mcp import Context, Line, Mcp, client_name
+from handrail.store.actor import PERSON
 from handrail.store.journal import open_journal
 from handrail.store.value import Caller, Claim, Result
 
@@ -80,7 +81,7 @@ async def test_heartbeats_rise_for_a_client_that_asks_for_them(
         group.start_soon(lambda: client.call_tool("slow", {}, progress_callback=note))
         await enough.wait()
         (call,) = gate.open.values()
-        verbs.cancel(gate, call, "a person")
+        verbs.cancel(gate, call, PERSON)
 
     assert beats[:5] == sorted(set(beats[:5]))
 
@@ -89,7 +90,7 @@ async def test_a_call_is_handed_back_after_the_servers_patience(home: Path) -> N
     async with connected(home, patience=0.05) as (gate, client):
         result = await client.call_tool("slow", {})
         (call,) = gate.open.values()
-        verbs.cancel(gate, call, "a person")
+        verbs.cancel(gate, call, PERSON)
 
     assert isinstance(result, types.CallToolResult)
     assert result.structured_content is not None
@@ -101,7 +102,7 @@ async def test_what_a_client_calls_itself_is_kept_short(home: Path) -> None:
     async with connected(home, patience=0.05) as (gate, client):
         await client.call_tool("slow", {})
         (call,) = gate.open.values()
-        verbs.cancel(gate, call, "a person")
+        verbs.cancel(gate, call, PERSON)
 
     assert call.caller.client == "Zed" + "x" * 97
 
@@ -118,4 +119,4 @@ async def test_a_client_that_gives_up_cancels_its_call(home: Path) -> None:
 
     outcome = calls[0].outcome
     assert outcome is not None
-    assert (outcome.ending, outcome.by) == ("cancelled", "client")
+    assert (outcome.ending, str(outcome.by)) == ("cancelled", "client")

@@ -15,6 +15,7 @@ from handrail.gate.gate import Reply
 from handrail.gate.path import expired
 from handrail.gate.tool import Plan, Tool
 from handrail.server.result import output_schema, refused, to_result
+from handrail.store.actor import HANDRAIL, PERSON, actor_from_text, rule_actor
 from handrail.store.event import ApprovalOpened
 from handrail.store.journal import open_journal
 from handrail.store.value import Caller, Ending, Json, Result
@@ -71,7 +72,7 @@ async def test_every_ending_fits_the_schema_with_or_without_a_result(
     call: Call, ending: Ending, data: Json | None
 ) -> None:
     result = Result(text="an apple", data=data) if data else None
-    outcome = Outcome(ending=ending, by="a person", message="because", result=result)
+    outcome = Outcome(ending=ending, by=PERSON, message="because", result=result)
     call.settle(outcome)
 
     told = to_result(Reply(call=call, outcome=outcome))
@@ -117,7 +118,7 @@ def test_a_call_that_could_not_be_recorded_says_so() -> None:
 
 
 async def test_a_denial_without_a_reason_says_that_there_is_none(call: Call) -> None:
-    outcome = Outcome(ending="denied", by="a person")
+    outcome = Outcome(ending="denied", by=PERSON)
     call.settle(outcome)
 
     assert "No reason was given" in text(to_result(Reply(call=call, outcome=outcome)))
@@ -129,7 +130,11 @@ async def test_what_a_person_changed_and_said_is_told_however_the_call_ended(
 ) -> None:
     call.edited = {"size": 2}
     call.said = "smaller"
-    call.settle(Outcome(ending=ending, by="tree", result=Result(text="an apple", data={"fruit": "apple"})))
+    call.settle(
+        Outcome(
+            ending=ending, by=actor_from_text("tree"), result=Result(text="an apple", data={"fruit": "apple"})
+        )
+    )
 
     told = to_result(Reply(call=call, outcome=call.outcome))
 
@@ -168,7 +173,7 @@ async def test_a_call_that_nobody_answered_for_has_expired_and_was_not_denied(ca
 
 async def test_a_denial_by_a_rule_names_it_and_says_why(call: Call) -> None:
     why = "Rule r1 refuses `git push …` in this project. Ask Ann first."
-    outcome = Outcome(ending="denied", by="rule r1", message=why)
+    outcome = Outcome(ending="denied", by=rule_actor("r1"), message=why)
     call.settle(outcome)
 
     told = to_result(Reply(call=call, outcome=outcome))
@@ -179,7 +184,7 @@ async def test_a_denial_by_a_rule_names_it_and_says_why(call: Call) -> None:
 
 async def test_how_a_file_changed_meanwhile_is_told_in_words_and_data(call: Call) -> None:
     result = Result(text="-old\n+new", data={"difference": "-old\n+new"})
-    outcome = Outcome(ending="failed", by="handrail", message="It changed.", result=result)
+    outcome = Outcome(ending="failed", by=HANDRAIL, message="It changed.", result=result)
     call.settle(outcome)
 
     told = to_result(Reply(call=call, outcome=outcome))

@@ -4,6 +4,7 @@ the thread."""
 from dataclasses import replace
 
 import pytest
+from tests.actors import ANN
 from tests.store.conftest import Kept
 from tests.store.facts import caller
 from tests.store.thread.talk import Talk, talking
@@ -117,7 +118,7 @@ async def test_they_go_with_their_thread_out_of_the_journal_too(kept: Kept) -> N
         )
         await talk.threads.written()
         assert "secret" in "".join(map(repr, await talk.journal.since(0)))
-        await talk.threads.delete(thread, "ann")
+        await talk.threads.delete(thread, ANN)
     async with talking(kept) as talk:
         assert await activities(talk) == []
         assert "secret" not in "".join(map(repr, await talk.journal.since(0)))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.actors import ANN
 from tests.store.conftest import Kept
 from tests.store.facts import caller, opened, settled
 from tests.store.thread.talk import Talk, talking
@@ -141,7 +142,7 @@ async def test_a_title_is_found_as_it_is_now(kept: Kept) -> None:
     async with indexing(kept) as (talk, index):
         thread = talk.open(title="Oaks")
         await caught_up(talk, index)
-        talk.threads.rename(thread, "Elms", "ann")
+        talk.threads.rename(thread, "Elms", ANN)
         assert shown(await find(talk, index, "oaks")) == []
         assert shown(await find(talk, index, "elms")) == [("title", ["Elms"])]
 
@@ -155,7 +156,7 @@ async def test_of_a_deleted_conversation_nothing_is_found_and_no_byte_is_left(ke
         talk.journal.append(opened("c1", title="about plovers"))
         await caught_up(talk, index)
         assert any(b"zyxwv" in path.read_bytes() for path in kept.path.parent.glob("words.db*"))
-        await talk.threads.delete(thread, "ann")
+        await talk.threads.delete(thread, ANN)
         assert shown(await index.search("zyxwvsecret7")) == []
         assert shown(await find(talk, index, "zyxwv")) == []
         for path in kept.path.parent.glob("words.db*"):

@@ -11,6 +11,7 @@ from tests.store.conftest import Kept
 from tests.store.thread.talk import talking
 
 from handrail.store import retention
+from handrail.store.actor import PERSON
 from handrail.store.blobs import Blobs
 from handrail.store.retention import BlobRetention, PictureRetention
 
@@ -108,6 +109,6 @@ async def test_a_picture_stays_as_long_as_a_conversation_shows_it(tmp_path: Path
         assert {one.sha for one in images.kept()} == {said, drawn, shared, fresh}
         assert never not in {one.sha for one in images.kept()}
 
-        await talk.threads.delete(first, "a person")
+        await talk.threads.delete(first, PERSON)
         assert await pictures.prune() == 2
         assert {one.sha for one in images.kept()} == {shared, fresh}

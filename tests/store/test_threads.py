@@ -5,10 +5,12 @@ from dataclasses import replace
 import anyio
 import anyio.lowlevel
 import pytest
+from tests.actors import ANN
 from tests.store.conftest import Kept
 from tests.store.facts import caller
 from tests.store.thread.talk import Reader, reading, talking
 
+from handrail.store.actor import actor_from_text
 from handrail.store.event import OperationEnded, OperationOpened
 from handrail.store.thread.record import SessionRecord
 
@@ -132,7 +134,7 @@ async def test_a_workspace_without_a_thread_gets_one_and_only_one(kept: Kept) ->
 async def test_a_thread_that_is_renamed_says_by_whom(kept: Kept) -> None:
     async with talking(kept) as talk:
         thread = talk.open("Old")
-        talk.threads.rename(thread, "New", "agent demo")
+        talk.threads.rename(thread, "New", actor_from_text("agent demo"))
         await talk.threads.written()
         found = await talk.records.thread(thread)
         assert found is not None
@@ -159,7 +161,7 @@ async def test_a_fork_shares_what_was_said_up_to_a_message(
     async with talking(kept) as talk:
         thread = talk.open("Trunk")
         ids = [talk.say(thread, text) for text in ("one", "two", "three")]
-        fork = await talk.threads.fork(thread, ids[1], before, "", "ann")
+        fork = await talk.threads.fork(thread, ids[1], before, "", ANN)
         talk.say(fork, "another end")
         told = await talk.threads.messages(fork)
         assert [one.parts[0].text for one in told] == [*shared, "another end"]
@@ -171,7 +173,7 @@ async def test_a_fork_shares_what_was_said_up_to_a_message(
         assert found is not None
         assert (found.title, found.workspace, found.forked_from) == ("Trunk", "/w", thread)
         assert found.forked_at == ids[len(shared) - 1]
-        await talk.threads.delete(thread, "ann")
+        await talk.threads.delete(thread, ANN)
         assert len(await talk.threads.messages(fork)) == len(shared) + 1
 
 
@@ -180,4 +182,4 @@ async def test_a_fork_at_a_message_of_another_thread_is_refused(kept: Kept) -> N
         thread = talk.open()
         other = talk.say(talk.open(), "elsewhere")
         with pytest.raises(LookupError, match=f"There is no message {other} in thread {thread}"):
-            await talk.threads.fork(thread, other, before=False, title="", by="ann")
+            await talk.threads.fork(thread, other, before=False, title="", by=ANN)

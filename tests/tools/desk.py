@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.actors import PAGE
 
 from handrail.gate import verbs
 from handrail.gate.approval import Answer
@@ -52,7 +53,7 @@ class Desk:
 
     async def allow(self, call: Call) -> Outcome:
         assert call.approval is not None
-        await verbs.answer(self.gate, call.approval, Answer(kind="allow", by="page"), call.approval.digest)
+        await verbs.answer(self.gate, call.approval, Answer(kind="allow", by=PAGE), call.approval.digest)
         return await self.ended(call)
 
     async def ended(self, call: Call) -> Outcome:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from tests.actors import PAGE
+
 from handrail.gate import verbs
 from handrail.gate.approval import Answer
 from handrail.gate.gate import Gate
@@ -15,6 +17,6 @@ async def allow_all(gate: Gate) -> None:
         for entry in entries:
             call = gate.open.get(entry.event.call) if isinstance(entry.event, ApprovalOpened) else None
             if call is not None and call.approval is not None and call.approval.open:
-                await verbs.answer(gate, call.approval, Answer(kind="allow", by="page"), call.approval.digest)
+                await verbs.answer(gate, call.approval, Answer(kind="allow", by=PAGE), call.approval.digest)
 
     await gate.journal.follow(0, look)

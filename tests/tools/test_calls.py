@@ -11,6 +11,7 @@ from tests.tools.office import reach_of
 
 from handrail.gate.call import Call, Outcome
 from handrail.places import Places
+from handrail.store.actor import tool_actor
 from handrail.store.journal import open_journal
 from handrail.store.query import open_records
 from handrail.store.value import Caller, Result
@@ -25,7 +26,7 @@ from handrail.tools.calls import (
     WaitForCallInput,
 )
 
-DONE = Outcome(ending="done", by="toy", result=Result(text="fruit", data={"output": "fruit"}))
+DONE = Outcome(ending="done", by=tool_actor("toy"), result=Result(text="fruit", data={"output": "fruit"}))
 
 
 async def test_waiting_for_a_call_that_has_just_ended_waits_for_its_record(

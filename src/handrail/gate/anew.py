@@ -12,6 +12,7 @@ from handrail.errors import Unwritable
 from handrail.gate.approval import Answer, Approval
 from handrail.gate.call import Call
 from handrail.gate.draft import Draft, Drafts
+from handrail.store.actor import rule_actor
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,6 @@ def _decide(approval: Approval, now: Draft) -> None:
         case "ask":
             approval.asked = replace(approval.asked, why=decision.why, verdicts=decision.verdicts)
         case "allow":
-            approval.answer(Answer(kind="allow", by=f"rule {decision.rule}", rule=decision.rule), now.digest)
+            approval.answer(Answer(kind="allow", by=rule_actor(decision.rule)), now.digest)
         case "deny":
-            by = f"rule {decision.rule}"
-            approval.answer(Answer(kind="deny", by=by, reason=decision.why, rule=decision.rule))
+            approval.answer(Answer(kind="deny", by=rule_actor(decision.rule), reason=decision.why))

@@ -11,6 +11,7 @@ import anyio
 from handrail.errors import Unwritable
 from handrail.gate.draft import Draft
 from handrail.gate.tool import Plan
+from handrail.store.actor import Actor
 from handrail.store.event import ApprovalAnswered, ApprovalExpired, ApprovalOpened, ApprovalWithdrawn
 from handrail.store.journal import Journal
 from handrail.store.value import AnswerKind, Comment, Json, Rule
@@ -21,7 +22,7 @@ class Answer:
     """What was decided, and what goes with it."""
 
     kind: AnswerKind
-    by: str
+    by: Actor
     reason: str = ""
     input: Json | None = None
     """Run this instead of what was asked."""
@@ -30,8 +31,6 @@ class Answer:
     comments: tuple[Comment, ...] = ()
     rules: tuple[Rule, ...] = ()
     """To hold from now on."""
-    rule: str = ""
-    """The one that answered; empty when it was a person."""
 
 
 class Approval:
@@ -96,7 +95,7 @@ class Approval:
             call=self.call,
             answer=answer.kind,
             reason=answer.reason,
-            by=answer.by,
+            by=str(answer.by),
             digest=allowed,
             input=answer.input,
             content=answer.content,

@@ -14,6 +14,7 @@ from handrail.errors import Unwritable
 from handrail.gate.approval import Approval
 from handrail.gate.telling import with_words
 from handrail.gate.tool import Plan
+from handrail.store.actor import Actor
 from handrail.store.event import CallHandedBack, CallOpened, CallSettled, CallStarted, CallStopped
 from handrail.store.journal import Journal
 from handrail.store.records import Status
@@ -30,7 +31,7 @@ class Outcome:
     """How a call ended, and by whom."""
 
     ending: Ending
-    by: str
+    by: Actor
     message: str = ""
     result: Result | None = None
 
@@ -120,10 +121,10 @@ class Call:
         await self.journal.committed(self.settled_seq)
         await self.journal.committed(self.opened_seq)
 
-    def start(self, plan: Plan, allowed_by: str, rules: tuple[str, ...] = ()) -> int:
+    def start(self, plan: Plan, allowed_by: Actor, rules: tuple[str, ...] = ()) -> int:
         """The call may act from now on; returns the sequence number to await before an effect."""
         started = CallStarted(
-            call=self.id, claims=plan.claims, allowed_by=allowed_by, rules=rules, files=plan.files
+            call=self.id, claims=plan.claims, allowed_by=str(allowed_by), rules=rules, files=plan.files
         )
         return self.journal.append(started)
 
@@ -141,7 +142,7 @@ class Call:
             return False
         told = with_words(outcome.result, self.input, self.edited, self.said)
         outcome = self.outcome = replace(outcome, result=told)
-        self.receipt = replace(self.receipt, ended_by=outcome.by, stopped=stopped)
+        self.receipt = replace(self.receipt, ended_by=str(outcome.by), stopped=stopped)
         self.due.set()
         self._settled.set()
         if self.approval is not None:
@@ -149,7 +150,7 @@ class Call:
         event = CallSettled(
             call=self.id,
             ending=outcome.ending,
-            by=outcome.by,
+            by=str(outcome.by),
             message=outcome.message,
             result=outcome.result,
             receipt=self.receipt,

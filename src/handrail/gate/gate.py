@@ -25,6 +25,7 @@ from handrail.gate.parse import Parsed, cut, parse, too_much, unknown
 from handrail.gate.path import Path
 from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Salvage, Toolbox
+from handrail.store.actor import CLIENT, HANDRAIL, OPERATION
 from handrail.store.event import ApprovalOpened, CallClientGone, Event, OperationEnded, OperationOpened
 from handrail.store.journal import Journal
 from handrail.store.value import Caller, Json
@@ -139,7 +140,7 @@ class Gate:
         self.open[call.id] = call
         parsed = parse(self.toolbox, call.tool, call.input)
         if isinstance(parsed, str):
-            self.settle(call, Outcome(ending="failed", by="handrail", message=parsed), stopped=True)
+            self.settle(call, Outcome(ending="failed", by=HANDRAIL, message=parsed), stopped=True)
         else:
             call.title = parsed.tool.display(parsed.input)
             self._group.start_soon(self._carry, call, partial(self._path.resume, call, call.approval))
@@ -185,13 +186,13 @@ class Gate:
         """Its open calls are settled at once, however slowly their work unwinds; the record says which."""
         del self.operations[operation.id]
         held = [call for call in self.open.values() if operation.takes(call)]
-        by = operation.cancelled_by or "operation"
+        by = operation.cancelled_by or OPERATION
         cut = Outcome(ending="cancelled", by=by, message="Cancelled with its operation")
         taken = () if self._leaving else tuple(call.id for call in held if self.end(call, cut))
         busy = () if operation.cancelled_by is None else operation.busy_with()
         ended = OperationEnded(
             operation=operation.id,
-            cancelled_by=operation.cancelled_by,
+            cancelled_by=None if operation.cancelled_by is None else str(operation.cancelled_by),
             cancelled_calls=taken,
             cancelled_activities=busy,
             stop="interrupted" if self._leaving and operation.stop is None else operation.stop,
@@ -222,13 +223,13 @@ class Gate:
         """Start the call's work in its branch of the tree, or settle it when it can have none."""
         operation = self.operations.get(call.caller.operation or "")
         if isinstance(parsed, str):
-            self.settle(call, Outcome(ending="failed", by="handrail", message=parsed), stopped=True)
+            self.settle(call, Outcome(ending="failed", by=HANDRAIL, message=parsed), stopped=True)
         elif self._leaving:
             message = "Handrail is stopping, so nothing was run. Ask again when it is back."
-            self.settle(call, Outcome(ending="failed", by="handrail", message=message), stopped=True)
+            self.settle(call, Outcome(ending="failed", by=HANDRAIL, message=message), stopped=True)
         elif operation is None and call.caller.operation is not None:
             message = "Its operation has ended, so nothing was run."
-            self.settle(call, Outcome(ending="cancelled", by="operation", message=message), stopped=True)
+            self.settle(call, Outcome(ending="cancelled", by=OPERATION, message=message), stopped=True)
         else:
             self._group.start_soon(self._carry, call, partial(self._path.walk, call, parsed), operation)
 
@@ -265,13 +266,13 @@ class Gate:
                 raise
             unknown = f"This had started when the journal could no longer be written ({problem.reason})."
             advice = "Its outcome is unknown: look at what it did before you ask for it again."
-            return Outcome(ending="interrupted", by="handrail", message=f"{unknown} {advice}")
+            return Outcome(ending="interrupted", by=HANDRAIL, message=f"{unknown} {advice}")
         return outcome
 
     def _abandon(self, call: Call) -> None:
         """The client stopped waiting: by its own cancel, a closed stream or a lost connection."""
         if call.outcome is None and not call.handed_back and not self._leaving:
-            self.end(call, Outcome(ending="cancelled", by="client", message="Cancelled by the client"))
+            self.end(call, Outcome(ending="cancelled", by=CLIENT, message="Cancelled by the client"))
 
     def end(self, call: Call, outcome: Outcome) -> bool:
         """Settle with what there is so far, and end the work."""
@@ -324,9 +325,9 @@ class Gate:
             message = STOPPED_BEFORE if call.plan is None else STOPPED_WHILE
             salvage = self.salvage(call)
             result = salvage and salvage.result
-            self.settle(call, Outcome(ending="interrupted", by="handrail", message=message, result=result))
+            self.settle(call, Outcome(ending="interrupted", by=HANDRAIL, message=message, result=result))
         elif call.outcome is None and call.assurance != "bound":  # who asked ends with this daemon
-            outcome = Outcome(ending="interrupted", by="handrail", message=STOPPED_ASKING)
+            outcome = Outcome(ending="interrupted", by=HANDRAIL, message=STOPPED_ASKING)
             self.settle(call, outcome, stopped=True)
         elif call.outcome is None:
             self._client_gone(call)

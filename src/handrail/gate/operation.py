@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import anyio
 
 from handrail.gate.call import Call
+from handrail.store.actor import Actor
 from handrail.store.value import Caller, Stop
 
 log = logging.getLogger(__name__)
@@ -27,7 +28,7 @@ class Operation:
         self.caller = caller
         """Of the calls made for it: it names the operation."""
         self.scope = anyio.CancelScope()
-        self.cancelled_by: str | None = None
+        self.cancelled_by: Actor | None = None
         self.stop: Stop | None = None
         """Why it ended; for whoever does its work to say."""
         self.error = ""
@@ -43,7 +44,7 @@ class Operation:
         """Nothing more is begun for it; its work may still unwind."""
         return self._ended
 
-    def cancel(self, by: str) -> bool:
+    def cancel(self, by: Actor) -> bool:
         """Cancel everything in it; False when it had ended before."""
         if self._ended:
             return False

@@ -19,6 +19,7 @@ from handrail.gate.rules.rule import Decision
 from handrail.gate.telling import words
 from handrail.gate.tool import Plan, Refusal
 from handrail.gate.weight import weigh
+from handrail.store.actor import HANDRAIL, Actor, approval_actor, rule_actor, tool_actor
 from handrail.store.event import ApprovalOpened
 from handrail.store.journal import Journal
 from handrail.store.value import Result
@@ -51,13 +52,15 @@ class Path:
         try:
             return await work()
         except Refusal as refusal:
-            return Outcome(ending="failed", by=call.tool, message=refusal.sentence, result=refusal.result)
+            return Outcome(
+                ending="failed", by=tool_actor(call.tool), message=refusal.sentence, result=refusal.result
+            )
         except Unwritable as problem:
-            return Outcome(ending="failed", by="handrail", message=str(problem))
+            return Outcome(ending="failed", by=HANDRAIL, message=str(problem))
         except Exception as error:
             log.exception("tool %s failed in call %s", call.tool, call.id)
             message = f"{call.tool} broke: {type(error).__name__}. This is a fault in Handrail; its log has the details."
-            return Outcome(ending="failed", by="handrail", message=message)
+            return Outcome(ending="failed", by=HANDRAIL, message=message)
 
     async def _decide(self, call: Call, parsed: Parsed) -> Outcome:
         draft = await self._drafts.first(parsed, call.input, call.caller)
@@ -71,7 +74,7 @@ class Path:
                 call.approval = Approval(self._journal, asked, self._journal.append(asked), draft)
                 return await self._ask(call, call.approval)
             case "allow":
-                return await self._run(call, draft, draft.plan, f"rule {draft.decision.rule}")
+                return await self._run(call, draft, draft.plan, rule_actor(draft.decision.rule))
 
     async def _ask_again(self, call: Call, approval: Approval) -> Outcome:
         """Show anew what would run, and wait. The old digest stays: what has changed since will not run."""
@@ -104,17 +107,17 @@ class Path:
             return _void(approval, await drift(approval.draft, refusal.sentence))
         if now.decision.effect == "deny":
             return _denied_by_rule(now.decision)
-        if answer.rule and now.decision.effect != "allow":
-            return _void(
-                approval, Drift(sentence=f"Rule {answer.rule}, which had allowed it, does so no longer.")
-            )
+        if answer.by.rule is not None and now.decision.effect != "allow":
+            return _void(approval, Drift(sentence=_withdrawn(answer.by.rule)))
         if now.digest != approval.allowed:
             return _void(approval, await drift(approval.draft, now))
         call.edited = answer.input
         call.said = words(answer.reason, answer.comments if plan is now.plan else ())
-        return await self._run(call, now, plan, answer.by if answer.rule else f"approval {approval.id}")
+        return await self._run(
+            call, now, plan, answer.by if answer.by.rule is not None else approval_actor(approval.id)
+        )
 
-    async def _run(self, call: Call, draft: Draft, plan: Plan, allowed_by: str) -> Outcome:
+    async def _run(self, call: Call, draft: Draft, plan: Plan, allowed_by: Actor) -> Outcome:
         if call.outcome is not None:  # ended in the tick of its answer: it must not start
             return call.outcome
         started = call.start(plan, allowed_by, _allowing(draft.decision))
@@ -126,11 +129,11 @@ class Path:
             decision = self._drafts.again(draft, call.caller).decision
             if decision.effect == "deny":  # by a rule that came while it was committed
                 return _denied_by_rule(decision)
-            if allowed_by.startswith("rule ") and decision.effect != "allow":  # it was removed meanwhile
-                return _no_longer(allowed_by)
+            if allowed_by.rule is not None and decision.effect != "allow":  # it was removed meanwhile
+                return _no_longer(allowed_by.rule)
         call.plan = plan
         result = await draft.deed.tool.run(plan, call)
-        return Outcome(ending="done", by=call.tool, result=result)
+        return Outcome(ending="done", by=tool_actor(call.tool), result=result)
 
 
 def _question(id: str, call: Call, draft: Draft) -> ApprovalOpened:
@@ -154,14 +157,16 @@ def _allowing(decision: Decision) -> tuple[str, ...]:
 
 
 def _denied_by_rule(decision: Decision) -> Outcome:
-    return Outcome(ending="denied", by=f"rule {decision.rule}", message=decision.why)
+    return Outcome(ending="denied", by=rule_actor(decision.rule), message=decision.why)
 
 
-def _no_longer(allowed_by: str) -> Outcome:
-    message = (
-        f"{allowed_by.capitalize()}, which had allowed it, does so no longer. Nothing was done; ask again."
-    )
-    return Outcome(ending="failed", by="handrail", message=message)
+def _no_longer(rule: str) -> Outcome:
+    message = f"{_withdrawn(rule)} Nothing was done; ask again."
+    return Outcome(ending="failed", by=HANDRAIL, message=message)
+
+
+def _withdrawn(rule: str) -> str:
+    return f"Rule {rule}, which had allowed it, does so no longer."
 
 
 def expired(after_ms: int) -> Outcome:
@@ -169,7 +174,7 @@ def expired(after_ms: int) -> Outcome:
     message = (
         f"Expired: nobody answered within {ago(after_ms)}. Nothing was run; ask again when somebody is there."
     )
-    return Outcome(ending="failed", by="handrail", message=message)
+    return Outcome(ending="failed", by=HANDRAIL, message=message)
 
 
 def _void(approval: Approval, found: Drift) -> Outcome:
@@ -181,4 +186,4 @@ def _void(approval: Approval, found: Drift) -> Outcome:
         told = found.difference[:LONGEST_DIFFERENCE]
         result = Result(text=told, data={"difference": told})
     message = f"What was approved is no longer what would run. {found.sentence}"
-    return Outcome(ending="failed", by="handrail", message=message, result=result)
+    return Outcome(ending="failed", by=HANDRAIL, message=message, result=result)

@@ -12,6 +12,7 @@ from handrail.gate.approval import Approval
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate
 from handrail.gate.path import expired
+from handrail.store.actor import HANDRAIL, PERSON, actor_from_text
 from handrail.store.event import ApprovalOpened
 from handrail.store.query import Records
 from handrail.store.records import ApprovalRecord, CallDetail
@@ -44,7 +45,7 @@ async def restore(gate: Gate, records: Records, output_of: Callable[[str], Resul
         call, asked = _call(gate, detail), detail.approval
         if asked is not None and asked.open and call.assurance != "bound":
             call.approval = Approval(gate.journal, _asked(asked))  # which is withdrawn with it
-            gate.settle(call, Outcome(ending="interrupted", by="handrail", message=WITHDRAWN), stopped=True)
+            gate.settle(call, Outcome(ending="interrupted", by=HANDRAIL, message=WITHDRAWN), stopped=True)
             interrupted += 1
         elif asked is not None and asked.open:
             gate.restore(call, _asked(asked), max(0, _now_ms() - asked.opened_at))
@@ -66,19 +67,25 @@ def _outcome(call: Call, detail: CallDetail, output_of: Callable[[str], Result |
     asked = detail.approval
     if detail.call.started_at is not None:
         result = output_of(call.terminal) if call.terminal else None
-        return Outcome(ending="interrupted", by="handrail", message=INTERRUPTED, result=result)
+        return Outcome(ending="interrupted", by=HANDRAIL, message=INTERRUPTED, result=result)
     if asked is not None and asked.answer == "deny":
-        return Outcome(ending="denied", by=asked.answered_by or "a person", message=asked.reason or "")
+        return Outcome(
+            ending="denied",
+            by=actor_from_text(asked.answered_by) if asked.answered_by else PERSON,
+            message=asked.reason or "",
+        )
     if asked is not None and asked.expired_at is not None:
         return expired(asked.expired_at - asked.opened_at)
     allowed = asked is not None and asked.answer == "allow"
-    return Outcome(ending="interrupted", by="handrail", message=NOT_BEGUN_ALLOWED if allowed else NOT_BEGUN)
+    return Outcome(ending="interrupted", by=HANDRAIL, message=NOT_BEGUN_ALLOWED if allowed else NOT_BEGUN)
 
 
 def _settled(gate: Gate, detail: CallDetail) -> Call:
     record, call = detail.call, _call(gate, detail)
     assert record.ending is not None
-    call.outcome = Outcome(ending=record.ending, by=record.settled_by or "", message=record.message or "")
+    call.outcome = Outcome(
+        ending=record.ending, by=actor_from_text(record.settled_by or ""), message=record.message or ""
+    )
     call.receipt = detail.receipt or call.receipt
     return call
 

@@ -7,6 +7,8 @@ no rule is asked. It does not know files, nor how an undo is worked out.
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from handrail.store.actor import Actor
+
 Does = Literal["restore", "remove", "recreate", "nothing", "refuse"]
 Of = Literal["call", "operation", "thread", "undo"]
 
@@ -58,6 +60,6 @@ class Undoes(Protocol):
         """What undoing this call, operation, thread or earlier undo would do. Raises `UnknownUndo`."""
         ...
 
-    async def undo(self, id: str, digest: str, by: str) -> UndoPlan:
+    async def undo(self, id: str, digest: str, by: Actor) -> UndoPlan:
         """Do what was shown. Raises `UnknownUndo`, `Conflict` when it would do something else, `Unwritable`."""
         ...

@@ -20,6 +20,7 @@ from handrail.gate.rules.rule import Decision
 from handrail.gate.telling import tells
 from handrail.gate.tool import Plan, Proposal, Refusal
 from handrail.gate.weight import Weight, weigh
+from handrail.store.actor import Actor
 from handrail.store.value import Comment, Json, Result
 
 CANCELLED = "Cancelled by user"
@@ -119,12 +120,12 @@ async def proposal(gate: Gate, call: Call) -> Proposed:
     return Proposed(found, drifted.sentence, drifted.difference)
 
 
-async def allow_low(gate: Gate, seen: Sequence[tuple[Approval, str]], by: str) -> list[Allowed]:
+async def allow_low(gate: Gate, seen: Sequence[tuple[Approval, str]], by: Actor) -> list[Allowed]:
     """Allow several questions, each as seen with its digest and each by itself; only those of low risk."""
     return [await _allow_low(gate, approval, digest, by) for approval, digest in seen]
 
 
-def cancel(gate: Gate, call: Call, by: str) -> bool:
+def cancel(gate: Gate, call: Call, by: Actor) -> bool:
     """Stop the work; what it printed so far is kept and returned."""
     return gate.end(call, Outcome(ending="cancelled", by=by, message=CANCELLED))
 
@@ -145,7 +146,13 @@ def completion(gate: Gate, call: Call) -> Completion:
 
 
 def complete(
-    gate: Gate, call: Call, by: str, *, stop: bool = False, text: str | None = None, digest: str | None = None
+    gate: Gate,
+    call: Call,
+    by: Actor,
+    *,
+    stop: bool = False,
+    text: str | None = None,
+    digest: str | None = None,
 ) -> bool:
     """Stop the waiting: hand the client what there is. With `stop`, end the work too."""
     if text is not None:
@@ -166,7 +173,7 @@ def complete(
 
 
 async def accept(
-    gate: Gate, call: Call, by: str, digest: str, content: str, comments: tuple[Comment, ...] = ()
+    gate: Gate, call: Call, by: Actor, digest: str, content: str, comments: tuple[Comment, ...] = ()
 ) -> bool:
     """Complete with a review in hand: the waiting write is accepted as the person left it; `digest` is `edit`'s."""
     given = Answer(kind="allow", by=by, content=content, comments=comments)
@@ -179,7 +186,7 @@ async def accept(
     return True
 
 
-async def _allow_low(gate: Gate, approval: Approval, digest: str, by: str) -> Allowed:
+async def _allow_low(gate: Gate, approval: Approval, digest: str, by: Actor) -> Allowed:
     risk = approval.asked.risk
     if approval.open and risk != "low":
         message = f"Its risk is {risk}, so it is not allowed together with others. Answer it by itself."
@@ -193,7 +200,7 @@ async def _allow_low(gate: Gate, approval: Approval, digest: str, by: str) -> Al
     return Allowed(approval=approval.id, won=True, message="Allowed.", seq=seq)
 
 
-def _return_text(gate: Gate, call: Call, by: str, text: str, stop: bool) -> bool:
+def _return_text(gate: Gate, call: Call, by: Actor, text: str, stop: bool) -> bool:
     result = Result(text=text, data={"output": text, "output_captured": False})
     message = "Completed by user with the text below; it is the person's, not the tool's."
     won = gate.settle(call, Outcome(ending="completed", by=by, message=message, result=result))
@@ -202,7 +209,7 @@ def _return_text(gate: Gate, call: Call, by: str, text: str, stop: bool) -> bool
     return won
 
 
-def _accept(gate: Gate, call: Call, by: str, digest: str | None) -> bool:
+def _accept(gate: Gate, call: Call, by: Actor, digest: str | None) -> bool:
     try:
         settle(gate, call, Answer(kind="allow", by=by), digest or "")
     except Conflict:

@@ -68,7 +68,7 @@ class Attachment:
         self._live = rooms.terminals.get(record.id)
         self._tail = self._live.tail if self._live else rooms.terminals.tail(record.id)
         self._holders = rooms.holders
-        self._typist = Typist(person=True, name=by(socket))
+        self._typist = Typist(person=True, name=str(by(socket)))
         self._sending = anyio.Lock()
         self._told: tuple[TerminalView, bool] | None = None
 

@@ -6,6 +6,7 @@ Values only; they do not know how they were found (query/). A field from a paylo
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from handrail.store.actor import Actor
 from handrail.store.value import (
     AnswerKind,
     Assurance,
@@ -221,7 +222,7 @@ class PromptRecord:
     verdicts: tuple[Verdict, ...]
     answer: AnswerKind | None
     """None when nobody answered."""
-    by: str | None
+    by: Actor | None
     edited: bool
     at: int
     """When it was asked."""

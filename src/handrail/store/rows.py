@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from handrail.store.actor import actor_from_text
 from handrail.store.codec import decode
 from handrail.store.event import (
     ApprovalAnswered,
@@ -63,7 +64,7 @@ def prompt_of(row: sqlite3.Row) -> PromptRecord:
         caller=_caller_of(row),
         claims=asked.claims if known else (),
         verdicts=asked.verdicts if known else (),
-        by=row["answered_by"],
+        by=None if row["answered_by"] is None else actor_from_text(row["answered_by"]),
         edited=bool(row["edited"]),
         at=row["opened_at"],
         **_columns(row, ("call", "tool", "title", "risk", "answer")),

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import anyio
 
+from handrail.store.actor import HANDRAIL, Actor
 from handrail.store.event import OperationEnded, SessionBound, ThreadDeleted, ThreadOpened, ThreadRenamed
 from handrail.store.journal import Journal
 from handrail.store.query import Records
@@ -42,7 +43,7 @@ class Threads(Speaking):
         workspace: str | None,
         title: str,
         agent: str,
-        by: str,
+        by: Actor,
         forked_from: str | None = None,
         forked_at: str | None = None,
         imported: bool = False,
@@ -56,7 +57,7 @@ class Threads(Speaking):
                 workspace=workspace,
                 title=title,
                 agent=agent,
-                by=by,
+                by=str(by),
                 forked_from=forked_from,
                 forked_at=forked_at,
                 imported=imported,
@@ -64,7 +65,7 @@ class Threads(Speaking):
         )
         return thread
 
-    async def default(self, workspace: str | None, agent: str, by: str = "handrail") -> str:
+    async def default(self, workspace: str | None, agent: str, by: Actor = HANDRAIL) -> str:
         """The conversation of a workspace that was updated last; a new one, "Default", where there is none."""
         async with self._default:
             await self.written()
@@ -73,11 +74,11 @@ class Threads(Speaking):
                 return newest[0].id
             return self.open(workspace=workspace, title="Default", agent=agent, by=by)
 
-    def rename(self, thread: str, title: str, by: str) -> None:
+    def rename(self, thread: str, title: str, by: Actor) -> None:
         self._thread(thread)
-        self._writing.tell(ThreadRenamed(thread=thread, title=title, by=by))
+        self._writing.tell(ThreadRenamed(thread=thread, title=title, by=str(by)))
 
-    async def fork(self, thread: str, message: str, before: bool, title: str, by: str) -> str:
+    async def fork(self, thread: str, message: str, before: bool, title: str, by: Actor) -> str:
         """A conversation that goes on from a message of another: with it, or just `before` it; its id.
 
         Raises `LookupError` when the message is not one of the thread's.
@@ -111,11 +112,11 @@ class Threads(Speaking):
                 await self.written()
         await self.written()
 
-    async def delete(self, thread: str, by: str) -> None:
+    async def delete(self, thread: str, by: Actor) -> None:
         """Nothing that was said remains in the database when this returns; whoever followed it is let go."""
         self._thread(thread).delete()
         del self._threads[thread]
-        self._writing.tell(ThreadDeleted(thread=thread, by=by))
+        self._writing.tell(ThreadDeleted(thread=thread, by=str(by)))
         await self.written()
 
     def bind(self, thread: str, agent: str, session: str, how: Handover, upto: int) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.actors import ANN
 from tests.agents.grip import Grip, grip
 
 from handrail.agents.hands.form import answer
@@ -53,7 +54,7 @@ async def test_the_person_sees_the_form_as_the_agent_sent_it(here: Grip) -> None
     async def looks() -> None:
         approval = await here.question()
         seen.append(approval.asked.preview)
-        verbs.cancel(here.gate, here.gate.open[approval.call], "ann")
+        verbs.cancel(here.gate, here.gate.open[approval.call], ANN)
 
     await here.meanwhile(looks, "elicitation/create", **FORM)
     assert seen == [FormPreview(message="Which one?", schema=SCHEMA)]
@@ -86,7 +87,7 @@ async def test_a_person_who_will_not_answer_declines(here: Grip) -> None:
 
 async def test_a_cancelled_question_is_cancelled(here: Grip) -> None:
     async def cancels() -> None:
-        verbs.cancel(here.gate, here.gate.open[(await here.question()).call], "ann")
+        verbs.cancel(here.gate, here.gate.open[(await here.question()).call], ANN)
 
     assert await here.meanwhile(cancels, "elicitation/create", **FORM) == {"action": "cancel"}
     approval = await here.given_up("elicitation/create", **FORM)
@@ -95,7 +96,7 @@ async def test_a_cancelled_question_is_cancelled(here: Grip) -> None:
 
 @pytest.mark.parametrize("ending", ["failed", "interrupted", "completed", "cancelled"])
 def test_whatever_nobody_answered_is_cancelled(ending: Any) -> None:
-    assert answer(Outcome(ending=ending, by="ann")) == {"action": "cancel"}
+    assert answer(Outcome(ending=ending, by=ANN)) == {"action": "cancel"}
     assert answer(None) == {"action": "cancel"}
 
 

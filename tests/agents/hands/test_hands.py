@@ -6,6 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.actors import ANN
 from tests.agents.grip import Grip, data, grip
 from tests.gate.scene import refusing
 
@@ -105,7 +106,7 @@ async def test_nobody_is_asked_about_what_an_agent_writes_itself_whatever_it_is_
 
 
 async def test_a_rule_may_allow_a_write(here: Grip) -> None:
-    here.gate.rules.add(here.gate.rules.make(path="*.md", workspace=str(here.root)), "ann")
+    here.gate.rules.add(here.gate.rules.make(path="*.md", workspace=str(here.root)), ANN)
     assert await here.ask("fs/write_text_file", path=str(here.root / "a.md"), content="x") == {}
     assert (here.root / "a.md").read_text() == "x"
 
@@ -141,7 +142,7 @@ async def test_a_cancelled_operation_answers_what_waits_as_cancelled(here: Grip)
 
         async def cancels() -> None:
             await during.question()
-            operation.cancel("ann")
+            operation.cancel(ANN)
 
         with anyio.CancelScope(shield=True):
             answered.append(await during.meanwhile(cancels, "fs/write_text_file", path=path, content="x"))
@@ -156,13 +157,13 @@ async def test_an_agent_that_takes_its_request_back_withdraws_the_question(here:
     await here.gate.journal.committed(here.gate.journal.head)
     entries = await here.gate.journal.since(0, 1000)
     settled = [each.event for each in entries if isinstance(each.event, CallSettled)]
-    assert [(each.ending, each.by) for each in settled] == [(GIVEN_UP.ending, GIVEN_UP.by)]
+    assert [(each.ending, each.by) for each in settled] == [(GIVEN_UP.ending, str(GIVEN_UP.by))]
 
 
 async def test_a_person_may_complete_a_read_with_words_of_their_own(here: Grip, tmp_path: Path) -> None:
     async def completes() -> None:
         call = here.gate.open[(await here.question()).call]
-        assert verbs.complete(here.gate, call, "ann", text="all is well")
+        assert verbs.complete(here.gate, call, ANN, text="all is well")
 
     answered = await here.meanwhile(completes, "fs/read_text_file", path=str(tmp_path / "x"))
     assert answered == {"content": "all is well"}

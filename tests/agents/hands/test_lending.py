@@ -13,6 +13,7 @@ from handrail.agents.hands.lent import KILLED
 from handrail.agents.hands.refusal import CANCELLED, DENIED, FAILED, NOT_FOUND
 from handrail.gate import verbs
 from handrail.gate.call import Call
+from handrail.store.actor import PERSON
 from handrail.store.value import Caller
 
 pytestmark = pytest.mark.anyio
@@ -285,7 +286,7 @@ async def test_a_person_who_cancels_ends_it_and_the_agent_reads_so(here: Grip) -
     await printed(here, terminal, 2)
 
     async def cancels() -> None:
-        assert verbs.cancel(here.gate, call_of(here), "ann")
+        assert verbs.cancel(here.gate, call_of(here), PERSON)
 
     told = await here.meanwhile(cancels, "terminal/wait_for_exit", terminalId=terminal)
     assert told["signal"] in ("SIGTERM", "SIGHUP")
@@ -297,7 +298,7 @@ async def test_a_person_who_completes_it_ends_the_waiting_and_not_the_work(here:
     _, child = await printed(here, terminal, 2)
 
     async def completes() -> None:
-        assert verbs.complete(here.gate, call_of(here), "ann")
+        assert verbs.complete(here.gate, call_of(here), PERSON)
 
     told = await here.meanwhile(completes, "terminal/wait_for_exit", terminalId=terminal)
     assert told == {"exitCode": None, "signal": None}
@@ -311,7 +312,7 @@ async def test_a_person_who_completes_it_ends_the_waiting_and_not_the_work(here:
 
 async def test_a_person_may_complete_it_with_words_of_their_own(here: Grip) -> None:
     terminal = await here.terminal(FOREVER)
-    assert verbs.complete(here.gate, call_of(here), "ann", text="all tests pass", stop=True)
+    assert verbs.complete(here.gate, call_of(here), PERSON, text="all tests pass", stop=True)
     await ended(here, terminal)
     assert (await output(here, terminal))["output"].endswith(
         "[Completed by user with the text below; it is the person's, not the tool's.]\nall tests pass"
@@ -325,14 +326,14 @@ async def test_a_cancelled_operation_ends_its_terminals_though_the_agent_does_no
         with anyio.CancelScope(shield=True):
             terminal = await during.terminal(FOREVER)
             _, child = await printed(during, terminal, 2)
-            operation.cancel("ann")
+            operation.cancel(PERSON)
     assert not is_alive(child)
     assert (await ended(here, terminal))["signal"] in ("SIGTERM", "SIGHUP")
 
 
 async def test_nothing_is_started_for_an_operation_that_has_ended(here: Grip) -> None:
     async with here.gate.operation(here.caller) as operation:
-        operation.cancel("ann")
+        operation.cancel(PERSON)
     error = await here.another(operation=operation.id).fails("terminal/create", command="touch", args=["x"])
     assert error.code == CANCELLED
     assert not (here.root / "x").exists()

@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import anyio
 import pytest
+from tests.actors import ANN
 from tests.agents.grip import Grip, grip
 
 from handrail.agents.hands.permission import answer, asked
@@ -36,14 +37,14 @@ def offering(*options: tuple[Any, str]) -> Json:
 
 
 def ended(ending: Ending, message: str = "") -> Outcome:
-    return Outcome(ending=ending, by="ann", message=message)
+    return Outcome(ending=ending, by=ANN, message=message)
 
 
 def selected(id: Any) -> Json:
     return {"outcome": {"outcome": "selected", "optionId": id}}
 
 
-NO = Answer(kind="deny", by="ann")
+NO = Answer(kind="deny", by=ANN)
 CANCELLED: Json = {"outcome": {"outcome": "cancelled"}}
 
 
@@ -173,8 +174,8 @@ async def test_the_person_sees_what_the_agent_says_it_will_do(here: Grip) -> Non
 
 async def test_a_rule_about_our_commands_answers_for_the_agents_own(here: Grip) -> None:
     rules, folder = here.gate.rules, str(here.root)
-    rules.add(rules.make(tool="execute_command", command="make test", workspace=folder), "ann")
-    rules.add(rules.make(effect="deny", command="git push", workspace=folder), "ann")
+    rules.add(rules.make(tool="execute_command", command="make test", workspace=folder), ANN)
+    rules.add(rules.make(effect="deny", command="git push", workspace=folder), ANN)
     assert await here.ask("session/request_permission", **RUN) == selected("y")
     push = {"toolCallId": "2", "kind": "execute", "rawInput": {"command": ["git", "push", "-f"]}}
     told = await here.ask("session/request_permission", toolCall=push, options=OPTIONS)
@@ -187,7 +188,7 @@ async def test_always_becomes_a_rule_of_ours_and_the_agent_is_told_once(here: Gr
     told = await here.both("session/request_permission", {"rules": (rule,)}, **RUN)
     assert told == selected("y")
     assert await here.ask("session/request_permission", **RUN) == selected("y")
-    here.gate.rules.remove(rule.id, "ann")
+    here.gate.rules.remove(rule.id, ANN)
     denied = await here.both("session/request_permission", {"kind": "deny"}, **RUN)
     assert denied["outcome"]["optionId"] == "n", "what was taken back is asked again"
 
@@ -227,7 +228,7 @@ async def test_a_cancelled_operation_answers_its_questions_as_cancelled(here: Gr
 
         async def cancels() -> None:
             await during.question()
-            operation.cancel("ann")
+            operation.cancel(ANN)
 
         with anyio.CancelScope(shield=True):
             answered.append(await during.meanwhile(cancels, "session/request_permission", **RUN))
@@ -237,7 +238,7 @@ async def test_a_cancelled_operation_answers_its_questions_as_cancelled(here: Gr
 
 async def test_a_person_who_cancels_the_question_answers_it_as_cancelled(here: Grip) -> None:
     async def cancels() -> None:
-        assert verbs.cancel(here.gate, here.gate.open[(await here.question()).call], "ann")
+        assert verbs.cancel(here.gate, here.gate.open[(await here.question()).call], ANN)
 
     told = await here.meanwhile(cancels, "session/request_permission", **RUN)
     assert told["outcome"] == {"outcome": "cancelled"}

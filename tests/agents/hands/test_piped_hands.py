@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.actors import ANN
 from tests.agents.grip import Grip, grip
 from tests.agents.scripted import Obj, command
 from tests.agents.wire import BOUND, ENVIRONMENT, Notebook, prompt
@@ -181,7 +182,7 @@ async def test_it_takes_its_question_back_and_is_told_so(asking: Piped) -> None:
         group.start_soon(prompt, asking.session, *steps)
         asked += [await asking.grip.question(), await asking.grip.question()]
         form = next(each for each in asked if each.call == asking.grip.links[1][1].id)
-        await verbs.answer(asking.grip.gate, form, Answer(kind="allow", by="ann"), form.digest)
+        await verbs.answer(asking.grip.gate, form, Answer(kind="allow", by=ANN), form.digest)
     assert asking.desk.told["error"]["code"] == CANCELLED
     assert [each.open for each in asked] == [False, False]
     assert sorted(each.answered is None for each in asked) == [False, True]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.agents.conversation import ANN, Scene, conversing, must_hold, notes, text
+from tests.actors import ANN
+from tests.agents.conversation import Scene, conversing, must_hold, notes, text
 from tests.agents.scripted import TELLING
 
 from handrail.errors import Conflict
@@ -147,7 +148,7 @@ async def test_one_activity_is_cancelled_and_the_operation_goes_on(tmp_path: Pat
         said = await scene.answer(thread, prompted)
         assert (said.stop, text(said)) == ("end_turn", "then I do something else")
         found = await activities(scene, prompted.operation)
-        assert (found["a3"].how, found["a3"].by) == ("cancelled", ANN)
+        assert (found["a3"].how, found["a3"].by) == ("cancelled", str(ANN))
         with pytest.raises(Conflict):
             await scene.prompts.cancel_activity(prompted.operation or "", "a3", by=ANN)
         await must_hold(scene)
@@ -165,7 +166,7 @@ async def test_who_cancelled_something_is_said_of_what_was_part_of_it_too(tmp_pa
         await scene.prompts.cancel_activity(prompted.operation or "", "a1", by=ANN)
         await scene.answer(thread, prompted)
         found = await activities(scene, prompted.operation)
-        assert (found["a1"].how, found["a1"].by) == ("cancelled", ANN)
+        assert (found["a1"].how, found["a1"].by) == ("cancelled", str(ANN))
         assert (found["a2"].how, found["a2"].by) == ("interrupted", "")
 
 
@@ -176,7 +177,7 @@ async def test_to_cancel_the_root_is_to_cancel_the_operation(tmp_path: Path) -> 
         await until_open(scene, prompted.operation, "a1")
         await scene.prompts.cancel_activity(prompted.operation or "", "a0", by=ANN)
         assert (await scene.answer(thread, prompted)).stop == "cancelled"
-        assert (await scene.ended(prompted.operation or "")).cancelled_by == ANN
+        assert (await scene.ended(prompted.operation or "")).cancelled_by == str(ANN)
 
 
 async def test_what_cannot_be_cancelled_is_refused_with_the_reason(tmp_path: Path) -> None:

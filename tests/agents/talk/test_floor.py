@@ -5,9 +5,11 @@ from itertools import count
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.actors import ANN
 
 from handrail.agents.talk.floor import Floor, Turn
 from handrail.gate.operation import Operation
+from handrail.store.actor import actor_from_text
 from handrail.store.thread.message import Message
 from handrail.store.value import Caller, Stop
 
@@ -20,7 +22,7 @@ def turn(name: str) -> Turn:
     message = Message(
         lambda _: next(_rev), lambda _: None, id=name, thread="h1", n=1, role="user", agent="ann"
     )
-    return Turn(caller=WHO, pieces=(), by=name, message=message)
+    return Turn(caller=WHO, pieces=(), by=actor_from_text(name), message=message)
 
 
 def begin(floor: Floor, stop: Stop | None = None) -> Turn | None:
@@ -41,7 +43,7 @@ async def test_the_newest_goes_next_and_those_before_it_know() -> None:
     floor.press(first)
     assert begin(floor) is first
     floor.press(second)
-    assert (second.replaced, first.operation and first.operation.cancelled_by) == ("o-1", "2")
+    assert (second.replaced, first.operation and str(first.operation.cancelled_by)) == ("o-1", "2")
     floor.press(third)
     assert (second.replaced_by, third.replaced) == ("3", None), "nothing was left for it to cancel"
     assert begin(floor, "cancelled") is second
@@ -84,7 +86,7 @@ async def test_a_closed_floor_lets_everybody_go() -> None:
     floor.press(turn("now"))
     floor.queue(turn("queued"))
     floor.hold(turn("held"))
-    assert [name(each) for each in floor.close("ann")] == ["now", "queued", "held"]
+    assert [name(each) for each in floor.close(ANN)] == ["now", "queued", "held"]
     assert running is not None
     assert running.operation is not None
     assert running.operation.ended
@@ -115,5 +117,5 @@ async def test_every_turn_is_taken_once_or_waits_and_none_is_lost(verbs: list[st
                 gone += [] if after is None else [name(after)]
             case _:
                 continue
-    left = [name(each) for each in floor.close("ann")]
+    left = [name(each) for each in floor.close(ANN)]
     assert sorted(filter(None, [*gone, *left])) == sorted(came)

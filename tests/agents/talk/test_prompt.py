@@ -4,7 +4,8 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.agents.conversation import ANN, calls, conversing, must_hold, notes, parts, text
+from tests.actors import ANN
+from tests.agents.conversation import calls, conversing, must_hold, notes, parts, text
 from tests.agents.scripted import Obj, script
 
 from handrail.agents.talk.blocks import Piece
@@ -65,7 +66,7 @@ async def test_a_second_prompt_replaces_the_first_which_has_unwound_before_it_be
         assert (text(old), old.stop) == ("begun last words", "cancelled")
         assert text(await scene.answer(thread, second)) == "instead"
         end = await scene.ended(first.operation or "")
-        assert (end.cancelled_by, end.stop, end.cancelled_calls) == (ANN, "cancelled", (call.id,))
+        assert (end.cancelled_by, end.stop, end.cancelled_calls) == (str(ANN), "cancelled", (call.id,))
         assert scene.patient.tidied == 1
         facts = await scene.facts(MessageEnded, OperationOpened)
         opened = [each for each in facts if isinstance(each, OperationOpened)][1]

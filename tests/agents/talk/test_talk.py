@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agents.conversation import ANN, conversing, must_hold, notes, parts, text
+from tests.actors import ANN
+from tests.agents.conversation import conversing, must_hold, notes, parts, text
 from tests.agents.scripted import Obj
 
 from handrail.agents.failure import AgentError

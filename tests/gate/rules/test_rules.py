@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.actors import ANN, BOB
 from tests.gate.rules.lawbook import RUN, brief, claim, runs
 
 from handrail.errors import Conflict
@@ -56,12 +57,12 @@ class Desk:
         return self.rules.folder(str(self.root)).config
 
     def trust(self) -> None:
-        self.rules.trust(str(self.root), self.rules.folder(str(self.root)).config, "ann")
+        self.rules.trust(str(self.root), self.rules.folder(str(self.root)).config, ANN)
 
     def add(self, **fields: Any) -> Rule:
         wanted: dict[str, Any] = {"workspace": str(self.root), **fields}
         rule = self.rules.make(**wanted)
-        self.rules.add(rule, "ann")
+        self.rules.add(rule, ANN)
         return rule
 
 
@@ -85,7 +86,7 @@ async def test_a_rule_holds_from_its_making_until_its_removal_and_both_are_facts
         assert at.effect("make") == "ask"
         rule = at.add(command="make")
         assert at.decides("make") == ("allow", rule.id)
-        at.rules.remove(rule.id, "bob")
+        at.rules.remove(rule.id, BOB)
         assert at.effect("make") == "ask"
         assert await facts(at.journal) == [
             RuleAdded(rule=rule, by="ann"),
@@ -98,9 +99,9 @@ async def test_whoever_watches_is_told_of_every_change(tmp_path: Path) -> None:
         told: list[str] = []
         at.rules.on_change.append(lambda: told.append(at.effect("make")))
         rule = at.add(command="make")
-        at.rules.remove(rule.id, "ann")
+        at.rules.remove(rule.id, ANN)
         at.trust()
-        at.rules.distrust(str(at.root), "ann")
+        at.rules.distrust(str(at.root), ANN)
         assert told == ["allow", "ask", "ask", "ask"]
 
 
@@ -149,7 +150,7 @@ async def test_a_rule_of_the_user_allows_in_trusted_folders_and_forbids_everywhe
         assert at.effect("git push") == "deny"
         at.trust()
         assert at.effect("make") == "allow"
-        at.rules.distrust(str(at.root), "ann")
+        at.rules.distrust(str(at.root), ANN)
         assert at.effect("make") == "ask"
         assert [type(fact) for fact in await facts(at.journal)][-2:] == [FolderTrusted, FolderDistrusted]
 
@@ -179,7 +180,7 @@ async def test_a_projects_file_only_tightens_until_its_folder_is_trusted(tmp_pat
         assert sha is not None
         assert at.effect("git push") == "deny"
         assert at.decides("make") == ("ask", "untrusted folder")
-        at.rules.trust(str(at.root), sha, "ann")
+        at.rules.trust(str(at.root), sha, ANN)
         assert at.effect("git push") == "deny"
         assert at.effect("make") == "allow"
 
@@ -250,7 +251,7 @@ async def test_a_file_that_was_not_trusted_takes_no_human_out_of_the_loop(tmp_pa
 async def test_a_rule_is_checked_again_when_it_is_added(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
         with pytest.raises(BadRule, match="many programs"):
-            at.rules.add(Rule(id="r1", effect="allow", command="*"), "ann")
+            at.rules.add(Rule(id="r1", effect="allow", command="*"), ANN)
 
 
 async def test_it_is_known_where_everything_is_approved_by_itself(tmp_path: Path) -> None:
@@ -290,7 +291,7 @@ async def test_what_a_person_did_not_see_is_not_trusted(tmp_path: Path) -> None:
         sha = at.writes(ALLOWS_MAKE)
         at.writes(f"{ALLOWS_MAKE}# more\n")
         with pytest.raises(Conflict, match="not as you saw it"):
-            at.rules.trust(str(at.root), sha, "ann")
+            at.rules.trust(str(at.root), sha, ANN)
         assert not at.rules.folder(str(at.root)).trusted
 
 
@@ -299,7 +300,7 @@ async def test_the_root_the_home_and_what_is_no_folder_cannot_be_trusted(tmp_pat
     async with desk(tmp_path) as at:
         (tmp_path / "home").mkdir()
         with pytest.raises(Conflict, match="cannot be trusted"):
-            at.rules.trust("/" if where == "/" else str(tmp_path / where), None, "ann")
+            at.rules.trust("/" if where == "/" else str(tmp_path / where), None, ANN)
 
 
 async def test_trust_of_the_past_is_kept(tmp_path: Path) -> None:
@@ -314,9 +315,9 @@ async def test_a_rule_that_stands_in_a_file_is_removed_there(tmp_path: Path) -> 
     own = Rule(id="r1", effect="allow", command="make", source="config.toml:3")
     async with desk(tmp_path, Standing(rules=(own,))) as at:
         with pytest.raises(BadRule, match=r"config\.toml:3"):
-            at.rules.remove("r1", "ann")
+            at.rules.remove("r1", ANN)
         with pytest.raises(NoRule):
-            at.rules.remove("r2", "ann")
+            at.rules.remove("r2", ANN)
 
 
 async def test_a_policy_is_made_once_and_anew_when_something_changed(tmp_path: Path) -> None:

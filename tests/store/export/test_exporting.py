@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.actors import ANN
 from tests.store.conftest import Kept
 from tests.store.facts import opened, settled
 from tests.store.thread.talk import Talk, talking
@@ -66,7 +67,7 @@ async def test_a_conversation_taken_out_and_in_again_is_the_same(kept: Kept) -> 
         thread = await a_talk(talk)
         file = (await export(talk.threads, talk.records, thread)).model_dump_json()
         assert json.loads(file)["handrail"] == 1
-        copy = await import_thread(talk.threads, file, "ann", "/elsewhere")
+        copy = await import_thread(talk.threads, file, ANN, "/elsewhere")
         found = await talk.records.thread(copy)
         assert found is not None
         assert (found.title, found.workspace, found.agent) == ("On kites", "/elsewhere", "demo")
@@ -92,7 +93,7 @@ async def test_a_conversation_taken_out_and_in_again_is_the_same(kept: Kept) -> 
 async def test_a_file_does_not_say_what_agents_may_touch(kept: Kept) -> None:
     async with talking(kept) as talk:
         file = (await export(talk.threads, talk.records, await a_talk(talk))).model_dump_json()
-        found = await talk.records.thread(await import_thread(talk.threads, file, "ann"))
+        found = await talk.records.thread(await import_thread(talk.threads, file, ANN))
         assert found is not None
         assert found.workspace is None
 
@@ -156,14 +157,14 @@ async def test_what_cannot_be_taken_in_is_said_in_a_sentence_and_leaves_nothing(
 ) -> None:
     async with talking(kept) as talk:
         with pytest.raises(NotImportable) as refusal:
-            await import_thread(talk.threads, file, "ann")
+            await import_thread(talk.threads, file, ANN)
         assert sentence in str(refusal.value)
         assert await talk.records.threads() == []
 
 
 async def test_the_least_that_is_a_conversation_is_taken_in(kept: Kept) -> None:
     async with talking(kept) as talk:
-        thread = await import_thread(talk.threads, json.dumps(GOOD), "ann")
+        thread = await import_thread(talk.threads, json.dumps(GOOD), ANN)
         (message,) = await talk.threads.messages(thread)
         assert [part.text for part in message.parts] == ["hi"]
         assert message.stop == "interrupted"

@@ -77,7 +77,7 @@ async def test_the_questions_of_late_are_told_newest_first_as_a_rule_would_meet_
         second, first = await records.prompts()
         assert (first.approval, first.call, first.tool, first.caller) == ("a1", "c1", "write_file", caller())
         assert (first.claims, first.verdicts, first.risk) == (WRITES, (VERDICT,), "medium")
-        assert (first.answer, first.by, first.edited) == ("allow", "ann", True)
+        assert (first.answer, str(first.by), first.edited) == ("allow", "ann", True)
         assert (second.tool, second.answer, second.by, second.edited) == (
             *("execute_command", None),
             *(None, False),

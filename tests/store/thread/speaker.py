@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import anyio
+from tests.actors import ANN
 
 from handrail.store.journal import open_journal
 from handrail.store.query import open_records
@@ -22,7 +23,7 @@ async def main() -> None:
     async with open_journal(path, head) as journal, open_records(path) as records:
         threads = Threads(journal, records)
         await threads.restore()
-        thread = threads.open(workspace=None, title="", agent="demo", by="ann")
+        thread = threads.open(workspace=None, title="", agent="demo", by=ANN)
         message = threads.open_message(thread, "assistant")
         part = message.add("text")
         await threads.written()

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import anyio
+from tests.actors import ANN
 from tests.store.conftest import Kept
 
 from handrail.store.journal import Journal, open_journal
@@ -24,7 +25,7 @@ class Talk:
     threads: Threads
 
     def open(self, title: str = "A talk", workspace: str | None = "/w") -> str:
-        return self.threads.open(workspace=workspace, title=title, agent="demo", by="ann")
+        return self.threads.open(workspace=workspace, title=title, agent="demo", by=ANN)
 
     def say(self, thread: str, text: str) -> str:
         """A person's message, whole."""

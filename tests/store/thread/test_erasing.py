@@ -9,6 +9,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import pytest
+from tests.actors import ANN
 from tests.store.conftest import Kept
 from tests.store.thread.talk import Reader, Talk, talking
 
@@ -52,7 +53,7 @@ async def stream(talk: Talk, threads: list[str], chance: random.Random, steps: i
             case 3:
                 talk.threads.put_state(thread, chance.choice(("plan", "modes")), {"entries": [text * 20]})
             case 4:
-                talk.threads.rename(thread, text, "ann")
+                talk.threads.rename(thread, text, ANN)
             case 5:
                 await talk.threads.written()
             case _ if message.parts:
@@ -78,7 +79,7 @@ async def test_no_word_of_a_deleted_conversation_is_left_in_the_files(
         await stream(talk, threads, random.Random(seed), steps)
         others = [await talk.threads.messages(thread) for thread in threads[1:]]
         assert secrets_in(kept.path.parent), "it was there"
-        await talk.threads.delete(threads[0], "ann")
+        await talk.threads.delete(threads[0], ANN)
         assert "handrail.db-wal" not in secrets_in(kept.path.parent)
         await files_without_secrets(kept.path.parent)
         assert [await talk.threads.messages(thread) for thread in threads[1:]] == others
@@ -98,7 +99,7 @@ async def test_what_is_still_to_be_erased_is_erased_after_a_restart(
     async with talking(kept) as talk:
         thread = talk.open(title=SECRET.decode())
         await stream(talk, [thread, talk.open()], random.Random(0), 400)
-        await talk.threads.delete(thread, "ann")
+        await talk.threads.delete(thread, ANN)
     assert free_pages(kept.path), "the file was not written anew yet"
     monkeypatch.setattr(upkeep, "QUIET_SECONDS", 0.05)
     async with talking(kept):
@@ -113,7 +114,7 @@ async def test_nothing_can_be_said_in_a_conversation_that_is_deleted(kept: Kept)
         thread = talk.open()
         message = talk.threads.open_message(thread, "assistant")
         part = message.add("text", "so far")
-        await talk.threads.delete(thread, "ann")
+        await talk.threads.delete(thread, ANN)
         part.grow(SECRET.decode())
         message.add("text", SECRET.decode())
         message.end("cancelled")
@@ -132,4 +133,4 @@ async def test_whoever_follows_a_conversation_is_let_go_when_it_is_deleted(kept:
             async with anyio.create_task_group() as group:
                 group.start_soon(talk.threads.follow, thread, reader.rev, reader.take)
                 await reader.until(lambda: bool(reader.texts))
-                await talk.threads.delete(thread, "ann")
+                await talk.threads.delete(thread, ANN)

@@ -12,6 +12,7 @@ import pytest
 from anyio.abc import TaskGroup
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.actors import ANN
 from tests.store.conftest import Kept
 from tests.store.thread.talk import Reader, Talk, reading, talking
 
@@ -151,7 +152,7 @@ class Story:
             case "end":
                 message.end("end_turn")
             case "drop" if message.queued:
-                self.talk.threads.dropped(message.id, "ann")
+                self.talk.threads.dropped(message.id, ANN)
                 self.spoken.remove(message)
             case "send" if message.queued:
                 self.talk.threads.sent(message.id, "o1")

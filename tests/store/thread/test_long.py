@@ -2,6 +2,7 @@
 
 import anyio
 import pytest
+from tests.actors import ANN
 from tests.store.conftest import Kept
 from tests.store.thread.talk import Talk, talking
 
@@ -52,4 +53,4 @@ async def test_a_thread_of_five_thousand_messages_is_opened_by_its_end_and_read_
         assert [message.n for message in page.messages] == [*range(LONG // 2 - 60, LONG // 2)]
         assert len(await talk.threads.messages(thread)) == LONG
         assert (await talk.threads.snapshot(thread)).messages[-1].n == LONG
-        await talk.threads.delete(thread, "ann")
+        await talk.threads.delete(thread, ANN)

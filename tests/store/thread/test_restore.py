@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from tests.actors import ANN
 from tests.store.conftest import Kept
 from tests.store.facts import caller
 from tests.store.thread.talk import Talk, talking
@@ -81,7 +82,7 @@ async def test_queued_prompts_stay_queued_and_can_still_be_sent_or_dropped(kept:
         crashed = await crash(talk, kept)
     async with talking(crashed) as talk:
         assert [one.id for one in talk.threads.queued(thread)] == ids
-        talk.threads.dropped(ids[0], "ann")
+        talk.threads.dropped(ids[0], ANN)
         assert talk.threads.sent(ids[1], "o2").parts[0].text == "second"
         assert [one.id for one in talk.threads.queued(thread)] == [ids[2]]
         assert [one.parts[0].text for one in await talk.threads.transcript(thread)] == ["second"]

@@ -1,6 +1,7 @@
 """Messages begin, wait for their turn, and end."""
 
 import pytest
+from tests.actors import ANN
 from tests.store.conftest import Kept
 from tests.store.thread.talk import Talk, talking
 
@@ -46,7 +47,7 @@ async def test_a_prompt_that_is_taken_back_was_never_said(kept: Kept) -> None:
         thread = talk.open()
         waiting, other = queue(talk, thread, "no"), queue(talk, thread, "yes")
         await talk.threads.written()
-        talk.threads.dropped(waiting, "ann")
+        talk.threads.dropped(waiting, ANN)
         assert texts(await talk.threads.messages(thread)) == ["yes"]
         with pytest.raises(LookupError, match="is not waiting any more"):
             talk.threads.sent(waiting, "o1")
@@ -68,7 +69,7 @@ async def test_only_the_first_of_two_who_send_a_prompt_does(kept: Kept) -> None:
         with pytest.raises(LookupError):
             talk.threads.sent(waiting, "o2")
         with pytest.raises(LookupError):
-            talk.threads.dropped(waiting, "ann")
+            talk.threads.dropped(waiting, ANN)
 
 
 async def test_what_is_said_is_in_no_fact(kept: Kept) -> None:

@@ -6,6 +6,7 @@ from contextlib import closing
 import anyio
 import anyio.lowlevel
 import pytest
+from tests.actors import ANN
 from tests.store.conftest import Kept
 from tests.store.facts import opened, said
 from tests.store.test_unwritable import files_no_larger_than, refused
@@ -75,7 +76,7 @@ async def test_a_thread_that_could_not_be_written_is_written_later_with_all_that
             with pytest.raises(Unwritable):
                 await talk.threads.written()
             waiting = talk.threads.open_message(thread, "user", queued=True)
-            talk.threads.dropped(waiting.id, "ann")
+            talk.threads.dropped(waiting.id, ANN)
         await on_disk(talk, thread, LARGE)
         await talk.threads.written()
         assert await talk.records.state(thread) == {"modes": {"is": "ask"}}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.actors import PAGE
 from tests.tools.desk import BOUND, Desk, done
 
 from handrail.gate import verbs
@@ -308,7 +309,7 @@ async def test_a_cancelled_search_leaves_no_process_behind(
             while not (_children() - before):
                 await anyio.lowlevel.checkpoint()
         (call,) = desk.gate.open.values()
-        verbs.cancel(desk.gate, call, "page")
+        verbs.cancel(desk.gate, call, PAGE)
     assert reply is not None
     assert reply.ending == "cancelled"
     with anyio.fail_after(BOUND):

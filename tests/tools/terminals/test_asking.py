@@ -10,6 +10,7 @@ from tests.tools.office import Office, office
 from handrail.gate import verbs
 from handrail.gate.gate import Reply
 from handrail.server.result import to_result
+from handrail.store.actor import PERSON
 from handrail.store.value import Caller, Json
 from handrail.terminal.terminal import Typist
 
@@ -89,7 +90,7 @@ async def test_a_program_in_raw_mode_that_rests_behind_some_text_is_likely_to_as
     async with office(home, caller) as at:
         reply = await at.reply("execute_command", command=f'python3 -c "{program}"')
         data = told(at, reply)
-        assert verbs.cancel(at.gate, reply.call, "a person")
+        assert verbs.cancel(at.gate, reply.call, PERSON)
     assert (data["status"], data["waiting_for_input"]["sure"]) == ("waiting_for_input", "likely")
     assert data["elapsed_ms"] >= 2000
     assert "probably waits for input" in data["message"]

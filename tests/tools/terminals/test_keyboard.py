@@ -10,6 +10,7 @@ from tests.keeper.scene import until
 from tests.tools.desk import BOUND
 from tests.tools.office import Office, office
 
+from handrail.store.actor import PERSON
 from handrail.store.value import Caller, InputPreview, Owner
 from handrail.terminal.note import Note
 from handrail.terminal.terminal import Terminal, Typist
@@ -215,7 +216,7 @@ async def test_another_agents_command_takes_no_keys_of_mine(home: Path, root: Pa
     async with office(home, caller) as at:
         elsewhere = root.parent / "elsewhere"
         elsewhere.mkdir()
-        at.gate.rules.trust(str(elsewhere), None, "a person")
+        at.gate.rules.trust(str(elsewhere), None, PERSON)
         other = replace(at, caller=replace(caller, key="other", workspace=str(elsewhere)))
         reply = await other.reply("execute_command", command="cat", background=True)
         assert reply.call.terminal is not None

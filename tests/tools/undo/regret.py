@@ -6,9 +6,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tests.actors import ANN
+
 from handrail.gate.call import Call, Outcome
 from handrail.gate.tool import Refusal
 from handrail.gate.undo import Does, Undoes, UndoPlan
+from handrail.store.actor import rule_actor, tool_actor
 from handrail.store.blobs import Blobs
 from handrail.store.event import FilesRestored
 from handrail.store.journal import Journal, open_journal
@@ -56,14 +59,14 @@ class Regret:
         tool = WriteFile((), self.blobs)
         plan = await tool.plan(WriteFileInput(path="unused", content=""), call.caller)
         if starts:
-            call.start(replace(plan, files=()), "rule r1")
-        call.settle(Outcome(ending="done", by="execute_command"), stopped=True)
+            call.start(replace(plan, files=()), rule_actor("r1"))
+        call.settle(Outcome(ending="done", by=tool_actor("execute_command")), stopped=True)
         return call.id
 
     async def take_back(self, id: str) -> UndoPlan:
         """Undo what the preview shows."""
         plan = await self.undo.preview(id)
-        return await self.undo.undo(id, plan.digest, "ann")
+        return await self.undo.undo(id, plan.digest, ANN)
 
     async def restored(self) -> list[FilesRestored]:
         """What was written down of undos, oldest first."""
@@ -84,13 +87,15 @@ class Regret:
         self, tool: WriteFile | ApplyDiff, plan: ChangePlan, caller: Caller, title: str, ending: Ending
     ) -> str:
         call = Call.open(self.journal, tool.name, title, {}, caller)
-        call.start(plan, "rule r1")
+        call.start(plan, rule_actor("r1"))
         try:
             await tool.run(plan, call)
         except Refusal as refusal:
-            call.settle(Outcome(ending="failed", by=tool.name, message=refusal.sentence), stopped=True)
+            call.settle(
+                Outcome(ending="failed", by=tool_actor(tool.name), message=refusal.sentence), stopped=True
+            )
         else:
-            call.settle(Outcome(ending=ending, by=tool.name), stopped=True)
+            call.settle(Outcome(ending=ending, by=tool_actor(tool.name)), stopped=True)
         return call.id
 
 

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.actors import ANN
 from tests.tools.undo.regret import Regret, does, regretting, says, sha
 
 from handrail.errors import Conflict, Unwritable
 from handrail.gate.call import Call, Outcome
 from handrail.gate.undo import UnknownUndo
+from handrail.store.actor import actor_from_text
 from handrail.store.event import CallOpened, CallSettled, CallStarted
 from handrail.store.value import FileChange, Receipt
 from handrail.tools.files.target import Target
@@ -52,7 +54,7 @@ async def test_a_changed_file_gets_back_its_content_and_the_preview_shows_that_f
     assert (root / "a").read_text() == "new\nsame\n"
     assert await regret.restored() == []
 
-    done = await regret.undo.undo(call, plan.digest, "ann")
+    done = await regret.undo.undo(call, plan.digest, ANN)
     assert (root / "a").read_text() == "old\nsame\n"
     assert (done.files[0].does, done.files[0].says) == ("restore", "It is as it was before.")
     (event,) = await regret.restored()
@@ -103,7 +105,7 @@ async def test_a_deleted_file_comes_back_with_the_mode_it_had(regret: Regret, ro
     plan = await regret.undo.preview(call)
     assert does(plan) == {"a": "recreate"}
     assert "with mode 640" in says(plan, "a")
-    await regret.undo.undo(call, plan.digest, "ann")
+    await regret.undo.undo(call, plan.digest, ANN)
     assert ((root / "a").read_text(), mode(root / "a")) == ("secret\n", 0o640)
 
 
@@ -128,7 +130,7 @@ async def test_a_mode_that_was_changed_goes_back(regret: Regret, root: Path) -> 
     assert mode(root / "a") == 0o755
     plan = await regret.undo.preview(call)
     assert "Its mode goes back from 755 to 644." in says(plan, "a")
-    done = await regret.undo.undo(call, plan.digest, "ann")
+    done = await regret.undo.undo(call, plan.digest, ANN)
     assert ((root / "a").read_text(), mode(root / "a")) == ("x\n", 0o644)
     await regret.take_back(done.undo or "")
     assert ((root / "a").read_text(), mode(root / "a")) == ("y\n", 0o755)
@@ -140,7 +142,7 @@ async def test_a_change_of_the_mode_alone_is_undone(regret: Regret, root: Path) 
     call = await regret.patch("a", "diff --git a/a b/a\nold mode 100644\nnew mode 100755\n")
     plan = await regret.undo.preview(call)
     assert (does(plan), says(plan, "a")) == ({"a": "restore"}, "Its mode goes back from 755 to 644.")
-    await regret.undo.undo(call, plan.digest, "ann")
+    await regret.undo.undo(call, plan.digest, ANN)
     assert mode(root / "a") == 0o644
 
 
@@ -150,7 +152,7 @@ async def test_content_that_is_not_utf8_comes_back_byte_for_byte(regret: Regret,
     call = await regret.write("a", "plain\n")
     plan = await regret.undo.preview(call)
     assert "+caf\\xe9" in plan.files[0].diff
-    await regret.undo.undo(call, plan.digest, "ann")
+    await regret.undo.undo(call, plan.digest, ANN)
     assert (root / "a").read_bytes() == raw
 
 
@@ -171,7 +173,7 @@ async def test_two_calls_on_one_file_in_one_operation_restore_what_was_there_bef
     await regret.write("a", "three\n")
     plan = await regret.undo.preview("o1")
     assert (plan.of, plan.title, does(plan)) == ("operation", "2 calls of operation o1", {"a": "restore"})
-    await regret.undo.undo("o1", plan.digest, "ann")
+    await regret.undo.undo("o1", plan.digest, ANN)
     assert (root / "a").read_text() == "one\n"
 
 
@@ -202,7 +204,7 @@ async def test_a_file_another_call_changed_later_is_refused_by_its_name_and_the_
     )
     diff = next(file.diff for file in plan.files if file.path.endswith("/a"))
     assert diff.splitlines()[-2:] == ["-mine", "+theirs"]
-    done = await regret.undo.undo("o1", plan.digest, "ann")
+    done = await regret.undo.undo("o1", plan.digest, ANN)
     assert does(done) == {"b": "restore", "a": "refuse"}
     assert [(root / name).read_text() for name in ("a", "b")] == ["theirs\n", "old\n"]
     assert [change.path for change in (await regret.restored())[0].files] == [str(root / "b")]
@@ -244,7 +246,7 @@ async def test_a_file_changed_by_hand_is_refused_with_the_difference(regret: Reg
         "The diff is what undoing would change, that included."
     )
     assert plan.files[0].diff.splitlines()[-2:] == ["-by hand", "+old"]
-    done = await regret.undo.undo(call, plan.digest, "ann")
+    done = await regret.undo.undo(call, plan.digest, ANN)
     assert ((root / "a").read_text(), done.undo) == ("by hand\n", None)
     assert await regret.restored() == []
 
@@ -289,7 +291,7 @@ async def test_a_call_that_failed_before_it_wrote_is_not_in_the_way(regret: Regr
             files=(FileChange(path=path, before=sha("older\n"), after=sha("never\n"), mode=0o644),),
         )
     )
-    failed.settle(Outcome(ending="failed", by="write_file"), stopped=True)
+    failed.settle(Outcome(ending="failed", by=actor_from_text("write_file")), stopped=True)
     await regret.write("a", "new\n")
     assert does(await regret.take_back("o1")) == {"a": "restore"}
     assert file.read_text() == "old\n"
@@ -354,7 +356,7 @@ async def test_an_undo_that_would_do_something_else_is_refused(regret: Regret, r
     shown = await regret.undo.preview(call)
     (root / "a").write_text("by hand\n")
     with pytest.raises(Conflict, match="no longer what you were shown"):
-        await regret.undo.undo(call, shown.digest, "ann")
+        await regret.undo.undo(call, shown.digest, ANN)
     assert (root / "a").read_text() == "by hand\n"
     assert await regret.restored() == []
 
@@ -365,7 +367,7 @@ async def test_a_mode_changed_since_it_was_shown_makes_it_another_undo(regret: R
     shown = await regret.undo.preview(call)
     (root / "a").chmod(0o755)
     with pytest.raises(Conflict):
-        await regret.undo.undo(call, shown.digest, "ann")
+        await regret.undo.undo(call, shown.digest, ANN)
     assert "from 755" in says(await regret.undo.preview(call), "a")
 
 
@@ -377,7 +379,7 @@ async def test_two_who_undo_the_same_at_once_undo_it_once(regret: Regret, root: 
 
     async def try_it(by: str) -> None:
         try:
-            await regret.undo.undo(call, digest, by)
+            await regret.undo.undo(call, digest, actor_from_text(by))
             won.append(by)
         except Conflict:
             pass
@@ -567,7 +569,7 @@ async def test_a_protected_place_is_named_as_one(regret: Regret, home: Path) -> 
     call = await regret.write(str(config), "new\n")
     plan = await regret.undo.preview(call)
     assert says(plan, "config.toml").endswith("It is a protected place.")
-    await regret.undo.undo(call, plan.digest, "ann")
+    await regret.undo.undo(call, plan.digest, ANN)
     assert config.read_text() == "old\n"
 
 
@@ -595,7 +597,7 @@ async def test_an_undo_that_was_written_down_but_not_done_is_shown_as_it_is_and_
     assert does(await again.preview(event.undo)) == {"a": "nothing"}
     plan = await again.preview(call)
     assert does(plan) == {"a": "restore"}
-    await again.undo(call, plan.digest, "ann")
+    await again.undo(call, plan.digest, ANN)
     assert (root / "a").read_text() == "old\n"
 
 
@@ -633,7 +635,7 @@ async def test_no_file_is_touched_when_the_record_cannot_be_written(
 
     monkeypatch.setattr(regret.journal, "committed", unwritable)
     with pytest.raises(Unwritable):
-        await regret.undo.undo(call, plan.digest, "ann")
+        await regret.undo.undo(call, plan.digest, ANN)
     assert (root / "a").read_text() == "new\n"
 
 
@@ -671,7 +673,7 @@ async def test_an_undo_nobody_waits_for_any_more_is_done_all_the_same(
             await committed(seq)
 
         monkeypatch.setattr(regret.journal, "committed", give_up)
-        await regret.undo.undo(call, digest, "ann")
+        await regret.undo.undo(call, digest, ANN)
     assert scope.cancel_called
     assert len(await regret.restored()) == 1
     assert (root / "a").read_text() == "old\n"

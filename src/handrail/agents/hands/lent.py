@@ -14,6 +14,7 @@ from handrail.errors import Unwritable
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate
 from handrail.gate.telling import changed
+from handrail.store.actor import CLIENT
 from handrail.store.value import Json
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.output.tail import Tail
@@ -24,7 +25,7 @@ GRACE = 2.0
 """Seconds between asking processes to end and killing them, where no call does that any more."""
 STOP_SECONDS = 20.0
 """How long an agent waits for the end of what it killed; it goes on unwinding after that."""
-KILLED = Outcome(ending="cancelled", by="client", message="Ended by the agent")
+KILLED = Outcome(ending="cancelled", by=CLIENT, message="Ended by the agent")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -108,7 +109,7 @@ class Lent:
     def _foot(self) -> str:
         """That a person ended it, or the waiting for it."""
         outcome = self.call.outcome
-        if outcome is None or outcome.by in ("client", "operation", "handrail"):
+        if outcome is None or not outcome.by.is_person:
             return ""
         if outcome.ending not in ("cancelled", "completed"):
             return ""

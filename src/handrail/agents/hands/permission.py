@@ -77,7 +77,7 @@ def answer(params: Json, outcome: Outcome | None) -> Json:
     if chosen is not None:
         told = {"outcome": {"outcome": "selected", "optionId": chosen.get("optionId")}}
     if outcome is not None and outcome.ending != "done" and outcome.message:
-        told["_meta"] = {"handrail": {"reason": outcome.message, "by": outcome.by}}
+        told["_meta"] = {"handrail": {"reason": outcome.message, "by": str(outcome.by)}}
     return told
 
 

@@ -27,7 +27,7 @@ def not_done(outcome: Outcome | None) -> Exception:
     """Why a call came to nothing; with None, it was left to the next daemon."""
     if outcome is None:
         return error(FAILED, STOPPING)
-    data: Json = {"status": outcome.ending, "reason": outcome.message, "by": outcome.by}
+    data: Json = {"status": outcome.ending, "reason": outcome.message, "by": str(outcome.by)}
     match outcome.ending:
         case "denied":
             reason = f" Reason: {outcome.message}" if outcome.message else " No reason was given."

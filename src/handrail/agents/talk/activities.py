@@ -11,6 +11,7 @@ from typing import cast, get_args
 from handrail.agents.loose import name, text
 from handrail.errors import Conflict, Unwritable
 from handrail.gate.operation import Operation
+from handrail.store.actor import Actor
 from handrail.store.event import ActivityEnded, ActivityStarted
 from handrail.store.journal import Journal
 from handrail.store.value import ActivityEnding, ActivitySort, Json
@@ -34,7 +35,7 @@ class _Open:
     sort: ActivitySort
     title: str
     parent: str | None
-    cancelled_by: str = ""
+    cancelled_by: Actor | None = None
 
 
 class Activities:
@@ -69,7 +70,7 @@ class Activities:
     def is_root(self, id: str) -> bool:
         return id in self._open and self._open[id].sort == "operation"
 
-    def note_cancel(self, id: str, by: str) -> None:
+    def note_cancel(self, id: str, by: Actor) -> None:
         """Somebody wants this one cancelled. Raises LookupError, and Conflict where it is over."""
         if id in self._open:
             self._open[id].cancelled_by = by
@@ -99,7 +100,7 @@ class Activities:
         )
 
     def _ended(self, operation: Operation, id: str, how: ActivityEnding, detail: str) -> None:
-        by = self._by(id) if how == "cancelled" else ""
+        by = self._by(id) if how == "cancelled" else None
         gone = self._open.pop(id)
         self._note(
             ActivityEnded(
@@ -108,17 +109,17 @@ class Activities:
                 activity=id,
                 sort=gone.sort,
                 how=how,
-                by=by,
+                by="" if by is None else str(by),
                 detail=detail[:LONGEST_DETAIL],
             )
         )
 
-    def _by(self, id: str) -> str:
+    def _by(self, id: str) -> Actor | None:
         """Who cancelled it, or something it is part of."""
         found = self._open.get(id)
-        while found is not None and not found.cancelled_by:
+        while found is not None and found.cancelled_by is None:
             found = self._open.get(found.parent or "")
-        return "" if found is None else found.cancelled_by
+        return None if found is None else found.cancelled_by
 
     def _words(self) -> tuple[str, ...]:
         """What is under way, as people say it; steps and the whole are none of it."""

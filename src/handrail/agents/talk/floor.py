@@ -11,6 +11,7 @@ import anyio
 
 from handrail.agents.talk.blocks import Piece
 from handrail.gate.operation import Operation
+from handrail.store.actor import Actor
 from handrail.store.thread.message import Message
 from handrail.store.value import Caller, Stop
 
@@ -24,12 +25,12 @@ class Turn:
 
     caller: Caller
     pieces: tuple[Piece, ...]
-    by: str
+    by: Actor
     message: Message | None = None
     """The prompt's own, opened when it has to wait or when it begins."""
     replaced: str | None = None
     """The operation that is cancelled for it."""
-    replaced_by: str | None = None
+    replaced_by: Actor | None = None
     """Who said something else before it had begun."""
     operation: Operation | None = None
     begun: anyio.Event = field(default_factory=anyio.Event)
@@ -107,7 +108,7 @@ class Floor:
             self._queued.clear()
         return self._queued.popleft() if self._queued else None
 
-    def close(self, by: str) -> list[Turn]:
+    def close(self, by: Actor) -> list[Turn]:
         """Nobody speaks here any more; those who waited."""
         self.closed = True
         waiting = [*self._now, *self._queued, *self._held]

@@ -23,6 +23,7 @@ from handrail.config import AgentSection
 from handrail.errors import Conflict
 from handrail.gate.call import Outcome
 from handrail.gate.gate import Gate
+from handrail.store.actor import PERSON, Actor
 from handrail.store.blobs import Blobs
 from handrail.store.query import Records
 from handrail.store.thread.record import ThreadRecord
@@ -82,7 +83,7 @@ class Prompts:
         thread: str,
         pieces: Sequence[Piece],
         *,
-        by: str,
+        by: Actor,
         agent: str | None = None,
         queue: bool = False,
         env: Mapping[str, str] | None = None,
@@ -106,7 +107,7 @@ class Prompts:
             self._go(floor, turn, waits=waits)
         return _prompted(turn) if waits else await _begun(turn)
 
-    async def send_now(self, thread: str, message: str, *, by: str) -> Prompted:
+    async def send_now(self, thread: str, message: str, *, by: Actor) -> Prompted:
         """A queued prompt shall not wait any longer. Raises LookupError where it does not wait."""
         floor = self._floor(thread)
         async with floor.arriving:
@@ -117,14 +118,14 @@ class Prompts:
             self._go(floor, turn)
         return await _begun(turn)
 
-    def drop(self, thread: str, message: str, *, by: str) -> None:
+    def drop(self, thread: str, message: str, *, by: Actor) -> None:
         """A queued prompt is taken back. Raises LookupError where it does not wait."""
         turn = self._floor(thread).take_out(message)
         self._threads.dropped(message, by)
         if turn is not None:
             turn.fail(LookupError(f"The prompt {message} was taken back by {by}."))
 
-    async def cancel_activity(self, operation: str, activity: str, *, by: str) -> None:
+    async def cancel_activity(self, operation: str, activity: str, *, by: Actor) -> None:
         """End one thing that an operation is busy with; the operation goes on, as far as that is not all of it.
 
         Raises LookupError where there is no such thing, AgentError, and Conflict where it is over.
@@ -173,7 +174,7 @@ class Prompts:
         else:
             await talk.session.set_option(id, value)
 
-    async def forget(self, thread: str, *, by: str = "a person") -> None:
+    async def forget(self, thread: str, *, by: Actor = PERSON) -> None:
         """End all that is done for a thread, and have its agents forget it."""
         floor = self._floor(thread)
         for turn in floor.close(by):
@@ -184,7 +185,7 @@ class Prompts:
         self._floors.pop(thread, None)
         self._withdraw(thread, by)
 
-    def _withdraw(self, thread: str, by: str) -> None:
+    def _withdraw(self, thread: str, by: Actor) -> None:
         """What its agents asked for outside any prompt ends too, but for what runs by itself."""
         gone = Outcome(ending="cancelled", by=by, message="Its thread was deleted")
         for call in list(self._gate.open.values()):
@@ -208,7 +209,7 @@ class Prompts:
             floor.known = True
             for message in self._threads.queued(thread):
                 caller = _caller(record, message.agent or record.agent)
-                floor.hold(Turn(caller=caller, pieces=pieces_of(message), by="", message=message))
+                floor.hold(Turn(caller=caller, pieces=pieces_of(message), by=PERSON, message=message))
         return record
 
     def _go(self, floor: Floor, turn: Turn, *, waits: bool = False) -> None:

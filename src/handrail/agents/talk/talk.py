@@ -23,6 +23,7 @@ from handrail.config import AgentSection
 from handrail.errors import Conflict
 from handrail.gate.call import Call
 from handrail.gate.operation import Operation
+from handrail.store.actor import Actor
 from handrail.store.thread.message import Message
 from handrail.store.thread.record import SessionRecord
 from handrail.store.value import Caller, Handover, Json, Stop
@@ -94,7 +95,7 @@ class Talk:
         last = self._operation
         return self._busy and last is not None and last.id == operation and not last.ended
 
-    async def cancel_activity(self, id: str, by: str) -> None:
+    async def cancel_activity(self, id: str, by: Actor) -> None:
         """End one thing that it is busy with. Raises LookupError, AgentError, and Conflict where it is over."""
         if self.activities.is_root(id) and self._operation is not None:
             self._operation.cancel(by)

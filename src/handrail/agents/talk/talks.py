@@ -20,6 +20,7 @@ from handrail.agents.talk.state import NAMES
 from handrail.agents.talk.talk import Talk
 from handrail.agents.talk.telling import Ours
 from handrail.config import OWN_AGENT, AgentSection
+from handrail.store.actor import HANDRAIL, actor_from_text, agent_actor
 from handrail.store.blobs import Blobs, NotKept
 from handrail.store.event import CallOpened, CallSettled, Entry
 from handrail.store.journal import Journal
@@ -35,10 +36,6 @@ LONGEST_GIVEN = 200
 """Of one that an agent gives."""
 MOST_UNKEPT = 64 * 1024 * 1024
 """Bytes of pictures that may wait for the disk; what an agent shows beyond is not kept."""
-OURS = "handrail"
-"""Who names a thread after its first prompt."""
-AGENT = "agent "
-"""Who else does, before its name."""
 DEFAULT = "Default"
 """The title of a thread that nobody began; it stays."""
 
@@ -143,7 +140,7 @@ class Talks:
     def title(self, thread: str, words: str) -> None:
         """Name a thread that has no name yet by what was said in it first."""
         short = words if len(words) <= LONGEST_TITLE else f"{words[: LONGEST_TITLE - 1].rstrip()}…"
-        self._threads.rename(thread, short, OURS)
+        self._threads.rename(thread, short, HANDRAIL)
 
     def _titled(self, thread: str, agent: str, title: str) -> None:
         """An agent gives the thread a title; of many, the newest counts."""
@@ -159,8 +156,8 @@ class Talks:
         record = await self._records.thread(thread)
         if record is None or record.title in (title, DEFAULT):
             return
-        if not record.title or record.titled_by == OURS or record.titled_by.startswith(AGENT):
-            self._threads.rename(thread, title[:LONGEST_GIVEN], f"{AGENT}{agent}")
+        if not record.title or actor_from_text(record.titled_by).kind in ("handrail", "agent"):
+            self._threads.rename(thread, title[:LONGEST_GIVEN], agent_actor(agent))
 
     def _put_state(self, thread: str, agent: str, name: str, data: Json) -> None:
         if self._speakers.get(thread) == agent:  # else it is shown when this agent speaks again

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from handrail.gate.rules.rule import Decision, Policy
 from handrail.gate.rules.suggest import Suggested, suggest
+from handrail.store.actor import Actor
 from handrail.store.value import AnswerKind, Caller, Claim, Rule
 
 OFTEN = 3
@@ -38,7 +39,7 @@ class Prompt(Asked, Protocol):
     @property
     def answer(self) -> AnswerKind | None: ...
     @property
-    def by(self) -> str | None: ...
+    def by(self) -> Actor | None: ...
     @property
     def edited(self) -> bool: ...
 
@@ -83,7 +84,7 @@ def repeated(prompts: Sequence[Prompt], policy_of: PolicyOf) -> list[Suggested]:
     policies = _once(policy_of)
     told: dict[Rule, _Told] = {}
     for prompt in prompts:
-        if prompt.answer is None or prompt.edited or (prompt.by or "").startswith("rule "):
+        if prompt.answer is None or prompt.edited or (prompt.by is not None and prompt.by.rule is not None):
             continue
         for each in suggest(prompt.tool, prompt.claims, prompt.caller, policies(prompt.caller)):
             told.setdefault(each.rule, _Told(each)).answers.append(prompt.answer)

@@ -20,6 +20,7 @@ from handrail.gate.rules.making import BadRule, checked, placed
 from handrail.gate.rules.project import Project
 from handrail.gate.rules.rule import Policy
 from handrail.gate.rules.standing import Standing, standpoint
+from handrail.store.actor import Actor
 from handrail.store.event import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
 from handrail.store.journal import Journal
 from handrail.store.value import Caller, Effect, Rule, Scope
@@ -134,24 +135,24 @@ class Rules:
         )
         return checked(rule, Ground(root=root, home=self.home))
 
-    def add(self, rule: Rule, by: str, approval: str | None = None) -> int:
+    def add(self, rule: Rule, by: Actor, approval: str | None = None) -> int:
         """Have a rule hold from now on; the fact's number. Raises BadRule."""
         checked(rule, Ground(root=rule.workspace, home=self.home))
         if len(self._kept) >= MOST_RULES:
             raise BadRule(f"There are {MOST_RULES:,} rules already. Remove some that are not used.")
-        seq = self._journal.append(RuleAdded(rule=rule, by=by, approval=approval))
+        seq = self._journal.append(RuleAdded(rule=rule, by=str(by), approval=approval))
         self._kept[rule.id] = rule
         self._changed()
         return seq
 
-    def remove(self, id: str, by: str) -> int:
+    def remove(self, id: str, by: Actor) -> int:
         """Have a rule hold no longer; the fact's number. Raises NoRule, or BadRule for one that is not an answer."""
         if id not in self._kept:
             known = next((each.rule for each in self.known() if each.rule.id == id), None)
             if known is None:
                 raise NoRule(f"There is no rule {id}.")
             raise BadRule(f"Rule {id} stands in {known.source}. Remove it there.")
-        seq = self._journal.append(RuleRemoved(rule=id, by=by))
+        seq = self._journal.append(RuleRemoved(rule=id, by=str(by)))
         self.drop(id)
         return seq
 
@@ -160,19 +161,19 @@ class Rules:
         if self._kept.pop(id, None) is not None:
             self._changed()
 
-    def trust(self, folder: str, config: str | None, by: str) -> int:
+    def trust(self, folder: str, config: str | None, by: Actor) -> int:
         """Trust a folder with its file as the person saw it; the fact's number. Raises Conflict."""
         root = os.path.realpath(folder)
         self._folders.check(root, config)
-        seq = self._journal.append(FolderTrusted(folder=root, config=config, by=by))
+        seq = self._journal.append(FolderTrusted(folder=root, config=config, by=str(by)))
         self._folders.trusted[root] = config
         self._changed()
         return seq
 
-    def distrust(self, folder: str, by: str) -> int:
+    def distrust(self, folder: str, by: Actor) -> int:
         """Trust a folder no longer; the fact's number."""
         root = os.path.realpath(folder)
-        seq = self._journal.append(FolderDistrusted(folder=root, by=by))
+        seq = self._journal.append(FolderDistrusted(folder=root, by=str(by)))
         self._folders.trusted.pop(root, None)
         self._changed()
         return seq

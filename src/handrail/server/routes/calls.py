@@ -12,6 +12,7 @@ from handrail.server.routes.person import by
 from handrail.server.shape import Position
 from handrail.server.wire import CallDetail, CallView, CompleteBody, Forced
 from handrail.store import records as kept
+from handrail.store.actor import Actor
 from handrail.store.records import Status
 
 
@@ -50,7 +51,7 @@ def routes(rooms: Rooms) -> APIRouter:
     return router
 
 
-async def _complete(rooms: Rooms, call: Call, body: CompleteBody, by: str) -> bool:
+async def _complete(rooms: Rooms, call: Call, body: CompleteBody, by: Actor) -> bool:
     if body.content is None:
         return verbs.complete(rooms.gate, call, by, stop=body.stop, text=body.text, digest=body.digest)
     return await verbs.accept(rooms.gate, call, by, body.digest or "", body.content, body.comments)

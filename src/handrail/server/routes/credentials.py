@@ -29,7 +29,9 @@ def routes(rooms: Rooms) -> APIRouter:
     @router.delete("/credentials/{id}", status_code=204)
     async def revoke(id: str, request: Request) -> Response:
         rooms.access.forget_client(id)
-        await rooms.journal.committed(rooms.journal.append(CredentialRevoked(credential=id, by=by(request))))
+        await rooms.journal.committed(
+            rooms.journal.append(CredentialRevoked(credential=id, by=str(by(request))))
+        )
         return Response(status_code=204)
 
     return router

@@ -3,6 +3,7 @@
 from starlette.requests import HTTPConnection
 
 from handrail.server.access import Person
+from handrail.store.actor import Actor, person_on
 
 
 def person_of(connection: HTTPConnection) -> Person:
@@ -10,5 +11,5 @@ def person_of(connection: HTTPConnection) -> Person:
     return connection.scope["handrail.person"]
 
 
-def by(connection: HTTPConnection) -> str:
-    return f"a person on the {person_of(connection).place}"
+def by(connection: HTTPConnection) -> Actor:
+    return person_on(person_of(connection).place)

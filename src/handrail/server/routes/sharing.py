@@ -20,7 +20,7 @@ def routes(rooms: Rooms) -> APIRouter:
     async def type_input(id: str, body: InputBody, request: Request) -> TerminalView:
         live = await running(rooms, id)
         try:
-            await live.type(await _bytes(live, body), Typist(person=True, name=by(request)))
+            await live.type(await _bytes(live, body), Typist(person=True, name=str(by(request))))
         except TypingRefused as problem:
             raise Conflict(str(problem)) from None
         return await fresh_view(rooms, id)
@@ -38,12 +38,12 @@ def routes(rooms: Rooms) -> APIRouter:
     async def take(id: str, request: Request) -> TerminalView:
         live = await running(rooms, id)
         rooms.holders.let_go(id)  # whoever takes it over says next how large it is
-        live.take(by(request), holds=True)
+        live.take(str(by(request)), holds=True)
         return await fresh_view(rooms, id)
 
     @router.post("/terminals/{id}/release")
     async def release(id: str, request: Request) -> TerminalView:
-        (await running(rooms, id)).release(by(request))
+        (await running(rooms, id)).release(str(by(request)))
         return await fresh_view(rooms, id)
 
     return router

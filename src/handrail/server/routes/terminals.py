@@ -39,7 +39,7 @@ def routes(rooms: Rooms) -> APIRouter:
 
     @router.post("/terminals", status_code=201)
     async def open_terminal(body: OpenBody, request: Request, later: BackgroundTasks) -> TerminalView:
-        terminal = await _open(rooms, body, by(request))
+        terminal = await _open(rooms, body, str(by(request)))
         if body.of == "shell" and not body.keep:
             later.add_task(_expect_window, terminal, rooms.means.grace)
         return await fresh_view(rooms, terminal.id)
@@ -56,7 +56,9 @@ def routes(rooms: Rooms) -> APIRouter:
         await found(rooms, id)
         live, report = rooms.terminals.get(id), None
         if live is not None and live.swept is None:
-            await rooms.journal.committed(rooms.journal.append(TerminalClosed(terminal=id, by=by(request))))
+            await rooms.journal.committed(
+                rooms.journal.append(TerminalClosed(terminal=id, by=str(by(request))))
+            )
             report = await live.stop(rooms.means.grace)
         return closed_view(await fresh_view(rooms, id, live), report, _said(report))
 

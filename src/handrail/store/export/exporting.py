@@ -6,6 +6,7 @@ does not know files, nor who asks.
 
 import anyio.to_thread
 
+from handrail.store.actor import Actor
 from handrail.store.export.shape import Export, ExportedMessage, ExportedPart, ExportedThread, parse
 from handrail.store.part import CallStatus
 from handrail.store.query import Records
@@ -38,7 +39,7 @@ async def export(threads: Threads, records: Records, thread: str) -> Export:
     )
 
 
-async def import_thread(threads: Threads, raw: str | bytes, by: str, workspace: str | None = None) -> str:
+async def import_thread(threads: Threads, raw: str | bytes, by: Actor, workspace: str | None = None) -> str:
     """Take a conversation in, under ids of its own; its id. Raises `NotImportable`.
 
     It belongs to the workspace that is given here: a file must not say what agents may touch.

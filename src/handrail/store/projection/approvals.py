@@ -1,8 +1,9 @@
 """What events about approvals change. An approval ends once: answered, withdrawn or expired."""
 
+from handrail.store.actor import actor_from_text
 from handrail.store.event import ApprovalAnswered, ApprovalExpired, ApprovalOpened, ApprovalWithdrawn
 from handrail.store.projection.statement import Statement
-from handrail.store.projection.uses import rule_named, used_by_answer
+from handrail.store.projection.uses import used_by_answer
 
 _OfApproval = ApprovalOpened | ApprovalAnswered | ApprovalWithdrawn | ApprovalExpired
 
@@ -23,7 +24,7 @@ def statements(seq: int, at: int, event: _OfApproval) -> list[Statement]:
 def _answered(seq: int, at: int, event: ApprovalAnswered) -> list[Statement]:
     edited = event.input is not None or event.content is not None
     answered = (event.answer, event.by, event.reason, int(edited), at, seq, event.approval)
-    rule = rule_named(event.by)
+    rule = actor_from_text(event.by).rule
     used = [used_by_answer(seq, at, rule, event.call, event.approval)] if rule else []
     return [(_ANSWERED, answered), *used]
 

@@ -1,5 +1,6 @@
 """What events about calls change: the call's row, the files it writes, and the rules it was decided by."""
 
+from handrail.store.actor import actor_from_text
 from handrail.store.event import (
     CallClientGone,
     CallHandedBack,
@@ -10,7 +11,7 @@ from handrail.store.event import (
 )
 from handrail.store.projection.files import changes
 from handrail.store.projection.statement import Statement
-from handrail.store.projection.uses import rule_named, used_by_settling, used_by_start
+from handrail.store.projection.uses import used_by_settling, used_by_start
 
 _OfCall = CallOpened | CallStarted | CallHandedBack | CallClientGone | CallSettled | CallStopped
 
@@ -49,7 +50,7 @@ def _started(seq: int, at: int, event: CallStarted) -> list[Statement]:
 def _settled(seq: int, at: int, event: CallSettled) -> list[Statement]:
     stopped_at = at if event.receipt.stopped else None
     row = (event.ending, event.by, event.message, at, seq, stopped_at, event.call)
-    rule = rule_named(event.by) if event.ending == "denied" else None
+    rule = actor_from_text(event.by).rule if event.ending == "denied" else None
     return [(_SETTLED, row), *([used_by_settling(seq, at, rule, event.call)] if rule else [])]
 
 

@@ -4,14 +4,8 @@ A rule is used once by a call, wherever that shows first: in the answer it gave 
 allowed, or in the denial. Built-in rules are counted by their names. Does not know what a rule says.
 """
 
+from handrail.store.actor import rule_actor
 from handrail.store.projection.statement import Statement
-
-_BY_RULE = "rule "
-
-
-def rule_named(by: str) -> str | None:
-    """The id in `rule ID`, as answers and endings name the rule that gave them; None when it was not one."""
-    return by.removeprefix(_BY_RULE) if by.startswith(_BY_RULE) else None
 
 
 def used_by_answer(seq: int, at: int, rule: str, call: str, approval: str) -> Statement:
@@ -21,12 +15,12 @@ def used_by_answer(seq: int, at: int, rule: str, call: str, approval: str) -> St
 
 def used_by_start(seq: int, at: int, rule: str, call: str) -> Statement:
     """Counts when this is how the call started, unless the rule had answered its question."""
-    return (_BY_START, (rule, at, call, call, seq, f"{_BY_RULE}{rule}"))
+    return (_BY_START, (rule, at, call, call, seq, str(rule_actor(rule))))
 
 
 def used_by_settling(seq: int, at: int, rule: str, call: str) -> Statement:
     """Counts when this is how the call ended, unless the rule had answered its question."""
-    return (_BY_SETTLING, (rule, at, call, call, seq, f"{_BY_RULE}{rule}"))
+    return (_BY_SETTLING, (rule, at, call, call, seq, str(rule_actor(rule))))
 
 
 # A SELECT before ON CONFLICT needs its WHERE, or the two would be read as a join.

@@ -6,6 +6,7 @@ whoever reads or follows. It does not know how conversations begin and end (thre
 
 import secrets
 
+from handrail.store.actor import Actor
 from handrail.store.event import MessageEnded, MessageOpened, PromptDropped, PromptSent
 from handrail.store.thread.clean import clean_json
 from handrail.store.thread.message import Message
@@ -79,10 +80,10 @@ class Speaking:
         prompt.changed()
         return prompt
 
-    def dropped(self, message: str, by: str) -> None:
+    def dropped(self, message: str, by: Actor) -> None:
         """A queued prompt is taken back. Raises `LookupError` as `sent` does."""
         thread, prompt = self._queued(message)
-        self._writing.tell(PromptDropped(thread=thread.id, message=message, by=by))
+        self._writing.tell(PromptDropped(thread=thread.id, message=message, by=str(by)))
         thread.drop(prompt)
 
     def put_state(self, thread: str, name: str, data: Json) -> None:

@@ -134,7 +134,7 @@ class ShellLine:
     def _may_interrupt(self) -> bool:
         """A person who has taken the terminal over is not disturbed, unless a person cancels."""
         outcome = self.call.outcome
-        by_person = outcome is not None and outcome.by not in ("client", "operation", "handrail")
+        by_person = outcome is not None and outcome.by.is_person
         return self.terminal.taken is None or by_person
 
     async def _press(self) -> None:

@@ -18,6 +18,7 @@ import anyio.to_thread
 from handrail.errors import Conflict, Unwritable
 from handrail.gate.call import new_id
 from handrail.gate.undo import UndoFile, UndoPlan
+from handrail.store.actor import Actor
 from handrail.store.blobs import Blobs
 from handrail.store.event import FilesRestored
 from handrail.store.journal import Journal
@@ -70,7 +71,7 @@ class Undo:
         """What undoing it would do. Raises `UnknownUndo`."""
         return (await self._work(id)).plan
 
-    async def undo(self, id: str, digest: str, by: str) -> UndoPlan:
+    async def undo(self, id: str, digest: str, by: Actor) -> UndoPlan:
         """Do what was shown; every file that can be put back is, and each tells what became of it.
 
         Raises `UnknownUndo`, `Conflict` when it would do something else by now, and `Unwritable`.
@@ -87,16 +88,16 @@ class Undo:
             with anyio.fail_after(SECONDS_MAX, shield=True):
                 return await self._done(work, plan, by)
 
-    async def _done(self, work: _Work, plan: UndoPlan, by: str) -> UndoPlan:
+    async def _done(self, work: _Work, plan: UndoPlan, by: Actor) -> UndoPlan:
         hands = Hands(work.steps, self._blobs, self._own)
         changes = await anyio.to_thread.run_sync(hands.keep)
         undo = await self._written_down(work.what.calls, changes, by) if changes else None
         files = await anyio.to_thread.run_sync(hands.carry_out)
         return replace(plan, files=tuple(_bounded(files)), undo=undo)
 
-    async def _written_down(self, calls: tuple[str, ...], changes: tuple[FileChange, ...], by: str) -> str:
+    async def _written_down(self, calls: tuple[str, ...], changes: tuple[FileChange, ...], by: Actor) -> str:
         undo = new_id("u")
-        event = FilesRestored(undo=undo, calls=calls, files=changes, by=by)
+        event = FilesRestored(undo=undo, calls=calls, files=changes, by=str(by))
         await self._journal.committed(self._journal.append(event))
         return undo
 

@@ -1,0 +1,101 @@
+"""Actor: who did, allowed, ended or answered something.
+
+The journal, the SQL columns and the JSON of `/api` hold an actor as text, in the forms of `str(actor)`. Inside, code
+decides by the kind and never by the text.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, assert_never, get_args
+
+ActorKind = Literal["person", "rule", "approval", "client", "operation", "agent", "handrail", "named"]
+_Labelled = Literal["rule", "approval", "agent"]
+_Bare = Literal["client", "operation", "handrail"]
+
+_PERSON = "a person"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """One actor; build it with the constants and functions below."""
+
+    kind: ActorKind
+    name: str = ""
+    """person: where they act (`on the page`), or empty. rule, approval: the id. agent: its name. named: the whole text.
+    Empty for the other kinds."""
+
+    @property
+    def is_person(self) -> bool:
+        return self.kind == "person"
+
+    @property
+    def rule(self) -> str | None:
+        """The id of the rule that acted; None for every other kind."""
+        return self.name if self.kind == "rule" else None
+
+    def __str__(self) -> str:
+        """The text form, as journals and `/api` hold it."""
+        match self.kind:
+            case "person":
+                return f"{_PERSON} {self.name}" if self.name else _PERSON
+            case "rule" | "approval" | "agent":
+                return f"{self.kind} {self.name}"
+            case "client" | "operation" | "handrail":
+                return self.kind
+            case "named":
+                return self.name
+            case _:
+                assert_never(self.kind)
+
+
+PERSON = Actor("person")
+"""A person at an unknown place."""
+CLIENT = Actor("client")
+"""The client that made the call: it cancelled, closed its stream or lost its connection."""
+OPERATION = Actor("operation")
+"""The end of the operation that the call was made for."""
+HANDRAIL = Actor("handrail")
+"""The daemon itself."""
+
+
+def person_on(place: str) -> Actor:
+    """A person on the page or the command line."""
+    return Actor("person", f"on the {place}")
+
+
+def rule_actor(id: str) -> Actor:
+    """A rule of a person's by its id, or a built-in rule by its name."""
+    return Actor("rule", id)
+
+
+def approval_actor(id: str) -> Actor:
+    """The approval that allowed a call; its answer names the person."""
+    return Actor("approval", id)
+
+
+def agent_actor(name: str) -> Actor:
+    """A hosted agent."""
+    return Actor("agent", name)
+
+
+def tool_actor(name: str) -> Actor:
+    """A tool that ended its own call. Its text is the bare name, so it reads back as `named`."""
+    return Actor("named", name)
+
+
+def actor_from_text(text: str) -> Actor:
+    """The actor of a text form. A text of no known form keeps its text, as `named`."""
+    if text == _PERSON:
+        return PERSON
+    if where := _after(text, f"{_PERSON} "):
+        return Actor("person", where)
+    for bare in get_args(_Bare):
+        if text == bare:
+            return Actor(bare)
+    for label in get_args(_Labelled):
+        if name := _after(text, f"{label} "):
+            return Actor(label, name)
+    return Actor("named", text)
+
+
+def _after(text: str, prefix: str) -> str:
+    return text.removeprefix(prefix) if text.startswith(prefix) else ""
