@@ -1,5 +1,6 @@
 """Our end of the keeper's socket, where the other end is not well."""
 
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from itertools import count
@@ -14,8 +15,10 @@ from tests.keeper.scene import BOUND
 from handrail.keeper.frames import encode
 from handrail.keeper.protocol import PROTOCOL, Exit, Exited, Grown, Kept, Overheard, Stop, Stopped, Welcome
 from handrail.places import Places
+from handrail.store.value import Json
 from handrail.terminal import keeper as keeper_module
 from handrail.terminal.keeper import Keeper, KeeperError
+from handrail.terminal.sharing import NotReading, TypingRefused, Typist
 from handrail.terminal.terminals import Terminals
 
 pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
@@ -106,3 +109,36 @@ async def test_what_comes_in_the_same_breath_as_the_terminals_is_heard_of_them(h
             assert await terminal.wait() == Exit(code=3)
         assert ended == ["t1"]
         assert terminal.last_input_at is not None
+
+
+@pytest.mark.parametrize(
+    ("refusal", "kind"),
+    [
+        ({"code": "not_reading", "why": "In whatever words."}, NotReading),
+        ({"why": "Terminal t1 is not reading; what was typed before still waits."}, TypingRefused),
+        ({"code": "of_a_later_version", "why": "Terminal t1 is not reading."}, TypingRefused),
+    ],
+    ids=["a code", "an old keeper's message without a code", "an unknown code"],
+)
+async def test_a_refusal_is_classified_by_its_code_and_never_by_its_words(
+    home: Path, refusal: Json, kind: type[TypingRefused]
+) -> None:
+    kept = Kept("t1", ("sh",), "/", 7, 0.0, 80, 24, False, 0)
+    places, keeper = Places.under(home), Keeper(Places.under(home))
+    terminals = Terminals(keeper, places.spool)
+    async with saying(places, Welcome(PROTOCOL, 1, kept=1), kept) as streams, connected(keeper):
+        terminal = terminals.get("t1")
+        assert terminal is not None
+
+        async def refuse() -> None:
+            request = json.loads(await streams[-1].receive())
+            await streams[-1].send(
+                json.dumps({"is": "failed", "id": request["id"], **refusal}).encode() + b"\n"
+            )
+
+        with anyio.fail_after(BOUND):
+            async with anyio.create_task_group() as group:
+                group.start_soon(refuse)
+                with pytest.raises(TypingRefused, match=str(refusal["why"])) as caught:
+                    await terminal.type(b"x", Typist(person=False, name="claude-code"))
+        assert type(caught.value) is kind

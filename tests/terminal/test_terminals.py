@@ -10,7 +10,7 @@ import anyio.lowlevel
 import pytest
 from tests.keeper.scene import BOUND, ENV, Mark, keeping, nothing_left, output, until
 
-from handrail.keeper.protocol import Exit
+from handrail.keeper.protocol import NOT_READING, Exit
 from handrail.terminal import terminals
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.output.tail import Tail
@@ -101,8 +101,9 @@ async def test_a_program_that_does_not_read_gets_no_more_than_the_queue_holds(ho
         terminal = await scene.sh("stty raw -echo; echo ready; sleep 1000")
         await until(lambda: terminal.tail.end > 0)
         await terminal.write(b"x" * 200_000)
-        with pytest.raises(KeeperError, match="is not reading"):
+        with pytest.raises(KeeperError, match="is not reading") as refused:
             await terminal.write(b"x" * 200_000)
+        assert refused.value.code == NOT_READING
 
 
 async def test_a_queue_of_input_is_written_as_the_program_reads(home: Path) -> None:

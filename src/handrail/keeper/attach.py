@@ -68,7 +68,7 @@ class Attachments:
         try:
             self._do(peer, terminal, request)
         except RefusalError as refusal:
-            peer.send(Failed(request.id, str(refusal)))
+            peer.send(Failed(request.id, str(refusal), refusal.code))
         except OSError as error:
             peer.send(Failed(request.id, f"The system refused: {error.strerror}."))
 

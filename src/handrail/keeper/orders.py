@@ -55,7 +55,7 @@ class Orders:
         try:
             self._do(daemon, request)
         except RefusalError as refusal:
-            daemon.send(Failed(request.id, str(refusal)))
+            daemon.send(Failed(request.id, str(refusal), refusal.code))
         except OSError as error:
             daemon.send(Failed(request.id, f"The system refused: {error.strerror}."))
 

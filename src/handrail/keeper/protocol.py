@@ -23,6 +23,8 @@ from handrail.keeper.frames import decode, name_of
 PROTOCOL = 3
 TERMINAL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """A terminal's id is also the name of its spool directory."""
+NOT_READING = "not_reading"
+"""`Failed.code`: the program leaves so much input unread that no more fits. The same request may succeed later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +182,15 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
+    """A refused request. `why` is for people; `code` is for decisions.
+
+    An empty code is a refusal of no particular kind. A keeper from before codes sends none, so every code needs a
+    fallback to that.
+    """
+
     id: int
     why: str
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from handrail.keeper.launch import launch
 from handrail.keeper.link import SignalLeader
 from handrail.keeper.look import look
 from handrail.keeper.orphans import Orphans
-from handrail.keeper.protocol import TERMINAL_ID, Grown, Start
+from handrail.keeper.protocol import NOT_READING, TERMINAL_ID, Grown, Start
 from handrail.keeper.spool import Spool
 
 if TYPE_CHECKING:
@@ -32,7 +32,11 @@ ENDED_MAX = 1000
 
 
 class RefusalError(Exception):
-    """A request that cannot be met; its sentence is the answer."""
+    """A request that cannot be met. Its sentence and its code are the answer; see `protocol.Failed`."""
+
+    def __init__(self, why: str, code: str = "") -> None:
+        super().__init__(why)
+        self.code = code
 
 
 class Shelf:
@@ -92,7 +96,8 @@ class Shelf:
         if secret and not person:
             return True, False
         if not pty.type(data, person):
-            raise RefusalError(f"Terminal {terminal} is not reading; what was typed before still waits.")
+            why = f"Terminal {terminal} is not reading; what was typed before still waits."
+            raise RefusalError(why, NOT_READING)
         held.watch_pty()
         return secret, True
 

@@ -71,7 +71,14 @@ REPLY_SECONDS = 20.0
 
 
 class KeeperError(Exception):
-    """The keeper refused, or there is none; the sentence says which and why."""
+    """The keeper refused, or there is none; the sentence says which and why.
+
+    `code` is that of the refusal (`protocol.Failed`), empty where there is none.
+    """
+
+    def __init__(self, why: str, code: str = "") -> None:
+        super().__init__(why)
+        self.code = code
 
 
 class _HungUp(KeeperError):
@@ -150,7 +157,9 @@ class Keeper:
         reply = waiting.reply
         if isinstance(reply, kind):
             return reply
-        raise KeeperError(reply.why if isinstance(reply, Failed) else self._why_gone)
+        if isinstance(reply, Failed):
+            raise KeeperError(reply.why, reply.code)
+        raise KeeperError(self._why_gone)
 
     def post(self, request: Request) -> None:
         """Send a request without waiting for its reply. Dropped when there is no connection."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from handrail.keeper.protocol import (
+    NOT_READING,
     Done,
     Exit,
     Input,
@@ -46,9 +47,6 @@ __all__ = [
     "TypingRefused",
     "Typist",
 ]
-
-_NOT_READING = "is not reading"
-"""In the keeper's word about a program for which too much waits already; its refusals have sentences, no codes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -100,7 +98,7 @@ class Terminal:
                 Input(self.keeper.number(), self.id, data, typist.person), Typed
             )
         except KeeperError as problem:
-            refused = NotReading if _NOT_READING in str(problem) else TypingRefused
+            refused = NotReading if problem.code == NOT_READING else TypingRefused
             raise refused(str(problem)) from None
         if not reply.typed:
             raise TypingRefused(
