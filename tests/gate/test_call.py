@@ -7,13 +7,15 @@ from tests.actors import ANN
 from tests.gate.scene import caller, scene
 
 from handrail.gate.call import Call, Outcome, new_id
-from handrail.store.actor import actor_from_text
+from handrail.gate.tool import CallReport, ReceiptFacts
+from handrail.store.actor import tool_actor
 from handrail.store.event import CallSettled, CallStopped
 from handrail.store.journal import Journal
+from handrail.store.value import ProcessSeen, Receipt, SignalSent
 
 pytestmark = pytest.mark.anyio
 
-DONE = Outcome(ending="done", by=actor_from_text("echo"))
+DONE = Outcome(ending="done", by=tool_actor("echo"))
 CANCELLED = Outcome(ending="cancelled", by=ANN)
 
 
@@ -66,6 +68,25 @@ async def test_a_call_is_handed_back_once_and_never_after_it_was_settled(tmp_pat
         assert late.handed_back is False
         assert await here.kinds(call) == ["CallOpened", "CallHandedBack", "CallSettled"]
         assert await here.kinds(late) == ["CallOpened", "CallSettled"]
+
+
+async def test_a_tool_reports_facts_and_the_gate_alone_says_who_ended_the_call(tmp_path: Path) -> None:
+    async with scene(tmp_path, checked=False) as here:
+        call = opened(here.journal)
+        report: CallReport = call
+        assert (report.terminal, report.ended_by) == (None, None)
+        report.use_terminal("t1")
+        sent, left = SignalSent(signal="SIGINT", after_ms=0), ProcessSeen(pid=7, name="sleep")
+        report.add_receipt(ReceiptFacts(signals=(sent,), bytes_kept=3))
+        report.add_receipt(ReceiptFacts(processes_left=(left,), bytes_kept=5))
+        call.settle(CANCELLED)
+        assert (report.terminal, report.ended_by) == ("t1", ANN)
+        assert (await here.fact(CallSettled, call)).receipt == Receipt(
+            ended_by="ann", stopped=False, signals=(sent,), processes_left=(left,), bytes_kept=5
+        )
+        report.add_receipt(ReceiptFacts(processes_left=()))
+        call.stop()
+        assert (await here.fact(CallStopped, call)).receipt.stopped is True
 
 
 def test_new_names_say_their_kind_and_do_not_repeat() -> None:

@@ -12,7 +12,7 @@ from tests.gate.toys import Echo, Patient, Planner, Printer, ToyPlan, Write
 
 from handrail.errors import Unwritable
 from handrail.gate import verbs
-from handrail.gate.call import Call
+from handrail.gate.tool import CallReport
 from handrail.store.event import CallOpened, CallStopped
 from handrail.store.files import open_files
 from handrail.store.journal import Journal
@@ -50,7 +50,7 @@ class Witness(Echo):
         super().__init__("write")
         self._durable_at = durable_at
 
-    async def work(self, plan: ToyPlan, call: Call) -> Result:
+    async def work(self, plan: ToyPlan, call: CallReport) -> Result:
         self._durable_at.append(call.journal.durable)
         return await super().work(plan, call)
 

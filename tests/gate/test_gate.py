@@ -9,8 +9,7 @@ from tests.gate.scene import caller, says, scene
 from tests.gate.toys import Broken, Echo, Refusing, ToyInput, ToyPlan, Write
 
 from handrail.gate import verbs
-from handrail.gate.call import Call
-from handrail.gate.tool import Refusal
+from handrail.gate.tool import CallReport, Refusal
 from handrail.store.event import CallOpened, CallSettled, CallStarted
 from handrail.store.value import Caller, Json, Result
 
@@ -115,11 +114,11 @@ async def test_clean_up_that_breaks_harms_no_other_call(tmp_path: Path) -> None:
     class Sloppy(Echo):
         name = "sloppy"
 
-        async def work(self, plan: ToyPlan, call: Call) -> Result:
-            call.unwinding = True
+        async def work(self, plan: ToyPlan, call: CallReport) -> Result:
+            call.keep_unwinding()
             return await super().work(plan, call)
 
-        async def unwind(self, call: Call) -> None:
+        async def unwind(self, call: CallReport) -> None:
             raise ZeroDivisionError
 
     async with scene(tmp_path, Sloppy(), Echo()) as here:
@@ -144,7 +143,7 @@ async def test_tasks_of_a_tool_that_break_while_it_is_cancelled_harm_no_other_ca
     class Crowd(Echo):
         name = "crowd"
 
-        async def work(self, plan: ToyPlan, call: Call) -> Result:
+        async def work(self, plan: ToyPlan, call: CallReport) -> Result:
             async with anyio.create_task_group() as group:
                 group.start_soon(breaks_when_cancelled)
                 group.start_soon(anyio.sleep_forever)

@@ -22,7 +22,7 @@ from tests.gate.toys import (
 from handrail.errors import Conflict
 from handrail.gate import verbs
 from handrail.gate.call import Call
-from handrail.gate.tool import Refusal, Salvage
+from handrail.gate.tool import CallReport, ReceiptFacts, Refusal, Salvage
 from handrail.store.event import ApprovalAnswered, ApprovalWithdrawn, CallSettled, CallStopped
 from handrail.store.value import Result
 
@@ -328,11 +328,31 @@ async def test_a_result_leaves_before_what_the_work_left_behind_has_ended(tmp_pa
         assert tool.tidied == 1
 
 
+@pytest.mark.parametrize("verb", ["cancel", "complete"])
+async def test_what_a_tool_has_to_give_changes_the_receipt_only_when_the_call_is_settled_with_it(
+    tmp_path: Path, verb: str
+) -> None:
+    class Counter(Printer):
+        def salvage(self, call: CallReport) -> Salvage | None:
+            given = ReceiptFacts(bytes_kept=6)
+            return Salvage(result=said("so far"), message="", runs_on=False, receipt=given)
+
+    tool = Counter()
+    async with scene(tmp_path, tool, default="allow") as here:
+        call = await here.client("printer").call()
+        await tool.started.wait()
+        assert verbs.completion(here.gate, call).does == "return_output"
+        assert call.receipt.bytes_kept == 0, "a look changes nothing"
+        assert (verbs.cancel if verb == "cancel" else verbs.complete)(here.gate, call, ANN)
+        assert (await here.fact(CallSettled, call)).receipt.bytes_kept == 6
+        await here.fact(CallStopped, call)
+
+
 async def test_a_tool_that_cannot_say_what_it_has_does_not_keep_a_person_from_ending_it(
     tmp_path: Path,
 ) -> None:
     class Mute(Printer):
-        def salvage(self, call: Call) -> Salvage | None:
+        def salvage(self, call: CallReport) -> Salvage | None:
             raise ZeroDivisionError
 
     tool = Mute()

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 import anyio
 from pydantic import BaseModel, ConfigDict
 
-from handrail.gate.call import Call
-from handrail.gate.tool import Plan, Proposal, Refusal, Salvage, Tool
+from handrail.gate.tool import CallReport, Plan, Proposal, Refusal, Salvage, Tool
 from handrail.store.value import Action, Caller, Claim, Comment, DiffPreview, FileChange, Json, Result
 
 STUBBORN_SECONDS = 10.0
@@ -64,11 +63,11 @@ class Echo(Tool[ToyInput, ToyPlan]):
         preview = DiffPreview(path=claim.resource, diff=f"+{input.word}", added=1, removed=0)
         return ToyPlan(claims=(claim,), preview=preview, bound=dict(self.bound), word=input.word)
 
-    async def run(self, plan: ToyPlan, call: Call) -> Result:
+    async def run(self, plan: ToyPlan, call: CallReport) -> Result:
         self.runs.append(plan.word)
         return await self.work(plan, call)
 
-    async def work(self, plan: ToyPlan, call: Call) -> Result:
+    async def work(self, plan: ToyPlan, call: CallReport) -> Result:
         return said(plan.word)
 
 
@@ -128,7 +127,7 @@ class Sheet(Echo):
             return None
         return "The sheet changed on disk.", f"-{plan.before}\n+{self.holds}"
 
-    async def work(self, plan: ToyPlan, call: Call) -> Result:
+    async def work(self, plan: ToyPlan, call: CallReport) -> Result:
         assert isinstance(plan, SheetPlan)
         self.holds = plan.word
         told = [self.tells(plan), *(f"{each.line}: {each.text}" for each in plan.comments)]
@@ -150,7 +149,7 @@ class Patient(Echo):
         self.go = anyio.Event()
         self.tidied = 0
 
-    async def work(self, plan: ToyPlan, call: Call) -> Result:
+    async def work(self, plan: ToyPlan, call: CallReport) -> Result:
         self.started.set()
         try:
             await self.go.wait()
@@ -164,7 +163,7 @@ class Stubborn(Patient):
 
     name = "stubborn"
 
-    async def work(self, plan: ToyPlan, call: Call) -> Result:
+    async def work(self, plan: ToyPlan, call: CallReport) -> Result:
         with anyio.move_on_after(STUBBORN_SECONDS, shield=True):
             return await super().work(plan, call)
         raise TimeoutError("nobody let the stubborn tool go")
@@ -180,7 +179,7 @@ class Printer(Patient):
         self.runs_on = runs_on
         self.printed = "so far"
 
-    def salvage(self, call: Call) -> Salvage | None:
+    def salvage(self, call: CallReport) -> Salvage | None:
         return Salvage(result=said(self.printed), message="Force-completed.", runs_on=self.runs_on)
 
 
@@ -189,7 +188,7 @@ class StubbornPrinter(Printer):
 
     name = "stubborn_printer"
 
-    async def work(self, plan: ToyPlan, call: Call) -> Result:
+    async def work(self, plan: ToyPlan, call: CallReport) -> Result:
         with anyio.move_on_after(STUBBORN_SECONDS, shield=True):
             return await super().work(plan, call)
         raise TimeoutError("nobody let the stubborn printer go")
@@ -200,7 +199,7 @@ class Background(Patient):
 
     name = "background"
 
-    async def work(self, plan: ToyPlan, call: Call) -> Result:
+    async def work(self, plan: ToyPlan, call: CallReport) -> Result:
         call.hand_back()
         return await super().work(plan, call)
 
@@ -210,11 +209,11 @@ class Untidy(Patient):
 
     name = "untidy"
 
-    async def work(self, plan: ToyPlan, call: Call) -> Result:
-        call.unwinding = True
+    async def work(self, plan: ToyPlan, call: CallReport) -> Result:
+        call.keep_unwinding()
         return said(plan.word)
 
-    async def unwind(self, call: Call) -> None:
+    async def unwind(self, call: CallReport) -> None:
         self.started.set()
         await self.go.wait()
         self.tidied += 1
@@ -241,7 +240,7 @@ class Broken(Echo):
 
     name = "broken"
 
-    async def work(self, plan: ToyPlan, call: Call) -> Result:
+    async def work(self, plan: ToyPlan, call: CallReport) -> Result:
         raise ZeroDivisionError("secret in the traceback")
 
 
@@ -250,5 +249,5 @@ class Refusing(Echo):
 
     name = "refusing"
 
-    async def work(self, plan: ToyPlan, call: Call) -> Result:
+    async def work(self, plan: ToyPlan, call: CallReport) -> Result:
         raise Refusal("It ran out of time.", said("half"))

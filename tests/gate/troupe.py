@@ -17,7 +17,7 @@ from handrail.errors import Conflict
 from handrail.gate import verbs
 from handrail.gate.call import Call
 from handrail.gate.operation import Operation
-from handrail.gate.tool import Salvage
+from handrail.gate.tool import CallReport, Salvage
 from handrail.store.actor import actor_from_text
 from handrail.store.value import Caller, Effect, Json, Result, Rule
 
@@ -88,7 +88,7 @@ class Actor(Echo):
         await ticks(self._roles[input.word].part.ponders)
         return await super().plan(input, caller)
 
-    async def work(self, plan: ToyPlan, call: Call) -> Result:
+    async def work(self, plan: ToyPlan, call: CallReport) -> Result:
         role = self._roles[plan.word]
         if role.part.background:
             call.hand_back()
@@ -96,13 +96,14 @@ class Actor(Echo):
             await role.go.wait()
         if role.part.breaks:
             raise ZeroDivisionError
-        call.unwinding = role.part.untidy
+        if role.part.untidy:
+            call.keep_unwinding()
         return said(plan.word)
 
-    async def unwind(self, call: Call) -> None:
+    async def unwind(self, call: CallReport) -> None:
         await anyio.lowlevel.checkpoint()
 
-    def salvage(self, call: Call) -> Salvage | None:
+    def salvage(self, call: CallReport) -> Salvage | None:
         part = self._roles[str(call.input["word"])].part
         return Salvage(result=said("so far"), message="…", runs_on=part.runs_on) if part.gives else None
 

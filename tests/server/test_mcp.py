@@ -14,7 +14,7 @@ from handrail.gate import verbs
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
 from handrail.gate.rules.rules import Rules
-from handrail.gate.tool import Plan, Tool
+from handrail.gate.tool import CallReport, Plan, Tool
 from handrail.server import mcp as mcp_module
 from handrail.server.mcp import Context, Line, Mcp, client_name
 from handrail.store.actor import PERSON
@@ -41,7 +41,7 @@ class Slow(Tool[Nothing, Plan]):
     async def plan(self, input: Nothing, caller: Caller) -> Plan:
         return Plan(claims=(Claim(action="recall", resource="time", inside=True),), bound={})
 
-    async def run(self, plan: Plan, call: Call) -> Result:
+    async def run(self, plan: Plan, call: CallReport) -> Result:
         await anyio.sleep_forever()
         raise AssertionError("unreachable")
 

@@ -13,7 +13,7 @@ from handrail.gate.approval import Approval
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Reply
 from handrail.gate.path import expired
-from handrail.gate.tool import Plan, Tool
+from handrail.gate.tool import CallReport, Plan, Tool
 from handrail.server.result import output_schema, refused, to_result
 from handrail.store.actor import HANDRAIL, PERSON, actor_from_text, rule_actor
 from handrail.store.event import ApprovalOpened
@@ -41,7 +41,7 @@ class Tree(Tool[Nothing, Plan]):
     async def plan(self, input: Nothing, caller: Caller) -> Plan:
         return Plan(claims=(), bound={})
 
-    async def run(self, plan: Plan, call: Call) -> Result:
+    async def run(self, plan: Plan, call: CallReport) -> Result:
         return Result(text="an apple", data={"fruit": "apple"})
 
 

@@ -5,7 +5,7 @@ Owns the facts of one call and derives its status from them. It does not decide 
 """
 
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import assert_never
 
 import anyio
@@ -13,7 +13,7 @@ import anyio
 from handrail.errors import Unwritable
 from handrail.gate.approval import Approval
 from handrail.gate.telling import with_words
-from handrail.gate.tool import Plan
+from handrail.gate.tool import Plan, ReceiptFacts
 from handrail.store.actor import Actor
 from handrail.store.event import CallHandedBack, CallOpened, CallSettled, CallStarted, CallStopped
 from handrail.store.journal import Journal
@@ -106,6 +106,10 @@ class Call:
         return "waiting" if self.approval is not None and self.approval.open else "running"
 
     @property
+    def ended_by(self) -> Actor | None:
+        return None if self.outcome is None else self.outcome.by
+
+    @property
     def elapsed_ms(self) -> int:
         return int((anyio.current_time() - self.since) * 1000)
 
@@ -127,6 +131,16 @@ class Call:
             call=self.id, claims=plan.claims, allowed_by=str(allowed_by), rules=rules, files=plan.files
         )
         return self.journal.append(started)
+
+    def use_terminal(self, id: str) -> None:
+        self.terminal = id
+
+    def add_receipt(self, facts: ReceiptFacts) -> None:
+        known = {field.name: getattr(facts, field.name) for field in fields(facts)}
+        self.receipt = replace(self.receipt, **{k: value for k, value in known.items() if value is not None})
+
+    def keep_unwinding(self) -> None:
+        self.unwinding = True
 
     def hand_back(self) -> int:
         """The client is told to ask later, once; returns the fact's sequence number."""

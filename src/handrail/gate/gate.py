@@ -276,11 +276,16 @@ class Gate:
 
     def end(self, call: Call, outcome: Outcome) -> bool:
         """Settle with what there is so far, and end the work."""
-        salvage = self.salvage(call)
-        won = self.settle(call, replace(outcome, result=salvage and salvage.result))
+        won = self.settle_with(call, outcome, self.salvage(call))
         if won:
             call.scope.cancel()
         return won
+
+    def settle_with(self, call: Call, outcome: Outcome, salvage: Salvage | None) -> bool:
+        """Settle with what an unfinished call already has to give; False when somebody was first."""
+        if salvage is not None and call.outcome is None:
+            call.add_receipt(salvage.receipt)
+        return self.settle(call, replace(outcome, result=salvage and salvage.result))
 
     def salvage(self, call: Call) -> Salvage | None:
         """What there is so far. A tool that breaks here must not keep anybody from ending the call."""
@@ -323,9 +328,8 @@ class Gate:
         """Leave a call to the next daemon: interrupted, unless it waits for a person."""
         if call.status == "running":
             message = STOPPED_BEFORE if call.plan is None else STOPPED_WHILE
-            salvage = self.salvage(call)
-            result = salvage and salvage.result
-            self.settle(call, Outcome(ending="interrupted", by=HANDRAIL, message=message, result=result))
+            outcome = Outcome(ending="interrupted", by=HANDRAIL, message=message)
+            self.settle_with(call, outcome, self.salvage(call))
         elif call.outcome is None and call.assurance != "bound":  # who asked ends with this daemon
             outcome = Outcome(ending="interrupted", by=HANDRAIL, message=STOPPED_ASKING)
             self.settle(call, outcome, stopped=True)

@@ -7,14 +7,23 @@ or how a call reaches them.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from handrail.store.value import Assurance, Caller, Claim, Comment, FileChange, Json, Preview, Result
-
-if TYPE_CHECKING:
-    from handrail.gate.call import Call
+from handrail.store.actor import Actor
+from handrail.store.value import (
+    Assurance,
+    Caller,
+    Claim,
+    Comment,
+    FileChange,
+    Json,
+    Preview,
+    ProcessSeen,
+    Result,
+    SignalSent,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +55,65 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiptFacts:
+    """The part of a receipt that a tool knows. None leaves a field of the receipt unchanged."""
+
+    signals: tuple[SignalSent, ...] | None = None
+    processes_stopped: tuple[ProcessSeen, ...] | None = None
+    processes_left: tuple[ProcessSeen, ...] | None = None
+    bytes_kept: int | None = None
+    files_changed: tuple[str, ...] | None = None
+
+
+class CallReport(Protocol):
+    """A call as its tool sees it: read-only properties, and methods that report facts to the gate.
+
+    Only the gate writes its `Call`, which implements this.
+    """
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def input(self) -> Json: ...
+    @property
+    def caller(self) -> Caller: ...
+    @property
+    def plan(self) -> "Plan | None":
+        """None until the tool runs."""
+        ...
+
+    @property
+    def terminal(self) -> str | None:
+        """As reported by `use_terminal`."""
+        ...
+
+    @property
+    def handed_back(self) -> bool: ...
+    @property
+    def ended_by(self) -> Actor | None:
+        """None while the call has no outcome."""
+        ...
+
+    def use_terminal(self, id: str) -> None:
+        """The work happens in this terminal."""
+        ...
+
+    def add_receipt(self, facts: ReceiptFacts) -> None:
+        """Record what the work, or its end, did. A later report of the same field replaces an earlier one."""
+        ...
+
+    def keep_unwinding(self) -> None:
+        """The work goes on after the result: the call is not reported as stopped, and the gate calls `Tool.unwind`."""
+        ...
+
+    def hand_back(self) -> int:
+        """End the client's request now, while the call goes on; only the first time has an effect."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Salvage:
     """What an unfinished call already has to give."""
 
@@ -54,6 +122,8 @@ class Salvage:
     """What the client is told when a person completes the call."""
     runs_on: bool
     """Whether the work goes on after Complete."""
+    receipt: ReceiptFacts = ReceiptFacts()
+    """For the receipt, if the call is settled with this."""
 
 
 class Refusal(Exception):
@@ -101,7 +171,7 @@ class Tool(ABC, Generic[InputT, PlanT]):
         """Say what would be touched. No side effect at all. Raises Refusal."""
 
     @abstractmethod
-    async def run(self, plan: PlanT, call: "Call") -> Result:
+    async def run(self, plan: PlanT, call: CallReport) -> Result:
         """Do what was planned, within the call's scope. Raises Refusal."""
 
     def proposal(self, plan: PlanT) -> Proposal | None:
@@ -123,15 +193,15 @@ class Tool(ABC, Generic[InputT, PlanT]):
         """
         return None
 
-    async def unwind(self, call: "Call") -> None:
-        """End what the work left behind, after its result; asked for by `call.unwinding`."""
+    async def unwind(self, call: CallReport) -> None:
+        """End what the work left behind, after its result; asked for by `call.keep_unwinding`."""
 
     def patience(self, input: InputT) -> float | None:
         """How long the client said it would wait, in seconds; None when it did not say."""
         return None
 
-    def salvage(self, call: "Call") -> Salvage | None:
-        """What a running call has to give right now; None when there is nothing partial."""
+    def salvage(self, call: CallReport) -> Salvage | None:
+        """What a running call has to give right now; None when there is nothing partial. Reports nothing itself."""
         return None
 
 

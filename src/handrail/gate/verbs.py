@@ -18,7 +18,7 @@ from handrail.gate.drift import drift
 from handrail.gate.gate import Gate
 from handrail.gate.rules.rule import Decision
 from handrail.gate.telling import tells
-from handrail.gate.tool import Plan, Proposal, Refusal
+from handrail.gate.tool import Plan, Proposal, Refusal, Salvage
 from handrail.gate.weight import Weight, weigh
 from handrail.store.actor import Actor
 from handrail.store.value import Comment, Json, Result
@@ -63,7 +63,7 @@ class Completion:
     does: Literal["return_output", "accept_diff", "cancel"]
     tells: str
     runs_on: bool
-    result: Result | None = None
+    salvage: Salvage | None = None
 
 
 async def answer(gate: Gate, approval: Approval, answer: Answer, digest: str) -> int:
@@ -140,9 +140,7 @@ def completion(gate: Gate, call: Call) -> Completion:
     salvage = gate.salvage(call)
     if salvage is None:
         return Completion(does="cancel", tells=CANCELLED, runs_on=False)
-    return Completion(
-        does="return_output", tells=salvage.message, runs_on=salvage.runs_on, result=salvage.result
-    )
+    return Completion(does="return_output", tells=salvage.message, runs_on=salvage.runs_on, salvage=salvage)
 
 
 def complete(
@@ -165,8 +163,8 @@ def complete(
             return _accept(gate, call, by, digest)
         case "return_output":
             told = "Force-completed by user; the work was stopped." if stop else chosen.tells
-            outcome = Outcome(ending="completed", by=by, message=told, result=chosen.result)
-            won = gate.settle(call, outcome)
+            outcome = Outcome(ending="completed", by=by, message=told)
+            won = gate.settle_with(call, outcome, chosen.salvage)
             if won and (stop or not chosen.runs_on):
                 call.scope.cancel()
             return won

@@ -8,13 +8,13 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import anyio.to_thread
 from pydantic import BaseModel, Field, JsonValue
 
 from handrail.gate.rules.alike import AGENT_WORK
-from handrail.gate.tool import Plan, Refusal, Tool
+from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.value import (
     Action,
     Caller,
@@ -30,9 +30,6 @@ from handrail.tools.answer import Input, brief
 from handrail.tools.commands.command_claims import command_claims, read_line
 from handrail.tools.files.diff import unified
 from handrail.tools.workspace import Workspace
-
-if TYPE_CHECKING:
-    from handrail.gate.call import Call
 
 ALLOWED = "Allowed. The agent does this itself."
 UNSAID = "the agent does not say what this would touch"
@@ -126,7 +123,7 @@ class AgentWork(Tool[AgentWorkInput, WorkPlan]):
         found = tuple(dict.fromkeys(claims))
         return WorkPlan(claims=found, preview=_preview(input, found, caller, workspace), bound={})
 
-    async def run(self, plan: WorkPlan, call: "Call") -> Result:
+    async def run(self, plan: WorkPlan, call: CallReport) -> Result:
         return Result(text=ALLOWED, data={})
 
     async def _claims(

@@ -11,7 +11,7 @@ import anyio
 from pydantic import BaseModel, Field, JsonValue, TypeAdapter
 
 from handrail.errors import Unwritable
-from handrail.gate.tool import Plan, Refusal, Tool
+from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.journal import Journal
 from handrail.store.query import Records
 from handrail.store.records import CallDetail, CallRecord
@@ -74,7 +74,7 @@ class ListCalls(Tool[ListCallsInput, RecallPlan]):
     async def plan(self, input: ListCallsInput, caller: Caller) -> RecallPlan:
         return _plan(caller, input)
 
-    async def run(self, plan: RecallPlan, call: "Call") -> Result:
+    async def run(self, plan: RecallPlan, call: CallReport) -> Result:
         asked: ListCallsInput = plan.input
         limit = asked.limit + 1  # this very call may be among them
         found = await self._records.calls(of=plan.caller, open_only=asked.open_only, limit=limit)
@@ -117,7 +117,7 @@ class GetCall(Tool[GetCallInput, RecallPlan]):
     async def plan(self, input: GetCallInput, caller: Caller) -> RecallPlan:
         return _plan(caller, input)
 
-    async def run(self, plan: RecallPlan, call: "Call") -> Result:
+    async def run(self, plan: RecallPlan, call: CallReport) -> Result:
         asked: GetCallInput = plan.input
         return _told(await _own(self._records, asked.call_id, plan.caller), asked)
 
@@ -158,7 +158,7 @@ class WaitForCall(Tool[WaitForCallInput, RecallPlan]):
     async def plan(self, input: WaitForCallInput, caller: Caller) -> RecallPlan:
         return _plan(caller, input)
 
-    async def run(self, plan: RecallPlan, call: "Call") -> Result:
+    async def run(self, plan: RecallPlan, call: CallReport) -> Result:
         asked: WaitForCallInput = plan.input
         await _own(self._records, asked.call_id, plan.caller)
         with anyio.move_on_after(asked.wait_seconds):

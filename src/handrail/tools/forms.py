@@ -5,17 +5,14 @@ the agent makes of the answer.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from handrail.gate.tool import Plan, Refusal, Tool
+from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.value import Caller, FormPreview, Json, Result
 from handrail.tools.answer import Input, brief
 from handrail.tools.form_values import defaults, problem
-
-if TYPE_CHECKING:
-    from handrail.gate.call import Call
 
 ASKS = "The agent asks you something that only you can answer."
 
@@ -62,7 +59,7 @@ class AgentForm(Tool[AgentFormInput, FormPlan]):
         preview = FormPreview(message=input.message, schema=input.form)
         return FormPlan(claims=(), preview=preview, bound={}, asks=ASKS, input=input)
 
-    async def run(self, plan: FormPlan, call: "Call") -> Result:
+    async def run(self, plan: FormPlan, call: CallReport) -> Result:
         """What the agent is given; of a form that was allowed as it came, its defaults."""
         asked = plan.input
         values = defaults(asked.form) if asked.values is None else asked.values

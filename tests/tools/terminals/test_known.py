@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from handrail.gate.tool import ReceiptFacts
 from handrail.keeper.protocol import Exit, Process, Report, Sent
-from handrail.store.value import Caller, Owner, Receipt
+from handrail.store.value import Caller, Owner, ProcessSeen, SignalSent
 from handrail.terminal.output.tail import Tail
-from handrail.tools.receipts import with_report
+from handrail.tools.receipts import facts_of
 from handrail.tools.terminals.facts import facts, line
 from handrail.tools.terminals.known import Known, ended, ending, is_inside, is_own
 
@@ -75,10 +76,8 @@ def test_an_ended_terminal_is_one_line_in_a_list() -> None:
 
 def test_a_receipt_says_how_a_tree_was_ended() -> None:
     report = Report("stop", (Sent("SIGHUP", 1.7),), (Process(1, "a"),), (Process(2, "b"),))
-    receipt = with_report(Receipt(ended_by="x", stopped=False, bytes_kept=5), report)
-    assert [(item.signal, item.after_ms) for item in receipt.signals] == [("SIGHUP", 1)]
-    assert (receipt.processes_stopped[0].name, receipt.processes_left[0].pid, receipt.bytes_kept) == (
-        "a",
-        2,
-        5,
+    assert facts_of(report) == ReceiptFacts(
+        signals=(SignalSent(signal="SIGHUP", after_ms=1),),
+        processes_stopped=(ProcessSeen(pid=1, name="a"),),
+        processes_left=(ProcessSeen(pid=2, name="b"),),
     )

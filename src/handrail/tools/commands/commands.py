@@ -8,13 +8,12 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 
 from handrail.gate.shell.shell import Line
-from handrail.gate.tool import Plan, Refusal, Salvage, Tool
+from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage, Tool
 from handrail.store.value import Caller, CommandPreview, Json, Owner, Result
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.note import Note
@@ -35,11 +34,8 @@ from handrail.tools.commands.programs import programs
 from handrail.tools.commands.typed import TypedCommands, TypedPlan
 from handrail.tools.environment import PLAIN, hash_of
 from handrail.tools.reach import Reach
-from handrail.tools.receipts import with_report
+from handrail.tools.receipts import facts_of
 from handrail.tools.terminals.asking import question_of
-
-if TYPE_CHECKING:
-    from handrail.gate.call import Call
 
 SWEEP_SECONDS = 0.05
 """A command that left nothing behind is swept by then; for others the result does not wait."""
@@ -121,10 +117,10 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
             input=input,
         )
 
-    async def run(self, plan: CommandPlan | TypedPlan, call: "Call") -> Result:
+    async def run(self, plan: CommandPlan | TypedPlan, call: CallReport) -> Result:
         if isinstance(plan, TypedPlan):
             return await self._typed.run(plan, call)
-        call.terminal = terminal_of(call.id)
+        call.use_terminal(terminal_of(call.id))
         began = anyio.current_time()
         terminal = await self._open(plan, call)
         if plan.input.background:
@@ -135,13 +131,13 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
             await self._stop(terminal, call)
             raise
 
-    async def unwind(self, call: "Call") -> None:
+    async def unwind(self, call: CallReport) -> None:
         terminal = self._terminals.get(call.terminal or "")
         if terminal is not None and terminal.note.of == "command":
-            _note(call, terminal, await terminal.wait_swept())
+            call.add_receipt(_receipt(terminal, await terminal.wait_swept()))
             self._terminals.release(terminal.id)
 
-    def salvage(self, call: "Call") -> Salvage | None:
+    def salvage(self, call: CallReport) -> Salvage | None:
         plan = call.plan
         if isinstance(plan, TypedPlan):
             return self._typed.salvage(plan, call)
@@ -149,7 +145,6 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
         if terminal is None or not isinstance(plan, CommandPlan):
             return None
         output = read_output(terminal.tail, plan.input.output_head, plan.input.output_tail)
-        _note(call, terminal, None)
         data = _data(plan, terminal, output)
         data["exit_code"] = None
         if terminal.asks is not None:
@@ -159,9 +154,10 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
             result=answer(str(data["output"]), data, plan.input.response_format),
             message=COMPLETED,
             runs_on=True,
+            receipt=_receipt(terminal),
         )
 
-    async def _open(self, plan: CommandPlan, call: "Call") -> Terminal:
+    async def _open(self, plan: CommandPlan, call: CallReport) -> Terminal:
         caller = call.caller
         owner = Owner(person=False, name=caller.client, workspace=caller.workspace)
         try:
@@ -180,19 +176,20 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
         except KeeperError as problem:
             raise Refusal(f"The command could not be started: {problem}") from None
 
-    async def _attend(self, terminal: Terminal, plan: CommandPlan, call: "Call", began: float) -> Result:
+    async def _attend(self, terminal: Terminal, plan: CommandPlan, call: CallReport, began: float) -> Result:
         """What came of it; processes that outlast it are left to `unwind`."""
         left = await self._wait(terminal, plan, call)
         took = anyio.current_time() - began
         with anyio.move_on_after(SWEEP_SECONDS) as waited:
             await terminal.wait_swept()
-        call.unwinding = waited.cancelled_caught
-        _note(call, terminal, terminal.swept)
+        if waited.cancelled_caught:
+            call.keep_unwinding()
+        call.add_receipt(_receipt(terminal, terminal.swept))
         result = await _result(plan, terminal, left, took)
         self._terminals.release(terminal.id)
         return result
 
-    async def _wait(self, terminal: Terminal, plan: CommandPlan, call: "Call") -> Exit:
+    async def _wait(self, terminal: Terminal, plan: CommandPlan, call: CallReport) -> Exit:
         """Its exit; a command that is out of time is stopped, whole tree, before this returns."""
         limit = plan.input.timeout_seconds
         try:
@@ -208,7 +205,7 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
                 answer(str(data["output"]), data, plan.input.response_format),
             ) from None
 
-    async def _exit(self, terminal: Terminal, call: "Call") -> Exit:
+    async def _exit(self, terminal: Terminal, call: CallReport) -> Exit:
         """Its exit; meanwhile, whether it waits for input."""
         while terminal.exit is None:
             self._reach.askings.heed(terminal, call)
@@ -216,10 +213,10 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
                 await terminal.changed()
         return terminal.exit
 
-    async def _stop(self, terminal: Terminal, call: "Call") -> None:
+    async def _stop(self, terminal: Terminal, call: CallReport) -> None:
         with anyio.move_on_after(self._means.grace + STOP_BOUND, shield=True):
             try:
-                _note(call, terminal, await terminal.stop(self._means.grace))
+                call.add_receipt(_receipt(terminal, await terminal.stop(self._means.grace)))
             except KeeperError:
                 return  # the daemon is leaving, and the terminal stays with the keeper
             self._terminals.release(terminal.id)
@@ -266,8 +263,7 @@ def _data(plan: CommandPlan, terminal: Terminal, output: Output) -> Json:
     }
 
 
-def _note(call: "Call", terminal: Terminal, report: Report | None) -> None:
-    """What is now known, for the receipt."""
-    call.receipt = replace(call.receipt, bytes_kept=terminal.tail.end - terminal.tail.first)
-    if report is not None:
-        call.receipt = with_report(call.receipt, report)
+def _receipt(terminal: Terminal, report: Report | None = None) -> ReceiptFacts:
+    """The facts known so far: the output kept, and how the process tree was ended."""
+    ended = ReceiptFacts() if report is None else facts_of(report)
+    return replace(ended, bytes_kept=terminal.tail.end - terminal.tail.first)

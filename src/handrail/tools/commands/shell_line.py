@@ -5,12 +5,11 @@ does not tell of it (typed.py). It never ends the terminal.
 """
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import anyio
 
-from handrail.gate.tool import Refusal
+from handrail.gate.tool import CallReport, ReceiptFacts, Refusal
 from handrail.store.value import ProcessSeen, SignalSent
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.output.screen import render
@@ -21,9 +20,6 @@ from handrail.terminal.waiting.conditions import quiet, rests
 from handrail.terminal.waiting.stir import stirring
 from handrail.tools.reach import Reach
 from handrail.tools.terminals.known import Known
-
-if TYPE_CHECKING:
-    from handrail.gate.call import Call
 
 UNFINISHED_SECONDS = 1.5
 """Of quiet, after which a shell that reads again and ran nothing is taken to wait for the rest of the line."""
@@ -40,7 +36,7 @@ class ShellLine:
 
     known: Known
     terminal: Terminal
-    call: "Call"
+    call: CallReport
     reach: Reach
     begin: int
     """Where its output begins; until the shell says so, where the output stood when it was typed."""
@@ -80,13 +76,13 @@ class ShellLine:
             if self._may_interrupt():
                 await self._press()
                 sent = SignalSent(signal="SIGINT", after_ms=0)
-                self.call.receipt = replace(self.call.receipt, signals=(*self.call.receipt.signals, sent))
+                self.call.add_receipt(ReceiptFacts(signals=(sent,)))
             stopped = await self._stops(grace)
         seen = self.terminal.seen
         if not stopped and seen is not None and seen.foreground is not None:
             left = ProcessSeen(pid=seen.foreground.pid, name=seen.foreground.name)
-            self.call.receipt = replace(self.call.receipt, processes_left=(left,))
-            self.call.unwinding = True  # so that nobody is told it has stopped
+            self.call.add_receipt(ReceiptFacts(processes_left=(left,)))
+            self.call.keep_unwinding()
         return stopped
 
     async def _stops(self, grace: float) -> bool:
@@ -133,9 +129,8 @@ class ShellLine:
 
     def _may_interrupt(self) -> bool:
         """A person who has taken the terminal over is not disturbed, unless a person cancels."""
-        outcome = self.call.outcome
-        by_person = outcome is not None and outcome.by.is_person
-        return self.terminal.taken is None or by_person
+        ended_by = self.call.ended_by
+        return self.terminal.taken is None or (ended_by is not None and ended_by.is_person)
 
     async def _press(self) -> None:
         """Ctrl-C, which reaches a program also where it hides what is typed. Raises KeeperError."""

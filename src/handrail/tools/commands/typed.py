@@ -7,12 +7,11 @@ line is done. What the shell makes of it is its own matter: aliases and state ma
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 
-from handrail.gate.tool import Plan, Refusal, Salvage
+from handrail.gate.tool import CallReport, Plan, Refusal, Salvage
 from handrail.store.value import Caller, Json, Result
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.terminal import Seen, Terminal, Typist
@@ -27,9 +26,6 @@ from handrail.tools.terminals.asking import question_of
 from handrail.tools.terminals.known import Known, of_terminal
 from handrail.tools.terminals.pieces import blot
 from handrail.tools.terminals.typists import bound, open_to, preview, type_to, typing
-
-if TYPE_CHECKING:
-    from handrail.gate.call import Call
 
 FIRST_PROMPT_SECONDS = 5.0
 """How long a shell that has just been opened may take to its first prompt."""
@@ -80,7 +76,7 @@ class TypedCommands:
             input=input,
         )
 
-    async def run(self, plan: TypedPlan, call: "Call") -> Result:
+    async def run(self, plan: TypedPlan, call: CallReport) -> Result:
         self._check_alone(plan.terminal)
         line = self._lines[call.id] = ShellLine(
             known=plan.known,
@@ -95,7 +91,7 @@ class TypedCommands:
         finally:
             del self._lines[call.id]
 
-    def salvage(self, plan: TypedPlan, call: "Call") -> Salvage | None:
+    def salvage(self, plan: TypedPlan, call: CallReport) -> Salvage | None:
         line = self._lines.get(call.id)
         if line is None:
             return None
@@ -113,7 +109,7 @@ class TypedCommands:
     def _check_alone(self, terminal: Terminal) -> None:
         """Raises Refusal while another call's line is under way there; one that was completed is not waited for."""
         for other in self._lines.values():
-            if other.terminal is terminal and other.call.outcome is None:
+            if other.terminal is terminal and other.call.ended_by is None:
                 raise Refusal(
                     f"Terminal {terminal.id} is busy: call {other.call.id} ({other.call.title}) runs in it, so nothing was "
                     "typed. Wait for it with wait_for_call, or run this without terminal_id."
@@ -141,8 +137,9 @@ class TypedCommands:
             "without terminal_id."
         )
 
-    async def _type(self, plan: TypedPlan, line: ShellLine, call: "Call") -> Result:
-        call.terminal, line.begin = plan.terminal.id, plan.terminal.tail.end
+    async def _type(self, plan: TypedPlan, line: ShellLine, call: CallReport) -> Result:
+        call.use_terminal(plan.terminal.id)
+        line.begin = plan.terminal.tail.end
         await type_to(plan.terminal, plan.seen, plan.data, plan.typist)
         if plan.input.background:
             call.hand_back()

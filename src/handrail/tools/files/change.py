@@ -6,14 +6,14 @@ comes to (review.py), or how bytes reach the disk (replace.py).
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 
 import anyio.to_thread
 from pydantic import Field
 
-from handrail.gate.tool import Plan, Proposal, Refusal, Salvage, Tool
+from handrail.gate.tool import CallReport, Plan, Proposal, ReceiptFacts, Refusal, Salvage, Tool
 from handrail.store.blobs import Blobs
 from handrail.store.value import Caller, Comment, DiffPreview, Json, Result
 from handrail.tools.answer import Input, brief
@@ -25,9 +25,6 @@ from handrail.tools.files.text import decode
 from handrail.tools.files.work import Change, Work, work_of
 from handrail.tools.place import Place
 from handrail.tools.workspace import Workspace
-
-if TYPE_CHECKING:
-    from handrail.gate.call import Call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,16 +96,16 @@ class ChangeTool(Tool[InputT, ChangePlan]):
         drift = None if plan.work is None else changed_since(plan.work.target)
         return None if drift is None else (drift.sentence, drift.diff)
 
-    async def run(self, plan: ChangePlan, call: "Call") -> Result:
+    async def run(self, plan: ChangePlan, call: CallReport) -> Result:
         if plan.work is None:
             raise Refusal(plan.problem or "")
         if plan.work.changes:
             # Not abandoned when cancelled: the receipt must say what became of the file.
             await anyio.to_thread.run_sync(self._carry_out, plan.work)
-            call.receipt = replace(call.receipt, files_changed=(*call.receipt.files_changed, plan.place.path))
+            call.add_receipt(ReceiptFacts(files_changed=(plan.place.path,)))
         return result_of(plan.work)
 
-    def salvage(self, call: "Call") -> Salvage:
+    def salvage(self, call: CallReport) -> Salvage:
         path = call.plan.place.shown if isinstance(call.plan, ChangePlan) else str(call.input.get("path"))
         message = f"No pending diff to accept for {path}: its change was allowed and under way."
         return Salvage(result=Result(text=message, data={"path": path}), message=message, runs_on=True)

@@ -8,22 +8,19 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import anyio
 import anyio.from_thread
 import anyio.to_thread
 from pydantic import BaseModel, Field
 
-from handrail.gate.tool import Plan, Refusal, Tool
+from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.value import Caller, Json, PathPreview, Result
 from handrail.tools.answer import Format, Input, answer, brief, some
 from handrail.tools.files.lines import LINE_MAX, BinaryError, Window, read_window
 from handrail.tools.place import Place
 from handrail.tools.workspace import Workspace
-
-if TYPE_CHECKING:
-    from handrail.gate.call import Call
 
 LIMIT = 2000
 """Lines in one answer unless the caller says otherwise."""
@@ -88,7 +85,7 @@ class ReadFile(Tool[ReadFileInput, ReadPlan]):
             input=input,
         )
 
-    async def run(self, plan: ReadPlan, call: "Call") -> Result:
+    async def run(self, plan: ReadPlan, call: CallReport) -> Result:
         descriptor = plan.place.open_file()
         size = os.fstat(descriptor).st_size
         try:

@@ -8,22 +8,19 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import anyio.from_thread
 import anyio.to_thread
 from pydantic import BaseModel, Field
 
-from handrail.gate.tool import Plan, Refusal, Tool
+from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.value import Caller, PathPreview, Result
 from handrail.tools.answer import Input, brief, some
 from handrail.tools.files.lines import CHUNK, BinaryError, is_binary
 from handrail.tools.files.text import split_raw
 from handrail.tools.place import Place, missing
 from handrail.tools.workspace import Workspace
-
-if TYPE_CHECKING:
-    from handrail.gate.call import Call
 
 MOST = 10 << 20
 """Bytes in one answer: it is held in memory, sent in one message and kept in the record."""
@@ -77,7 +74,7 @@ class ReadTextFile(Tool[ReadTextFileInput, RawPlan]):
             input=input,
         )
 
-    async def run(self, plan: RawPlan, call: "Call") -> Result:
+    async def run(self, plan: RawPlan, call: CallReport) -> Result:
         place = plan.place
         if place.found is None:
             raise Refusal(missing(place), Result(text="", data={"missing": True}))

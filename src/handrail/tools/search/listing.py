@@ -6,21 +6,18 @@ Owns what a listing holds and says. It does not know how a tree is walked (seek.
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import anyio.to_thread
 from pydantic import BaseModel, Field
 
-from handrail.gate.tool import Refusal, Tool
+from handrail.gate.tool import CallReport, Refusal, Tool
 from handrail.store.value import Caller, Json, Result
 from handrail.tools.answer import Format, Input, answer, brief, some
 from handrail.tools.search.ignore import Ignore, is_in_git
 from handrail.tools.search.query import Query
 from handrail.tools.search.seek import SECONDS, Ended, seek
 from handrail.tools.search.tree import Tree, TreePlan, open_tree, plan_tree
-
-if TYPE_CHECKING:
-    from handrail.gate.call import Call
 
 LISTED, FOUND = 1000, 200
 """Files in one answer: more would fill a model's context with names."""
@@ -77,7 +74,7 @@ class ListFiles(Tool[ListFilesInput, TreePlan[ListFilesInput]]):
     async def plan(self, input: ListFilesInput, caller: Caller) -> TreePlan[ListFilesInput]:
         return plan_tree(input.path, input, caller, self._own)
 
-    async def run(self, plan: TreePlan[ListFilesInput], call: "Call") -> Result:
+    async def run(self, plan: TreePlan[ListFilesInput], call: CallReport) -> Result:
         asked = plan.input
         with open_tree(plan, asked.pattern) as tree:
             if asked.recursive:
@@ -113,7 +110,7 @@ class SearchFiles(Tool[SearchFilesInput, TreePlan[SearchFilesInput]]):
     async def plan(self, input: SearchFilesInput, caller: Caller) -> TreePlan[SearchFilesInput]:
         return plan_tree(input.path, input, caller, self._own)
 
-    async def run(self, plan: TreePlan[SearchFilesInput], call: "Call") -> Result:
+    async def run(self, plan: TreePlan[SearchFilesInput], call: CallReport) -> Result:
         asked = plan.input
         with open_tree(plan, asked.pattern) as tree:
             files, ended = await _below(tree)

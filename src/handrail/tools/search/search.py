@@ -8,11 +8,11 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from handrail.gate.tool import Refusal, Tool
+from handrail.gate.tool import CallReport, Refusal, Tool
 from handrail.store.value import Caller, Result
 from handrail.tools.answer import Format, Input, answer, brief
 from handrail.tools.files.lines import is_binary
@@ -21,9 +21,6 @@ from handrail.tools.search.ignore import is_in_git
 from handrail.tools.search.query import Mode, Query
 from handrail.tools.search.seek import seek
 from handrail.tools.search.tree import TreePlan, open_tree, plan_tree
-
-if TYPE_CHECKING:
-    from handrail.gate.call import Call
 
 _PATTERN_MAX = 10_000
 """Characters of a pattern; compiling a longer one takes more memory than finding is worth."""
@@ -98,7 +95,7 @@ class SearchContent(Tool[SearchContentInput, TreePlan[SearchContentInput]]):
     async def plan(self, input: SearchContentInput, caller: Caller) -> TreePlan[SearchContentInput]:
         return plan_tree(input.path, input, caller, self._own)
 
-    async def run(self, plan: TreePlan[SearchContentInput], call: "Call") -> Result:
+    async def run(self, plan: TreePlan[SearchContentInput], call: CallReport) -> Result:
         findings = await (_in_file(plan) if plan.place.is_file else _in_folder(plan))
         if findings.ended.complaint:
             raise Refusal(_complaint(findings.ended.complaint, plan.input.pattern))

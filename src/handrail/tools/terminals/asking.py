@@ -5,14 +5,11 @@ Owns that memory. It does not notice the waiting (terminal/waiting/knowing.py) a
 
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING
 
+from handrail.gate.tool import CallReport
 from handrail.store.value import Json
 from handrail.terminal.terminal import Asks, Terminal
 from handrail.terminal.waiting.wait import LIKELY_SECONDS
-
-if TYPE_CHECKING:
-    from handrail.gate.call import Call
 
 MOST = 1000
 """Questions remembered; of an older one somebody may be told twice."""
@@ -36,9 +33,9 @@ class Askings:
             return None
         return asks if asks.sure == "certain" or time.time() - asks.since >= LIKELY_SECONDS else None
 
-    def heed(self, terminal: Terminal, call: "Call") -> None:
+    def heed(self, terminal: Terminal, call: CallReport) -> None:
         """A call whose command has a new question is handed back, so that somebody can answer."""
-        is_waited_for = not call.handed_back and call.outcome is None
+        is_waited_for = not call.handed_back and call.ended_by is None
         if is_waited_for and self.fresh(terminal, call.caller.key) is not None:
             self.tell(terminal, call.caller.key)
             call.hand_back()

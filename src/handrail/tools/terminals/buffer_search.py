@@ -4,11 +4,11 @@ Owns how matches are told. It does not search (terminal/output/search.py).
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from handrail.gate.tool import Plan, Refusal, Tool
+from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.value import Caller, Json, Result
 from handrail.terminal.output.search import BadPattern, Match, search
 from handrail.terminal.room import AGENTS
@@ -16,9 +16,6 @@ from handrail.tools.answer import Format, Input, answer, brief, some
 from handrail.tools.reach import Reach
 from handrail.tools.terminals.known import Known, reading
 from handrail.tools.terminals.pieces import blot
-
-if TYPE_CHECKING:
-    from handrail.gate.call import Call
 
 LINE_CHARS = 1000
 """Told of one line."""
@@ -88,7 +85,7 @@ class SearchTerminalBuffer(Tool[SearchTerminalBufferInput, SearchPlan]):
             claims=(reading(known, caller),), bound={"terminal": known.id}, known=known, input=input
         )
 
-    async def run(self, plan: SearchPlan, call: "Call") -> Result:
+    async def run(self, plan: SearchPlan, call: CallReport) -> Result:
         asked, tail = plan.input, plan.known.tail
         try:
             found = await search(

@@ -4,12 +4,11 @@ Owns the forms in which output is told. It does not know what escapes mean (term
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import anyio.to_thread
 from pydantic import JsonValue
 
-from handrail.gate.tool import Plan, Refusal, Tool
+from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.records import TypedRecord
 from handrail.store.value import Caller, Json, Result
 from handrail.terminal.output.buffer import Reading, read
@@ -22,9 +21,6 @@ from handrail.tools.terminals.buffer_shape import LINES, GetTerminalBufferInput,
 from handrail.tools.terminals.facts import facts
 from handrail.tools.terminals.known import Known, ending, is_inside, look, reading
 from handrail.tools.terminals.pieces import blot, mask, raw
-
-if TYPE_CHECKING:
-    from handrail.gate.call import Call
 
 MOST_BYTES = 32 * 1024
 """Of output in one answer: more would crowd out a model's context. What is cut is a cursor away."""
@@ -82,7 +78,7 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
             input=input,
         )
 
-    async def run(self, plan: BufferPlan, call: "Call") -> Result:
+    async def run(self, plan: BufferPlan, call: CallReport) -> Result:
         known, asked = plan.known, plan.input
         data = await (self._screen(known) if asked.mode == "screen" else self._output(known, asked))
         data |= {"terminal_id": known.id, "running": known.running is not None, **_exit(known)}

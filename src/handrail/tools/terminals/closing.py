@@ -4,22 +4,19 @@ Owns what is told of the end. It does not end processes itself (the keeper does)
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import anyio
 from pydantic import BaseModel, Field
 
-from handrail.gate.tool import Plan, Refusal, Tool
+from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.value import Caller, Claim, Json, Result
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.terminal import Report, Terminal
 from handrail.tools.answer import Format, Input, answer, some
 from handrail.tools.reach import Reach
-from handrail.tools.receipts import with_report
+from handrail.tools.receipts import facts_of
 from handrail.tools.terminals.known import Known, ending, is_own, of_terminal
-
-if TYPE_CHECKING:
-    from handrail.gate.call import Call
 
 CLOSE_BOUND = 10.0
 """Above the grace: how long an end is waited for before it is said that it takes longer."""
@@ -84,7 +81,7 @@ class CloseTerminal(Tool[CloseTerminalInput, ClosePlan]):
         bound: Json = {"terminal": known.id, "pid": known.pid}
         return ClosePlan(claims=(claim,), bound=bound, known=known, input=input)
 
-    async def run(self, plan: ClosePlan, call: "Call") -> Result:
+    async def run(self, plan: ClosePlan, call: CallReport) -> Result:
         known = plan.known
         if known.running is None or known.live is None:
             data: Json = {"terminal_id": known.id, "was_running": False, **_exit(known)}
@@ -92,7 +89,7 @@ class CloseTerminal(Tool[CloseTerminalInput, ClosePlan]):
             return answer(words, data, plan.input.response_format)
         report = await self._stop(known.live)
         after = of_terminal(known.live)
-        call.receipt = with_report(call.receipt, report)
+        call.add_receipt(facts_of(report))
         data = {
             "terminal_id": known.id,
             "was_running": True,

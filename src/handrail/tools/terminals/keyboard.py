@@ -4,11 +4,11 @@ Owns the bytes that are typed. It does not decide whether they may be (typists.p
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from handrail.gate.tool import Plan, Refusal, Tool
+from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.value import Caller, Json, Result
 from handrail.terminal.output.screen import render
 from handrail.terminal.room import AGENTS
@@ -19,9 +19,6 @@ from handrail.tools.commands.command_claims import text_typed
 from handrail.tools.reach import Reach
 from handrail.tools.terminals.opening import SHELLS
 from handrail.tools.terminals.typists import bound, open_to, preview, reader_of, type_to, typing
-
-if TYPE_CHECKING:
-    from handrail.gate.call import Call
 
 MOST_TYPED = 65_536
 """Bytes typed at once: more waits unread in most programs, and nobody could read it in an approval."""
@@ -112,8 +109,8 @@ class SendToTerminal(Tool[SendToTerminalInput, TypingPlan]):
             input=input,
         )
 
-    async def run(self, plan: TypingPlan, call: "Call") -> Result:
-        call.terminal = plan.terminal.id
+    async def run(self, plan: TypingPlan, call: CallReport) -> Result:
+        call.use_terminal(plan.terminal.id)
         before = plan.terminal.tail.end
         await type_to(plan.terminal, plan.seen, plan.data, plan.typist)
         name = reader_of(plan.seen)

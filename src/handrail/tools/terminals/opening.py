@@ -8,12 +8,12 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import anyio
 from pydantic import BaseModel, Field
 
-from handrail.gate.tool import Plan, Refusal, Tool
+from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.value import Caller, CommandPreview, Json, Owner, Result
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.opening import COLS, ROWS, BadOpening, open_shell, program, shell_for
@@ -26,9 +26,6 @@ from handrail.tools.environment import PLAIN, hash_of
 from handrail.tools.place import Place
 from handrail.tools.reach import Reach
 from handrail.tools.terminals.known import of_terminal
-
-if TYPE_CHECKING:
-    from handrail.gate.call import Call
 
 FIRST_PROMPT_SECONDS = 3.0
 """How long a new shell's first prompt is waited for; start-up files can take their time."""
@@ -139,7 +136,7 @@ class CreateTrackedTerminal(Tool[CreateTrackedTerminalInput, OpeningPlan]):
         inside = self._reach.workspace(caller).place(shell).inside
         return known or (str(Path(shell).parent) in folders and not inside)
 
-    async def run(self, plan: OpeningPlan, call: "Call") -> Result:
+    async def run(self, plan: OpeningPlan, call: CallReport) -> Result:
         terminal = await self._open(plan)
         marked = await self._first_prompt(terminal)
         seen = of_terminal(terminal)

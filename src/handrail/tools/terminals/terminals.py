@@ -4,19 +4,16 @@ Owns which terminals an agent is shown. It does not open them (opening.py), end 
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from handrail.gate.tool import Plan, Tool
+from handrail.gate.tool import CallReport, Plan, Tool
 from handrail.store.value import Caller, Claim, Json, Result
 from handrail.tools.answer import Format, Input, answer
 from handrail.tools.reach import Reach
 from handrail.tools.terminals.facts import facts, line
 from handrail.tools.terminals.known import Known, is_inside, is_own, look, of_record, of_terminal
-
-if TYPE_CHECKING:
-    from handrail.gate.call import Call
 
 MOST_LISTED = 100
 """Terminals told of at once, the newest first."""
@@ -68,7 +65,7 @@ class ListTrackedTerminals(Tool[ListTrackedTerminalsInput, ListPlan]):
         claim = Claim(action="recall", resource="terminals", inside=True)
         return ListPlan(claims=(claim,), bound={}, caller=caller, input=input)
 
-    async def run(self, plan: ListPlan, call: "Call") -> Result:
+    async def run(self, plan: ListPlan, call: CallReport) -> Result:
         told = [await self._told(known, plan.caller) for known in await self._shown(plan)]
         lines = [line(item) for item in told]
         return answer(

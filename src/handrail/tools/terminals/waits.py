@@ -7,11 +7,10 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from handrail.gate.tool import Plan, Refusal, Tool
+from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.value import Caller, Json, Result
 from handrail.terminal.waiting.conditions import AtPrompt, Idle, Listens, Matches, Written
 from handrail.terminal.waiting.matching import matching
@@ -30,9 +29,6 @@ from handrail.tools.terminals.wait_shape import (
     WaitForTerminalOutput,
     check,
 )
-
-if TYPE_CHECKING:
-    from handrail.gate.call import Call
 
 IDLE_SECONDS = 2.0
 HEAD_LINES, TAIL_LINES = 50, 150
@@ -89,7 +85,7 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
             input=input,
         )
 
-    async def run(self, plan: WaitPlan, call: "Call") -> Result:
+    async def run(self, plan: WaitPlan, call: CallReport) -> Result:
         start = await self._start(plan.known, plan.input)
         try:
             async with AsyncExitStack() as stack:
