@@ -45,7 +45,7 @@ async def test_the_newest_goes_next_and_those_before_it_know() -> None:
     floor.press(second)
     assert (second.replaced, first.operation and str(first.operation.cancelled_by)) == ("o-1", "2")
     floor.press(third)
-    assert (second.replaced_by, third.replaced) == ("3", None), "nothing was left for it to cancel"
+    assert (str(second.replaced_by), third.replaced) == ("3", None), "nothing was left for it to cancel"
     assert begin(floor, "cancelled") is second
     assert begin(floor, "cancelled") is third
     assert third.replaced_by is None
