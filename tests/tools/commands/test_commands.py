@@ -211,9 +211,21 @@ async def test_no_match_is_said(home: Path, caller: Caller) -> None:
     assert data["output"] == "[no line matches]\n"
 
 
-async def test_a_pattern_that_is_none_is_refused_before_anything_runs() -> None:
+def test_a_pattern_that_is_none_is_refused_before_anything_runs() -> None:
     with pytest.raises(Refusal, match=r"is not a regular expression.* Nothing was run"):
-        await check("(unclosed")
+        check("(unclosed")
+
+
+def test_look_around_in_output_grep_is_refused_before_anything_runs() -> None:
+    with pytest.raises(Refusal, match=r"look-around and backreferences are not supported.* Nothing was run"):
+        check("a(?=b)")
+
+
+async def test_a_catastrophic_pattern_finds_its_lines_in_a_megabyte(home: Path, caller: Caller) -> None:
+    line = "head -c 1000000 /dev/zero | tr '\\0' a; echo b; echo aaa"
+    async with shell(home, caller) as sh:
+        data = await sh.data(command=line, output_grep="^(a+)+$")
+    assert data["output"] == "2: aaa\n"
 
 
 def swap(folder: Path) -> None:

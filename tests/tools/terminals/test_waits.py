@@ -69,16 +69,18 @@ async def test_a_pattern_at_the_very_end_of_an_ended_program_wins_over_its_end(
     assert int(str(woke["output_left_out"])) > 0
 
 
-async def test_a_pattern_without_an_end_is_given_up_and_nobody_else_waits(
-    home: Path, caller: Caller, monkeypatch: pytest.MonkeyPatch
+async def test_a_catastrophic_pattern_is_searched_and_look_around_is_refused(
+    home: Path, caller: Caller
 ) -> None:
-    monkeypatch.setattr("handrail.terminal.waiting.matching.SECONDS", 1.0)
     async with office(home, caller) as at:
         terminal = await at.open(shellPath="/bin/sh", shellArgs=["-c", f"echo {'a' * 40}; sleep 100"])
         sentence = await at.refusal(
             "wait_for_terminal", terminalId=terminal.id, until="pattern", value="(a+)+$(?<=b)"
         )
-    assert "was given up" in sentence
+        woke = await wait(at, terminal, "pattern", "(a+)+b", timeout_seconds=0.3)
+        there = await wait(at, terminal, "pattern", "(a+)+$")
+    assert "look-around and backreferences are not supported" in sentence
+    assert (woke["woke"], there["woke"]) == ("timeout", "pattern")
 
 
 async def test_idle_is_quiet_for_as_long_as_was_said(home: Path, caller: Caller) -> None:

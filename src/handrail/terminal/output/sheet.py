@@ -87,9 +87,14 @@ class Sheet:
         self._above = [above[at + 1 :]]
         return above[: at + 1]
 
+    @property
+    def text(self) -> str:
+        """All that was not drained yet."""
+        return "".join(self._above) + "\n".join(row.text() for row in self._rows)
+
     def close(self) -> str:
         """All that is left."""
-        text = "".join(self._above) + "\n".join(row.text() for row in self._rows)
+        text = self.text
         self._above, self._rows, self._row, self._column = [], [_Row()], 0, 0
         return text
 

@@ -62,6 +62,11 @@ class Paper:
         """The text that nothing can change any more."""
         return "".join(self._take(self._decoder.decode(data)))
 
+    @property
+    def rest(self) -> str:
+        """The text that may still change, as it stands now."""
+        return self._sheet.text
+
     def finish(self) -> str:
         """The rest, as it stands."""
         return "".join(self._take(self._decoder.decode(b"", True))) + self._sheet.close()

@@ -1,49 +1,35 @@
 """Watching output for a pattern.
 
-Owns the matching, in a process of its own: a pattern can be made to take for ever, and must not hold up the daemon.
-It does not know whose output it is, nor who waits.
+Owns the text in which a match may lie. It does not know whose output it is, nor who waits.
 """
 
 from __future__ import annotations
 
-import json
-import re
-import resource
-import struct
-import subprocess
-import sys
-from contextlib import asynccontextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import anyio
-from anyio.streams.buffered import BufferedByteReceiveStream
 
-from handrail.terminal.waiting.pattern import BadPattern
+from handrail.terminal.output.text import Paper
+from handrail.terminal.safe_regex import THREADS, BadPattern, Regex, compile_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
-    from anyio.abc import Process
+    from collections.abc import Generator
 
 SECONDS = 10.0
 """How long one piece of output may be looked at."""
 WINDOW = 256 * 1024
-"""Bytes in which a match must lie: it may span lines, but not any number of them."""
+"""Characters in which a match must lie: it may span lines, but not any number of them."""
 SHOWN = 1000
-"""Characters told of a match."""
+"""Characters of a match in the answer."""
 MOST = 64
-"""Patterns watched for at once: each is a process of ten megabytes."""
-MEMORY = 256 << 20
-"""Bytes that such a process may come to need: a pattern can be made to need any number."""
-_ANSWER = 64 * 1024
-_CODE = "import sys; sys.path.insert(0, sys.argv.pop(1)); from handrail.terminal.waiting.matching import main; main(sys.argv[1])"
+"""Patterns watched for at the same time: each holds a window and its compiled pattern."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """What matched."""
+    """A match."""
 
     text: str
     line: str
@@ -51,87 +37,71 @@ class Hit:
 
 
 class Matcher:
-    """Is shown output, piece by piece, and says when the pattern is in it."""
+    """Takes output piece by piece and searches the end of the text so far."""
 
-    def __init__(self, process: Process) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._asks, self._answers = process.stdin, BufferedByteReceiveStream(process.stdout)
+    def __init__(self, regex: Regex) -> None:
+        self._regex = regex
+        self._raw = b""
+        self._settled = ""
+        self._paper = Paper()
+
+    @property
+    def held(self) -> int:
+        """Characters and bytes kept for the next search."""
+        return len(self._raw) + len(self._settled) + len(self._paper.rest)
 
     async def see(self, data: bytes) -> Hit | None:
-        """Whether the pattern is in the text so far. Raises BadPattern when that takes too long."""
-        try:
-            with anyio.fail_after(SECONDS):
-                await self._asks.send(struct.pack(">I", len(data)) + data)
-                told = json.loads(await self._answers.receive_until(b"\n", _ANSWER))
-        except TimeoutError:
-            raise BadPattern(
-                f"Matching took longer than {SECONDS:g} s and was given up. Use a simpler pattern."
-            ) from None
-        except (anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead):
-            raise BadPattern("The matching broke off. Use a simpler pattern.") from None
-        return told and Hit(text=told["text"], line=told["line"])
+        """Add output; returns the first match, if there is one. Raises BadPattern when the search takes too long."""
+        with anyio.move_on_after(SECONDS):
+            return await THREADS.run(self._see, data, abandon=True)
+        raise BadPattern(f"Matching took longer than {SECONDS:g} s and was given up. Use a simpler pattern.")
+
+    def _see(self, data: bytes) -> Hit | None:
+        text = self._add(data).encode()
+        span = self._regex.search(text)
+        return None if span is None else _hit(text, *span)
+
+    def _add(self, data: bytes) -> str:
+        """The end of the text as it stands now."""
+        self._raw = (self._raw + data)[-WINDOW:]
+        self._settled += self._paper.feed(data)
+        if len(self._paper.rest) > WINDOW:  # a line without end, of which the paper would keep everything
+            self._paper = Paper()
+            self._settled = self._paper.feed(self._raw)
+        self._settled = _window(self._settled)
+        return _window(self._settled + self._paper.rest)
 
 
-@asynccontextmanager
-async def matching(pattern: str) -> AsyncGenerator[Matcher]:
-    """A matcher for as long as it is needed. Raises BadPattern when there are too many."""
+@contextmanager
+def matching(pattern: str) -> Generator[Matcher]:
+    """A matcher for as long as it is needed. Raises BadPattern, also when there are too many."""
     if len(_under_way) >= MOST:
         raise BadPattern(
             f"{MOST} patterns are waited for already. Wait for one of them to be found, then ask again."
         )
-    token = object()
-    _under_way.add(token)
+    matcher = Matcher(compile_pattern(pattern, multiline=True))
+    _under_way.add(matcher)
     try:
-        async with _matching(pattern) as matcher:
-            yield matcher
+        yield matcher
     finally:
-        _under_way.discard(token)
+        _under_way.discard(matcher)
 
 
-_under_way: set[object] = set()
+_under_way: set[Matcher] = set()
 
 
-@asynccontextmanager
-async def _matching(pattern: str) -> AsyncGenerator[Matcher]:
-    argv = [sys.executable, "-I", "-c", _CODE, str(Path(__file__).parents[3]), pattern]
-    process = await anyio.open_process(argv, stderr=subprocess.DEVNULL)
-    try:
-        yield Matcher(process)
-    finally:
-        with anyio.CancelScope(shield=True):
-            if process.returncode is None:
-                process.kill()
-            await process.aclose()
+def _window(text: str) -> str:
+    """The end of a long text, from the beginning of a line on if there is one."""
+    if len(text) <= WINDOW:
+        return text
+    kept = text[-WINDOW:]
+    return kept[kept.find("\n") + 1 :]
 
 
-def main(pattern: str) -> None:
-    """The other side: pieces on stdin, each with its length; an answer for each on stdout."""
-    from handrail.terminal.output.screen import plain  # noqa: PLC0415 - the daemon's side has no use for it
-
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    wanted, seen = re.compile(pattern, re.MULTILINE), b""
-    while (piece := _piece(sys.stdin.buffer)) is not None:
-        seen = _window(seen + piece)
-        text = plain(seen)
-        found = wanted.search(text)
-        told = found and {"text": found[0][:SHOWN], "line": _line(text, found.start())[:SHOWN]}
-        sys.stdout.write(json.dumps(told) + "\n")
-        sys.stdout.flush()
+def _hit(text: bytes, start: int, end: int) -> Hit:
+    line = text[text.rfind(b"\n", 0, start) + 1 :].partition(b"\n")[0]
+    return Hit(text=_shown(text[start:end]), line=_shown(line))
 
 
-def _piece(stream: BinaryIO) -> bytes | None:
-    head = stream.read(4)
-    return stream.read(struct.unpack(">I", head)[0]) if len(head) == 4 else None
-
-
-def _window(seen: bytes) -> bytes:
-    """The end of it, from the beginning of a line on if there is one."""
-    if len(seen) <= WINDOW:
-        return seen
-    kept = seen[-WINDOW:]
-    return kept[kept.find(b"\n") + 1 :]
-
-
-def _line(text: str, at: int) -> str:
-    return text[text.rfind("\n", 0, at) + 1 :].partition("\n")[0]
+def _shown(text: bytes) -> str:
+    return text[: 4 * SHOWN].decode(errors="ignore")[:SHOWN]

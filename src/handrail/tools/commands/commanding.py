@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Refusal
 from handrail.terminal.output.tail import Tail
+from handrail.terminal.safe_regex import DIALECT
 from handrail.tools.answer import Format, Input
 from handrail.tools.commands.output import HEAD_LINES, TAIL_LINES, Output
 from handrail.tools.search.grep import check as check_pattern
@@ -54,7 +55,7 @@ class ExecuteCommandInput(Input):
         TAIL_LINES
     )
     output_grep: Annotated[
-        str | None, Field(description="Show only lines that match this regular expression.")
+        str | None, Field(description=f"Show only lines that match this regular expression ({DIALECT}).")
     ] = None
     response_format: Format = "text"
 
@@ -88,13 +89,13 @@ async def matching_lines(
     return replace(output, text=await grep(input.output_grep, tail, begin, end))
 
 
-async def check(input: ExecuteCommandInput) -> None:
+def check(input: ExecuteCommandInput) -> None:
     if not input.command.strip():
         raise Refusal("The command is empty. Give the line to run.")
     if "\0" in input.command or any("\0" in name + value or "=" in name for name, value in input.env.items()):
         raise Refusal("The command or a variable holds a NUL character, or a name holds `=`. Remove it.")
     if input.output_grep is not None:
-        await check_pattern(input.output_grep)
+        check_pattern(input.output_grep)
     size = len(input.command.encode(errors="replace"))
     if size > COMMAND_BYTES:
         raise Refusal(

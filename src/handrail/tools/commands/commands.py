@@ -89,7 +89,7 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
         return input.wait_seconds
 
     async def plan(self, input: ExecuteCommandInput, caller: Caller) -> CommandPlan | TypedPlan:
-        await check(input)
+        check(input)
         if input.terminal_id is not None:
             return await self._typed.plan(input, caller)
         place = self._reach.workspace(caller).place(input.cwd or caller.workspace or "/")

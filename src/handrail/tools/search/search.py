@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Refusal, Tool
 from handrail.store.value import Caller, Result
+from handrail.terminal.safe_regex import DIALECT
 from handrail.tools.answer import Format, Input, answer, brief
 from handrail.tools.files.lines import is_binary
 from handrail.tools.search.findings import Findings, Line
@@ -32,8 +33,7 @@ class SearchContentInput(Input):
         Field(
             min_length=1,
             max_length=_PATTERN_MAX,
-            description="A regular expression in Rust's syntax: no look-around, no back-references; escape literal "
-            "brackets, as in `f\\(x\\)`.",
+            description=f"A regular expression ({DIALECT}); escape literal brackets, as in `f\\(x\\)`.",
         ),
     ]
     path: Annotated[

@@ -12,6 +12,7 @@ from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.value import Caller, Json, Result
 from handrail.terminal.output.search import BadPattern, Match, search
 from handrail.terminal.room import AGENTS
+from handrail.terminal.safe_regex import DIALECT
 from handrail.tools.answer import Format, Input, answer, brief, some
 from handrail.tools.reach import Reach
 from handrail.tools.terminals.known import Known, reading
@@ -28,7 +29,8 @@ class SearchTerminalBufferInput(Input):
     pattern: Annotated[
         str,
         Field(
-            min_length=1, description="A regular expression (ripgrep's), matched against each line of text."
+            min_length=1,
+            description=f"A regular expression, matched against each line of text ({DIALECT}).",
         ),
     ]
     context: Annotated[int, Field(ge=0, le=20, description="Lines to show around each match.")] = 0

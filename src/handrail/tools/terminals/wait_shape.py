@@ -5,8 +5,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Refusal
-from handrail.terminal.waiting.pattern import BadPattern
-from handrail.terminal.waiting.pattern import check as check_pattern
+from handrail.terminal.safe_regex import DIALECT, BadPattern, compile_pattern
 from handrail.terminal.waiting.ports import can_tell
 from handrail.terminal.waiting.wait import Until, Why
 from handrail.tools.answer import Format, Input
@@ -27,7 +26,7 @@ class WaitForTerminalInput(Input):
     ]
     value: Annotated[
         str | int | float | None,
-        Field(description="The pattern (a Python regular expression), seconds, port or path."),
+        Field(description=f"The pattern (a regular expression; {DIALECT}), seconds, port or path."),
     ] = None
     timeout_seconds: Annotated[
         float, Field(ge=0, le=3600, description="How long to wait at most; the terminal goes on.")
@@ -61,7 +60,7 @@ class WaitForTerminalOutput(BaseModel):
     signal: str | None = None
 
 
-async def check(input: WaitForTerminalInput) -> None:
+def check(input: WaitForTerminalInput) -> None:
     """Raises Refusal when the value does not fit what is waited for."""
     value = input.value
     match input.until:
@@ -69,7 +68,7 @@ async def check(input: WaitForTerminalInput) -> None:
             return
         case "pattern":
             try:
-                await check_pattern(_needed(value, "a regular expression"))
+                compile_pattern(_needed(value, "a regular expression"), multiline=True)
             except BadPattern as problem:
                 raise Refusal(str(problem)) from None
         case "idle":

@@ -4,7 +4,7 @@ Owns how a wait is asked for and told. It does not wait itself (terminal/waiting
 """
 
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,9 +12,9 @@ import anyio.to_thread
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.value import Caller, Json, Result
+from handrail.terminal.safe_regex import BadPattern
 from handrail.terminal.waiting.conditions import AtPrompt, Idle, Listens, Matches, Written
 from handrail.terminal.waiting.matching import matching
-from handrail.terminal.waiting.pattern import BadPattern
 from handrail.terminal.waiting.wait import Condition, Exits, Why, Woke, wait
 from handrail.tools.answer import answer, brief
 from handrail.tools.commands.output import read_output
@@ -73,7 +73,7 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
 
     async def plan(self, input: WaitForTerminalInput, caller: Caller) -> WaitPlan:
         known = await self._reach.find(input.terminalId)
-        await check(input)
+        check(input)
         place = self._reach.workspace(caller).place(str(input.value)) if input.until == "file" else None
         claims = (reading(known, caller),) if place is None else (reading(known, caller), place.claim("read"))
         return WaitPlan(
@@ -88,7 +88,7 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
     async def run(self, plan: WaitPlan, call: CallReport) -> Result:
         start = await self._start(plan.known, plan.input)
         try:
-            async with AsyncExitStack() as stack:
+            with ExitStack() as stack:
                 woke = await self._woke(plan, await self._condition(plan, start, stack))
         except BadPattern as problem:
             raise Refusal(str(problem)) from None
@@ -103,12 +103,12 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
             return Woke(why=condition.until, detail=detail)
         return Woke(why="exit", detail={"exit_code": left and left.code, "signal": left and left.signal})
 
-    async def _condition(self, plan: WaitPlan, start: int, stack: AsyncExitStack) -> Condition:
+    async def _condition(self, plan: WaitPlan, start: int, stack: ExitStack) -> Condition:
         known, value = plan.known, plan.input.value
         marks = partial(self._reach.marks, known)
         match plan.input.until:
             case "pattern":
-                matcher = await stack.enter_async_context(matching(str(value)))
+                matcher = stack.enter_context(matching(str(value)))
                 return Matches(known.tail, matcher, start, marks if plan.input.after is None else None)
             case "port":
                 return Listens(known.pid, int(value or 0))
