@@ -42,7 +42,6 @@ def _search(stage: Stage, terminal: str, pattern: str, *, raw: bool) -> float:
 
 def _rg(file: Path) -> float:
     rg = ripgrep()
-    assert rg is not None
     began = time.perf_counter()
     subprocess.run([rg, "-a", "-n", PATTERN, str(file)], check=True, capture_output=True)
     return (time.perf_counter() - began) * 1000

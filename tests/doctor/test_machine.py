@@ -63,11 +63,9 @@ def test_little_space_is_told_before_there_is_none(
     assert disk(Places.under(home / "not" / "made")).level == level
 
 
-def test_search_without_ripgrep_is_slower_and_said_to_be(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_ripgrep_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert ripgrep().level == "warn"
+    assert ripgrep().level == "bad"
     (tmp_path / "rg").touch(0o755)
     assert ripgrep().says == f"Search uses {tmp_path / 'rg'}."

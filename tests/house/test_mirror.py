@@ -156,7 +156,7 @@ PART_OF: dict[str, str] = {
     "handrail.terminal.output.before": "terminal/output/test_screen.py",
     **{
         f"handrail.terminal.output.{name}": "terminal/output/test_search.py"
-        for name in ("held", "scan", "seams", "strip", "window")
+        for name in ("held", "seams", "strip", "window")
     },
     **{
         f"handrail.tools.files.{name}": "tools/files/test_edits.py"
@@ -164,7 +164,7 @@ PART_OF: dict[str, str] = {
     },
     **{
         f"handrail.tools.search.{name}": "tools/search/test_search.py"
-        for name in ("findings", "query", "scan", "tree")
+        for name in ("findings", "query", "tree")
     },
     **{f"handrail.tools.{name}": "tools/test_workspace.py" for name in ("place", "protected")},
     "handrail.tools.answer": "tools/test_schemas.py",

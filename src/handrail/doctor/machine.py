@@ -71,10 +71,8 @@ def ripgrep() -> Finding:
     found = shutil.which("rg") or (str(beside) if beside.exists() else None)
     if found:
         return Finding(name="ripgrep", level="ok", says=f"Search uses {found}.")
-    says = "There is no rg, so search walks files in plain Python, slower."
-    return Finding(
-        name="ripgrep", level="warn", says=says, fix="Install ripgrep with your system's packages."
-    )
+    says = "There is no rg, so files and terminals cannot be searched."
+    return Finding(name="ripgrep", level="bad", says=says, fix="Install ripgrep with your system's packages.")
 
 
 def _open_directories(places: Places) -> Iterator[Finding]:

@@ -43,3 +43,5 @@ class Room:
 AGENTS = Room("agents", 2)
 PEOPLE = Room("people", 4)
 """Screens and searches for agents, who may ask for any number; and for people and for Handrail itself."""
+FILES = Room("files", 8)
+"""Searches of files, each of which waits for a process."""

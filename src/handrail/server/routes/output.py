@@ -16,10 +16,12 @@ from handrail.server.terminal_views import found_view, output_view, screen_view
 from handrail.server.terminal_wire import FoundView, OutputView
 from handrail.store.records import TerminalRecord
 from handrail.terminal.output.buffer import read
+from handrail.terminal.output.ripgrep import NoRipgrep
 from handrail.terminal.output.screen import Shown, plain, render
-from handrail.terminal.output.search import BadPattern, search
+from handrail.terminal.output.search import search
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.room import PEOPLE
+from handrail.terminal.safe_regex import BadPattern
 
 PIECE = 256 * 1024
 """Bytes of a download held at once."""
@@ -72,6 +74,8 @@ def routes(rooms: Rooms) -> APIRouter:
             )
         except BadPattern as problem:
             raise HTTPException(422, str(problem)) from None
+        except NoRipgrep as problem:
+            raise HTTPException(503, str(problem)) from None
         return found_view(matches)
 
     return router

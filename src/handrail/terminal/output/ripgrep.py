@@ -1,107 +1,121 @@
-"""Asking ripgrep for lines: which program answers, and the bounds on what it may cost.
+"""Running ripgrep: the one runner behind every search of files and of terminals.
 
-Owns the program's arguments and answers. It does not know what the files hold. Blocks: call it in a thread.
+Owns which program is run, the arguments that every search has, and the end of its processes. It does not know what is
+searched, nor what the records mean. Blocks: `in_thread` runs it beside the event loop.
 """
 
 from __future__ import annotations
 
 import os
-import re
+import select
 import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Sequence
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
-SECONDS = 10.0
-"""How long one search may take; what was found until then is given."""
-MOST_PATTERN = 10_000
-"""Characters; the system takes no argument longer than 128 KiB."""
-_RECORD = re.compile(rb"^/dev/fd/(\d+)\0(\d+):(\d+):(\d+):|^<stdin>\0(\d+):(\d+):(\d+):", re.MULTILINE)
-_ALWAYS = (
-    "--no-config",
-    "--color=never",
-    "--no-heading",
-    "--with-filename",
-    "--null",
-    "--text",
-    "--crlf",
-    "--encoding=none",
-    "--mmap",
-    "--line-number",
-    "--column",
-    "--byte-offset",
-    "--max-columns=1",  # the lines are read where they stand, however long they are
-)
-_TWIN = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); from handrail.terminal.output.scan import main; main()"
-)
+import anyio
+
+from handrail.terminal.room import Room
+from handrail.terminal.safe_regex import BadPattern, bad_pattern
+
+T = TypeVar("T")
+
+MOST_CHARACTERS = 10_000
+"""Of a pattern; the system takes no argument longer than 128 KiB."""
+ALWAYS = ("--no-config", "--color=never", "--crlf", "--engine=default")
+"""A person's own configuration is left out: the answer must not vary. The default engine has no look-around."""
+_CHUNK = 1 << 16
+_COMPLAINT_MAX = 1 << 16
 
 
-class BadPattern(Exception):
-    """The pattern is no regular expression, and why."""
+class NoRipgrep(Exception):
+    """There is no program to search with."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Hit:
-    """A line that matches, in an open file or, with fd -1, in what was given on stdin."""
+@dataclass(slots=True)
+class Ended:
+    """How a search ended."""
 
-    fd: int
-    line: int
-    """From one."""
-    column: int
-    """Bytes from the beginning of the line to the match, from zero."""
-    offset: int
-    """Where the line begins."""
+    complaint: str = ""
+    code: int = 0
+    out_of_time: bool = False
+    stopped: bool = False
+    """The taker had enough."""
+    too_long: int = 0
+    """Records that were dropped because they were too long."""
 
 
 @cache
-def ripgrep() -> str | None:
-    """The system's ripgrep, else the one that came with Handrail."""
+def ripgrep() -> str:
+    """The system's ripgrep, else the one that came with Handrail. Raises NoRipgrep."""
     beside = Path(sysconfig.get_path("scripts"), "rg")
-    return shutil.which("rg") or (str(beside) if os.access(beside, os.X_OK) else None)
+    found = shutil.which("rg") or (str(beside) if os.access(beside, os.X_OK) else None)
+    if found is None:
+        raise NoRipgrep(
+            "The program rg (ripgrep) was not found, so nothing can be searched or listed. "
+            "Install ripgrep, and check with `handrail doctor`."
+        )
+    return found
 
 
-class Asking:
-    """One search, which another thread may stop."""
+class Search:
+    """The processes of one search, which another thread may stop."""
 
-    def __init__(self, pattern: str, most: int, case_insensitive: bool) -> None:
-        _check(pattern)
-        self._options = (f"--max-count={most}", *(("--ignore-case",) if case_insensitive else ()))
-        self._pattern = pattern
+    def __init__(self) -> None:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._stopped = False
 
-    def lines(self, fds: Sequence[int], stdin: bytes = b"") -> tuple[list[Hit], bool]:
-        """The first matching lines of each open file, and whether there was time to look at all. Raises BadPattern."""
-        command = (*_program(), *_ALWAYS, *self._options, f"--regexp={self._pattern}", "--")
-        files = [f"/dev/fd/{fd}" for fd in fds]
-        process = self.start((*command, *files, "-"), pass_fds=fds, stdin=True)
+    def run(
+        self,
+        arguments: Sequence[str],
+        take: Callable[[bytes], bool],
+        *,
+        seconds: float,
+        cwd: str = "/",
+        stdin: int | None = None,
+        pass_fds: Sequence[int] = (),
+    ) -> Ended:
+        """Run ripgrep; `take` gets its output in chunks and ends it by False. Raises NoRipgrep."""
+        command, complaints = (ripgrep(), *ALWAYS, *arguments), unnamed_file()
         try:
-            out, said = process.communicate(stdin, SECONDS)
-        except subprocess.TimeoutExpired as late:
-            return _hits(late.stdout or b""), False
+            process = self.start(command, cwd=cwd, stdin=stdin, stderr=complaints, pass_fds=pass_fds)
+            try:
+                ended = _read(process, take, time.monotonic() + seconds)
+            finally:
+                self.end(process)
+            complaint = os.pread(complaints, _COMPLAINT_MAX, 0)
         finally:
-            self.end(process)
-        if process.returncode == 2 and not out:
-            raise BadPattern(_complaint(said.decode(errors="replace"), self._pattern))
-        return _hits(out), process.returncode in (0, 1)
+            os.close(complaints)
+        ended.code = process.returncode
+        ended.complaint = "" if ended.stopped else complaint.decode(errors="replace").strip()
+        return ended
 
     def start(
-        self, command: Sequence[str], *, pass_fds: Sequence[int], stdin: bool = False
+        self,
+        command: Sequence[str],
+        *,
+        cwd: str = "/",
+        stdin: int | None = None,
+        stderr: int = subprocess.PIPE,
+        pass_fds: Sequence[int] = (),
     ) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
             command,
-            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if stdin is None else stdin,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             pass_fds=pass_fds,
             env={},
-            cwd="/",
+            cwd=cwd,
         )
         self._running.add(process)
         if self._stopped:
@@ -110,7 +124,8 @@ class Asking:
 
     def end(self, process: subprocess.Popen[bytes]) -> None:
         """It is gone after this, whatever it was doing."""
-        process.kill()
+        if process.poll() is None:
+            process.kill()
         for stream in (process.stdin, process.stdout, process.stderr):
             with suppress(BrokenPipeError):
                 if stream is not None:
@@ -119,49 +134,70 @@ class Asking:
         self._running.discard(process)
 
     def stop(self) -> None:
-        """From another thread: whoever waits for a program of this search is released at once."""
+        """From another thread: end all processes of this search, also one that starts later."""
         self._stopped = True
         for process in tuple(self._running):
             process.kill()
 
 
-def _check(pattern: str) -> None:
-    """Raises BadPattern for what no program can be given as an argument."""
-    if len(pattern) > MOST_PATTERN:
-        raise BadPattern(
-            f"The pattern has {len(pattern):,} characters, and {MOST_PATTERN:,} are possible. Shorten it."
-        )
-    if "\0" in pattern or any("\ud800" <= char <= "\udfff" for char in pattern):
-        raise BadPattern(
-            "The pattern holds a character that cannot be matched (NUL, or half of one). Remove it."
-        )
+async def in_thread(room: Room, search: Search, work: Callable[[], T]) -> T:
+    """Do the work of a search in a thread. Cancellation stops the search and waits for its end."""
+    done: Future[T] = Future()  # carries an error past the task group, which would wrap it
+    async with anyio.create_task_group() as group:
+        group.start_soon(_stop_when_cancelled, search)
+        await room.run(_settle, done, work)
+        group.cancel_scope.cancel()
+    return done.result()
 
 
-def _program() -> tuple[str, ...]:
-    program = ripgrep()
-    if program is not None:
-        return (program,)
-    return (sys.executable, "-I", "-c", _TWIN, str(Path(__file__).parents[3]))
+def complain(complaint: str, pattern: str) -> BadPattern:
+    """The error for a pattern that ripgrep refuses."""
+    lines = complaint.splitlines() or ["the search failed"]
+    errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    return bad_pattern(pattern, errors[0] if errors else lines[0].removeprefix("rg: "))
 
 
-def _hits(out: bytes) -> list[Hit]:
-    found: list[Hit] = []
-    for record in _RECORD.finditer(out):
-        fd, *numbers = (
-            (record[1], record[2], record[3], record[4]) if record[1] else (b"-1", *record.groups()[4:])
-        )
-        line, column, offset = (int(number) for number in numbers)
-        found.append(Hit(int(fd), line, column - 1, offset))
-    return found
+def unnamed_file() -> int:
+    """An open file without a name, which is gone when it is closed; in memory where the system has such."""
+    if sys.platform == "linux":
+        return os.memfd_create("search")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
 
 
-def _complaint(said: str, pattern: str) -> str:
-    errors = [line.removeprefix("error: ") for line in said.splitlines() if line.startswith("error: ")]
-    why = (
-        errors[0] if errors else (said.strip().splitlines() or ["the search failed"])[0].removeprefix("rg: ")
-    )
-    shown = pattern if len(pattern) <= 60 else pattern[:59] + "…"
-    return (
-        f"The pattern {shown} cannot be searched for: {why.rstrip('.')}. It is a regular expression; put a backslash "
-        "before a character that is meant literally."
-    )
+def _settle(done: Future[T], work: Callable[[], T]) -> None:
+    try:
+        done.set_result(work())
+    except Exception as error:
+        done.set_exception(error)
+
+
+async def _stop_when_cancelled(search: Search) -> None:
+    try:
+        await anyio.sleep_forever()
+    finally:
+        search.stop()
+
+
+def _read(process: subprocess.Popen[bytes], take: Callable[[bytes], bool], until: float) -> Ended:
+    for chunk in _chunks(process, until):
+        if chunk is None:
+            return Ended(out_of_time=True)
+        if not take(chunk):
+            return Ended(stopped=True)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(max(0.0, until - time.monotonic()))  # for its exit code
+    return Ended()
+
+
+def _chunks(process: subprocess.Popen[bytes], until: float) -> Iterator[bytes | None]:
+    """The output as it comes; None when the time is up."""
+    assert process.stdout is not None
+    output, poll = process.stdout.fileno(), select.poll()
+    poll.register(output, select.POLLIN | select.POLLHUP)
+    while poll.poll(max(0.0, until - time.monotonic()) * 1000):
+        chunk = os.read(output, _CHUNK)
+        if not chunk:
+            return
+        yield chunk
+    yield None

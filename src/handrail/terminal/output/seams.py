@@ -10,9 +10,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from handrail.terminal.output.held import Held
-from handrail.terminal.output.ripgrep import Hit
 
 _STEP = 4096
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Hit:
+    """A matching line, in an open file or, with fd -1, on stdin."""
+
+    fd: int
+    line: int
+    """From one."""
+    column: int
+    """Bytes from the beginning of the line to the match, from zero."""
+    offset: int
+    """Where the line begins."""
 
 
 @dataclass(frozen=True, slots=True)

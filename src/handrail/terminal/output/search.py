@@ -1,33 +1,45 @@
 """Finding lines of a tail by a regular expression, in the output as it is or in the text it shows.
 
-Owns what a match is and where it stands. Ripgrep does the looking (ripgrep.py), a process of its own makes the text
-(strip.py), so that neither a large output nor a costly pattern can hold up the daemon. It does not know who asks.
+Owns what a match is and where it stands, and what ripgrep is asked (ripgrep.py runs it). A process of its own makes
+the text (strip.py), so that a large output does not hold up the daemon. It does not know who asks.
 """
 
 from __future__ import annotations
 
 import os
-import sys
-import tempfile
+import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-import anyio
-
 from handrail.terminal.output.held import Held, holding
-from handrail.terminal.output.ripgrep import SECONDS, Asking, BadPattern, Hit
-from handrail.terminal.output.seams import kept, seams
+from handrail.terminal.output.ripgrep import MOST_CHARACTERS, Search, complain, in_thread, unnamed_file
+from handrail.terminal.output.seams import Hit, kept, seams
 from handrail.terminal.output.strip import Way, command, way_of
 from handrail.terminal.output.window import Window, window
 from handrail.terminal.room import PEOPLE, Room
+from handrail.terminal.safe_regex import check_characters
 
 if TYPE_CHECKING:
     from handrail.terminal.output.tail import Tail
 
-__all__ = ["BadPattern", "Found", "Match", "search"]
-
+SECONDS = 10.0
+"""How long one search may take; what was found until then is given."""
+_ARGUMENTS = (
+    "--no-heading",
+    "--with-filename",
+    "--null",
+    "--text",
+    "--encoding=none",
+    "--mmap",
+    "--line-number",
+    "--column",
+    "--byte-offset",
+    "--max-columns=1",  # the lines are read where they stand, however long they are
+)
+_RECORD = re.compile(rb"^/dev/fd/(\d+)\0(\d+):(\d+):(\d+):|^<stdin>\0(\d+):(\d+):(\d+):", re.MULTILINE)
 _SPLIT = 8 << 20
 """Bytes from which on two processes make the text sooner than one."""
 _LINE = 1 << 20
@@ -67,21 +79,44 @@ async def search(
     case_insensitive: bool = False,
     room: Room = PEOPLE,
 ) -> Found:
-    """The lines that match a regular expression in Rust's syntax, as search_content has it. Raises BadPattern.
+    """The lines that match a regular expression. Raises BadPattern and NoRipgrep.
 
     `raw` looks at the output with its escape sequences; otherwise at the text that `plain` makes of it, where a line
     that was overwritten stands as it was in the end, under the number of the line in which it began.
     """
-    asking = Asking(pattern, max_results + 1, case_insensitive)
-    looking = _in_output if raw else _in_text
-    try:
-        return await room.run(looking, tail, asking, context, max_results, abandon=True)
-    except anyio.get_cancelled_exc_class():
-        asking.stop()
-        raise
+    check_characters(pattern, MOST_CHARACTERS)
+    asking = _Asking(pattern, max_results + 1, case_insensitive)
+    looking = partial(_in_output if raw else _in_text, tail, asking, context, max_results)
+    return await in_thread(room, asking.search, looking)
 
 
-def _in_output(tail: Tail, asking: Asking, context: int, most: int) -> Found:
+class _Asking:
+    """What is searched for, and the processes that do it."""
+
+    def __init__(self, pattern: str, most: int, case_insensitive: bool) -> None:
+        self.search = Search()
+        self._options = (f"--max-count={most}", *(("--ignore-case",) if case_insensitive else ()))
+        self._pattern = pattern
+
+    def lines(self, fds: Sequence[int], stdin: bytes = b"") -> tuple[list[Hit], bool]:
+        """The first matching lines of each open file, and whether there was time to look at all. Raises BadPattern."""
+        files = [f"/dev/fd/{fd}" for fd in fds]
+        arguments = (*_ARGUMENTS, *self._options, f"--regexp={self._pattern}", "--", *files, "-")
+        out = bytearray()
+
+        def take(chunk: bytes) -> bool:
+            out.extend(chunk)
+            return True
+
+        with _unnamed_files(1) as (given,):
+            os.pwrite(given, stdin, 0)
+            ended = self.search.run(arguments, take, seconds=SECONDS, stdin=given, pass_fds=fds)
+        if ended.code == 2 and not out:
+            raise complain(ended.complaint, self._pattern)
+        return _hits(bytes(out)), ended.code in (0, 1)
+
+
+def _in_output(tail: Tail, asking: _Asking, context: int, most: int) -> Found:
     with holding(tail) as held:
         joined = seams(held)
         stdin = b"".join(held.read(seam.start, seam.end).removesuffix(b"\n") + b"\n" for seam in joined)
@@ -94,8 +129,8 @@ def _in_output(tail: Tail, asking: Asking, context: int, most: int) -> Found:
     return Found(matches=tuple(matches), more=not all_seen or len(lines) > most)
 
 
-def _in_text(tail: Tail, asking: Asking, context: int, most: int) -> Found:
-    with holding(tail) as held, _texts(len(parts := _parts(held))) as texts:
+def _in_text(tail: Tail, asking: _Asking, context: int, most: int) -> Found:
+    with holding(tail) as held, _unnamed_files(len(parts := _parts(held))) as texts:
         ways = _strip(asking, held, parts, texts)
         hits, all_seen = asking.lines(texts)
         hits.sort(key=lambda hit: (texts.index(hit.fd), hit.line))
@@ -154,16 +189,16 @@ def _parts(held: Held) -> list[tuple[int, int]]:
     return [(held.start, held.end)]
 
 
-def _strip(asking: Asking, held: Held, parts: list[tuple[int, int]], texts: list[int]) -> list[Way | None]:
+def _strip(asking: _Asking, held: Held, parts: list[tuple[int, int]], texts: list[int]) -> list[Way | None]:
     running = [
-        asking.start(command(text, ranges), pass_fds=[text, *(fd for fd, _, _ in ranges)])
+        asking.search.start(command(text, ranges), pass_fds=[text, *(fd for fd, _, _ in ranges)])
         for text, ranges in zip(texts, (_ranges(held, *part) for part in parts), strict=True)
     ]
     try:
         return [way_of(process, SECONDS) for process in running]
     finally:
         for process in running:
-            asking.end(process)
+            asking.search.end(process)
 
 
 def _ranges(held: Held, start: int, end: int) -> list[tuple[int, int, int]]:
@@ -175,9 +210,8 @@ def _ranges(held: Held, start: int, end: int) -> list[tuple[int, int, int]]:
 
 
 @contextmanager
-def _texts(count: int) -> Generator[list[int]]:
-    """Open files that have no name and are gone afterwards; in memory where the system has such."""
-    files = [_unnamed() for _ in range(count)]
+def _unnamed_files(count: int) -> Generator[list[int]]:
+    files = [unnamed_file() for _ in range(count)]
     try:
         yield files
     finally:
@@ -185,8 +219,12 @@ def _texts(count: int) -> Generator[list[int]]:
             os.close(fd)
 
 
-def _unnamed() -> int:
-    if sys.platform == "linux":
-        return os.memfd_create("text")
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())
+def _hits(out: bytes) -> list[Hit]:
+    found: list[Hit] = []
+    for record in _RECORD.finditer(out):
+        fd, *numbers = (
+            (record[1], record[2], record[3], record[4]) if record[1] else (b"-1", *record.groups()[4:])
+        )
+        line, column, offset = (int(number) for number in numbers)
+        found.append(Hit(int(fd), line, column - 1, offset))
+    return found

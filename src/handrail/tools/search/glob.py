@@ -1,7 +1,6 @@
 """Globs as regular expressions: `*`, `?`, `[a-z]`, `{a,b}` and `**` for any folders.
 
-Owns the notation. It does not know files; and it is standard library only, because scan.py runs it in a
-process of its own.
+Owns the notation. It does not know files.
 """
 
 import re

@@ -1,7 +1,6 @@
 """Which files .gitignore hides.
 
-Owns the rules of .gitignore files, as ripgrep reads them. It walks nothing (scan.py, listing.py), and is
-standard library only, because scan.py runs it in a process of its own.
+Owns the rules of .gitignore files, as ripgrep reads them. It walks nothing (listing.py).
 """
 
 import os

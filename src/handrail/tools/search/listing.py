@@ -13,10 +13,11 @@ from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Refusal, Tool
 from handrail.store.value import Caller, Json, Result
+from handrail.terminal.output.ripgrep import Ended
 from handrail.tools.answer import Format, Input, answer, brief, some
 from handrail.tools.search.ignore import Ignore, is_in_git
 from handrail.tools.search.query import Query
-from handrail.tools.search.seek import SECONDS, Ended, seek
+from handrail.tools.search.seek import SECONDS, seek
 from handrail.tools.search.tree import Tree, TreePlan, open_tree, plan_tree
 
 LISTED, FOUND = 1000, 200

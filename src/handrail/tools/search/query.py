@@ -1,7 +1,6 @@
-"""A question to ripgrep, or to its stand-in in Python.
+"""A question about files, as arguments of ripgrep.
 
-Owns what can be asked and how it is written as arguments. It runs nothing (seek.py), and is standard library
-only, because scan.py reads it in a process of its own.
+Owns what can be asked and how it is written as arguments. It runs nothing (seek.py).
 """
 
 from collections.abc import Iterator
@@ -28,7 +27,7 @@ class Query:
 
 
 def arguments(query: Query) -> list[str]:
-    """The same for ripgrep. What a person configured for themselves is left out: the answer must not vary."""
+    """The same for ripgrep."""
     return [*_ALWAYS, *_walking(query), *_asking(query)]
 
 
@@ -38,13 +37,10 @@ def separator(query: Query) -> bytes:
 
 
 _ALWAYS = (
-    "--no-config",
     "--no-messages",
-    "--color=never",
     "--sort=path",
     "--hidden",
     "--glob=!.git",
-    "--crlf",
 )
 
 

@@ -14,7 +14,8 @@ from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Refusal, Tool
 from handrail.store.value import Caller, Result
-from handrail.terminal.safe_regex import DIALECT
+from handrail.terminal.output.ripgrep import MOST_CHARACTERS, complain
+from handrail.terminal.safe_regex import DIALECT, BadPattern, check_characters
 from handrail.tools.answer import Format, Input, answer, brief
 from handrail.tools.files.lines import is_binary
 from handrail.tools.search.findings import Findings, Line
@@ -23,16 +24,13 @@ from handrail.tools.search.query import Mode, Query
 from handrail.tools.search.seek import seek
 from handrail.tools.search.tree import TreePlan, open_tree, plan_tree
 
-_PATTERN_MAX = 10_000
-"""Characters of a pattern; compiling a longer one takes more memory than finding is worth."""
-
 
 class SearchContentInput(Input):
     pattern: Annotated[
         str,
         Field(
             min_length=1,
-            max_length=_PATTERN_MAX,
+            max_length=MOST_CHARACTERS,
             description=f"A regular expression ({DIALECT}); escape literal brackets, as in `f\\(x\\)`.",
         ),
     ]
@@ -93,12 +91,16 @@ class SearchContent(Tool[SearchContentInput, TreePlan[SearchContentInput]]):
         return f"Search for {brief(input.pattern, 60)}"
 
     async def plan(self, input: SearchContentInput, caller: Caller) -> TreePlan[SearchContentInput]:
+        try:
+            check_characters(input.pattern, MOST_CHARACTERS)
+        except BadPattern as problem:
+            raise Refusal(str(problem)) from None
         return plan_tree(input.path, input, caller, self._own)
 
     async def run(self, plan: TreePlan[SearchContentInput], call: CallReport) -> Result:
         findings = await (_in_file(plan) if plan.place.is_file else _in_folder(plan))
         if findings.ended.complaint:
-            raise Refusal(_complaint(findings.ended.complaint, plan.input.pattern))
+            raise Refusal(str(complain(findings.ended.complaint, plan.input.pattern)))
         text, data = findings.told(plan.place.shown, plan.input.pattern)
         return answer(text, data, plan.input.response_format)
 
@@ -148,12 +150,3 @@ def _names(pattern: str | None) -> str | None:
     """The part of a file pattern that is about names, where it is plain enough to be given to the search."""
     name = (pattern or "").rpartition("/")[2]
     return name if re.fullmatch(r"[\w.*?-]+", name, re.ASCII) and "**" not in name else None
-
-
-def _complaint(said: str, pattern: str) -> str:
-    errors = [line.removeprefix("error: ") for line in said.splitlines() if line.startswith("error: ")]
-    why = errors[0] if errors else said.splitlines()[0].removeprefix("rg: ")
-    return (
-        f"The pattern {brief(pattern, 60)} cannot be searched for: {why}. It is a regular expression; put a backslash "
-        "before a character that is meant literally."
-    )

@@ -10,9 +10,10 @@ from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.value import Caller, Json, Result
-from handrail.terminal.output.search import BadPattern, Match, search
+from handrail.terminal.output.ripgrep import NoRipgrep
+from handrail.terminal.output.search import Match, search
 from handrail.terminal.room import AGENTS
-from handrail.terminal.safe_regex import DIALECT
+from handrail.terminal.safe_regex import DIALECT, BadPattern
 from handrail.tools.answer import Format, Input, answer, brief, some
 from handrail.tools.reach import Reach
 from handrail.tools.terminals.known import Known, reading
@@ -98,7 +99,7 @@ class SearchTerminalBuffer(Tool[SearchTerminalBufferInput, SearchPlan]):
                 case_insensitive=asked.case_insensitive,
                 room=AGENTS,
             )
-        except BadPattern as problem:
+        except (BadPattern, NoRipgrep) as problem:
             raise Refusal(str(problem)) from None
         shown = _cut(found.matches)
         more = found.more or len(shown) < len(found.matches)
