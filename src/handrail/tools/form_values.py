@@ -5,8 +5,10 @@ that a new kind of field can still be answered.
 """
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
+from itertools import takewhile
 
 import anyio
 from pydantic import JsonValue
@@ -15,7 +17,7 @@ from handrail.store.value import Json
 from handrail.terminal.safe_regex import THREADS, BadPattern, compile_pattern
 
 SECONDS = 3.0
-"""For an agent's own pattern, which can be made to take for ever."""
+"""For the agent's own patterns: there can be many, and a value can be large."""
 MOST_TOLD = 5
 _LARGE, _DIGITS = 10**6, 50
 
@@ -172,13 +174,14 @@ async def _mismatched(form: Json, values: Json) -> Sequence[str]:
     if not asked:
         return ()
     with anyio.move_on_after(SECONDS):
-        failed = await THREADS.run(_failed, asked, abandon=True)
+        failed = await THREADS.run(_failed, asked, time.monotonic() + SECONDS, abandon=True)
         return [f"{_name(form, name)} must match `{pattern}`" for name, pattern in failed]
     return ("to compare it with the agent's pattern takes too long",)
 
 
-def _failed(asked: Sequence[tuple[str, str, str]]) -> list[tuple[str, str]]:
-    return [(name, pattern) for name, pattern, value in asked if not _fits(pattern, value)]
+def _failed(asked: Sequence[tuple[str, str, str]], until: float) -> list[tuple[str, str]]:
+    in_time = takewhile(lambda _: time.monotonic() < until, asked)
+    return [(name, pattern) for name, pattern, value in in_time if not _fits(pattern, value)]
 
 
 def _fits(pattern: str, value: str) -> bool:

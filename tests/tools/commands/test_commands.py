@@ -276,3 +276,12 @@ async def test_the_preview_and_the_digest_hold_all_that_decides_what_runs(
     assert replaced.bound != before
     assert isinstance(plain, CommandPlan)
     assert plain.argv == (plain.preview.program, "-c", "--", "make")
+
+
+async def test_lines_are_matched_as_they_stand_each_apart_from_the_others(home: Path, caller: Caller) -> None:
+    printed = (
+        r"\033[31mred\033[0m one\n10%%\r100%%\nlow\033[A up\n\033]0;a title\007two\ncut \033[3\nred two\n"
+    )
+    async with shell(home, caller) as sh:
+        data = await sh.data(command=f"printf '{printed}'", output_grep="^red|^100%$|^low up$|^two$|^cut $")
+    assert data["output"] == "1: red one\n2: 100%\n3: low up\n4: two\n5: cut \n6: red two\n"
