@@ -47,7 +47,7 @@ def test_no_tracked_file_holds_a_path_of_the_machine_it_was_written_on(tracked: 
     here = re.compile(
         "|".join(rf"(?<![\w.]){re.escape(path)}\b" for path in (str(ROOT), str(Path.home())) if path != "/")
     )
-    found = {path.name: here.findall(path.read_text(errors="replace")) for path in tracked}
+    found = {str(path): here.findall(path.read_text(errors="replace")) for path in tracked}
     assert {name: paths for name, paths in found.items() if paths} == {}
 
 

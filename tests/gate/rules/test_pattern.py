@@ -30,7 +30,7 @@ names = st.text(alphabet="ab*", min_size=1, max_size=6)
         ("src/", ["/home/ann/api/src"], ["/home/ann/api/src/a"]),
         ("/etc/hosts", ["/etc/hosts"], ["/home/ann/api/etc/hosts", "/etc/hosts.d"]),
         ("/srv/**", ["/srv", "/srv/a"], ["/srv-evil/a"]),
-        ("~/notes/*", ["/home/ann/notes/a"], ["/home/ann/notes", "/root/notes/a"]),
+        ("~/notes/*", ["/home/ann/notes/a"], ["/home/ann/notes", "/home/bob/notes/a"]),
         ("a[b]", ["/home/ann/api/a[b]"], ["/home/ann/api/ab"]),
         ("**/a/**/b", ["/home/ann/api/a/b", "/home/ann/api/x/a/y/z/b"], ["/home/ann/api/b/a"]),
     ],
