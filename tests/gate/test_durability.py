@@ -12,6 +12,7 @@ from tests.gate.toys import Echo, Patient, Planner, Printer, ToyPlan, Write
 
 from handrail.errors import Unwritable
 from handrail.gate import verbs
+from handrail.gate.call import Call
 from handrail.gate.tool import CallReport
 from handrail.store.event import CallOpened, CallStopped
 from handrail.store.files import open_files
@@ -51,6 +52,7 @@ class Witness(Echo):
         self._durable_at = durable_at
 
     async def work(self, plan: ToyPlan, call: CallReport) -> Result:
+        assert isinstance(call, Call)
         self._durable_at.append(call.journal.durable)
         return await super().work(plan, call)
 

@@ -141,4 +141,4 @@ async def test_a_refusal_is_classified_by_its_code_and_never_by_its_words(
                 group.start_soon(refuse)
                 with pytest.raises(TypingRefused, match=str(refusal["why"])) as caught:
                     await terminal.type(b"x", Typist(person=False, name="claude-code"))
-        assert type(caught.value) is kind
+                assert type(caught.value) is kind
