@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import anyio
-from tests.actors import ANN
 
+from handrail.store.actor import actor_from_text
 from handrail.store.journal import open_journal
 from handrail.store.query import open_records
 from handrail.store.threads import Threads
@@ -23,7 +23,7 @@ async def main() -> None:
     async with open_journal(path, head) as journal, open_records(path) as records:
         threads = Threads(journal, records)
         await threads.restore()
-        thread = threads.open(workspace=None, title="", agent="demo", by=ANN)
+        thread = threads.open(workspace=None, title="", agent="demo", by=actor_from_text("ann"))
         message = threads.open_message(thread, "assistant")
         part = message.add("text")
         await threads.written()
