@@ -61,8 +61,8 @@ docs: $(VENV)/run ## write docs/configuration.md from src/handrail/config.py
 	$(PY) scripts/config_reference.py
 .PHONY: docs
 
-bench: $(VENV)/dev ui ## measure, beside peers measured in the same run
-	$(PY) -m bench
+bench: tools $(VENV)/dev ui ## measure beside peers; BENCH="read storm" selects, BASE=COMMIT compares with a commit
+	$(PY) -m bench $(if $(BASE),--base $(BASE)) $(BENCH)
 
 ui: $(VENV)/run ## build the page, if anything in ui/ changed
 	@$(NPM)

@@ -1,1 +1,1 @@
-"""Measurements of Handrail beside peers, one module each. `make bench` runs them all."""
+"""Benchmarks of Handrail, most of them beside a peer. `make bench` runs all groups; `python -m bench --list` lists them."""

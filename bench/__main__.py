@@ -1,64 +1,66 @@
-"""`python -m bench`: every measurement in one table; exit status 1 when a line misses its target."""
+"""`python -m bench [NAME…]`: measure, print and save. Exit status 1 when a line failed; a missed target is no failure."""
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 
-from bench import (
-    cancel,
-    command,
-    crowd,
-    cursor,
-    door_start,
-    finding,
-    idle,
-    inbox,
-    memory,
-    own_agent,
-    policy,
-    read_file,
-    storm,
-    talk,
-    trees,
-)
-from bench.figures import Line
-from bench.stage import Stage, staged
-from bench.table import as_json, as_table
+from bench.base_checkout import CheckoutFailed
+from bench.comparison import build_groups
+from bench.groups import UnknownGroup, list_groups, select_groups
+from bench.line import Result
+from bench.report import RunFiles, format_row, format_table, read_conditions
+from bench.runner import Group, run_groups
 
-BENCHES: dict[str, Callable[[Stage], list[Line]]] = {
-    "door": door_start.run,
-    "read": read_file.run,
-    "command": command.run,
-    "policy": policy.run,
-    "storm": storm.run,
-    "cancel": cancel.run,
-    "trees": trees.run,
-    "crowd": crowd.run,
-    "cursor": cursor.run,
-    "finding": finding.run,
-    "inbox": inbox.run,
-    "talk": talk.run,
-    "agent": own_agent.run,
-    "memory": memory.run,
-    "idle": idle.run,
-}
+ROOT = Path(__file__).parents[1]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options(arguments)
-    lines: list[Line] = []
-    for name in options.only or BENCHES:
-        print(f"measuring: {name} …", file=sys.stderr, flush=True)
-        with staged() as stage:  # a daemon each, so that none is measured with another's memories
-            lines += BENCHES[name](stage)
-    print(as_json(lines) if options.json else as_table(lines))
-    return 0 if all(line.held for line in lines) else 1
+    options = _parse(arguments)
+    if options.list:
+        print(list_groups())
+        return 0
+    try:
+        groups = _select(options.base, options.names)
+    except (UnknownGroup, CheckoutFailed) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 2
+    return measure(groups, ROOT / "build" / "bench", options.base)
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser("python -m bench", description="Measure Handrail beside its peers.")
-    parser.add_argument("--only", action="append", choices=BENCHES, help="one measurement; may be repeated")
-    parser.add_argument("--json", action="store_true", help="for programs")
+def measure(groups: Sequence[Group], directory: Path, base: str | None = None) -> int:
+    """Run the groups, with files in the directory. The table is saved and printed even when the run is interrupted."""
+    conditions = read_conditions(ROOT, base)
+    files = RunFiles(directory, conditions)
+    results: list[Result] = []
+
+    def report(result: Result) -> None:
+        files.append(result)
+        results.append(result)
+        print(format_row(result), flush=True)
+
+    print(f"{conditions}\nEach line is also appended to {files.json_lines}\n", flush=True)
+    try:
+        run_groups(groups, report)
+    finally:
+        files.save_table(results)
+        print(f"\n{format_table(results)}\n\nSaved as {files.text} and {files.json.name}.", flush=True)
+    return 1 if any(result.outcome == "failed" for result in results) else 0
+
+
+def _select(base: str | None, names: Sequence[str]) -> list[Group]:
+    if base is None:
+        return select_groups(names)
+    return build_groups(ROOT, base, names)
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        "python -m bench", description="Measure Handrail, beside peers or beside another commit."
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="groups to run; all when none is named")
+    parser.add_argument("--list", action="store_true", help="list the groups and end")
+    parser.add_argument("--base", metavar="COMMIT", help="compare with this commit instead of with peers")
     return parser.parse_args(arguments)
 
 

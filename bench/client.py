@@ -1,7 +1,6 @@
-"""A lean MCP client over stdio: lines of JSON, one at a time, without the SDK.
+"""A lean MCP client over stdio: JSON lines without the SDK.
 
-Owns the launched server and the framing. Leaner than any real client on purpose: what the client itself costs would
-be the same for both sides and hide the difference between them.
+Leaner than a real client on purpose: the cost of the client is the same for both sides and would hide their difference.
 """
 
 import json
@@ -21,7 +20,7 @@ LEAVE_SECONDS = 10.0
 
 
 class Client:
-    """One server, launched, spoken to and ended."""
+    """A server process and the requests to it. Leaving the context ends the server."""
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> None:
         self._process = subprocess.Popen(
@@ -57,21 +56,21 @@ class Client:
         self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def call(self, tool: str, arguments: Mapping[str, object]) -> dict[str, Any]:
-        """Call a tool; its result, which must not be an error."""
+        """Call a tool and return its result. Raises RuntimeError when the result is an error."""
         result = self.answer(self.begin(tool, arguments))
         if result.get("isError"):
             raise RuntimeError(f"{tool} failed: {result}")
         return result
 
     def begin(self, tool: str, arguments: Mapping[str, object]) -> int:
-        """Call a tool without waiting for its result, which `answer` gives."""
+        """Call a tool without waiting; `answer` returns the result."""
         return self._request("tools/call", {"name": tool, "arguments": arguments})
 
     def ask(self, method: str, params: Mapping[str, object]) -> dict[str, Any]:
         return self.answer(self._request(method, params))
 
     def answer(self, request: int) -> dict[str, Any]:
-        """The result of this request; answers to others that come before it are dropped."""
+        """The result of this request. Drops answers to other requests that come before it."""
         while True:
             message = json.loads(self._line())
             if message.get("id") == request and "method" not in message:
@@ -96,7 +95,7 @@ class Client:
                 raise TimeoutError(f"No answer within {ANSWER_SECONDS:g} s.")
             chunk = os.read(self._stdout, 1 << 20)
             if not chunk:
-                raise EOFError("The server went away.")
+                raise EOFError("The server ended.")
             self._held += chunk
         line, _, self._held = self._held.partition(b"\n")
         return line

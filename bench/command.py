@@ -1,40 +1,39 @@
-"""execute_command of `true`: approved by rule, under a warden, journaled; beside a bare PTY child."""
+"""execute_command of `true`, allowed by policy, supervised and journaled; beside a bare PTY child."""
 
-import time
+from collections.abc import Generator
 
 from bench.client import Client
-from bench.figures import Line, Target, alternate, percentile
+from bench.daemon import Daemon, with_daemon
+from bench.line import Figure, Line, Measurement, Target
 from bench.peers.pty_child import PtyChild
-from bench.stage import Stage
+from bench.samples import alternate_medians, time_p50
 
 CALLS = 60
 """In one round."""
 
 
-def run(stage: Stage) -> list[Line]:
-    with stage.client() as client:
-        ours, peer = alternate(lambda: _through(client), _bare)
-    return [
-        Line(
-            what="execute_command `true` p50", ours=ours, peer=peer, unit="ms", target=Target("at most", 12.0)
-        )
-    ]
+def measure_command(daemon: Daemon) -> Generator[Figure]:
+    with daemon.connect() as client:
+        ours, peer = alternate_medians(lambda: time_commands(client, CALLS), _time_children)
+    yield Figure(ours, peer)
 
 
-def _through(client: Client) -> float:
-    samples: list[float] = []
-    for _ in range(CALLS):
-        began = time.perf_counter()
+def time_commands(client: Client, times: int) -> float:
+    """The p50 of execute_command `true`, in milliseconds."""
+
+    def run() -> None:
         result = client.call("execute_command", {"command": "true"})
-        samples.append(time.perf_counter() - began)
-        assert result["structuredContent"]["exit_code"] == 0
-    return percentile(samples, 0.5) * 1000
+        assert result["structuredContent"]["exit_code"] == 0, result
+
+    return time_p50(run, times) * 1000
 
 
-def _bare() -> float:
-    samples: list[float] = []
-    for _ in range(CALLS):
-        began = time.perf_counter()
-        PtyChild("true").drain()
-        samples.append(time.perf_counter() - began)
-    return percentile(samples, 0.5) * 1000
+def _time_children() -> float:
+    return time_p50(lambda: PtyChild("true").drain(), CALLS) * 1000
+
+
+MEASUREMENTS = (
+    Measurement(
+        (Line("execute_command `true` p50", "ms", Target("at most", 12.0)),), with_daemon(measure_command)
+    ),
+)

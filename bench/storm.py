@@ -1,4 +1,4 @@
-"""A gigabyte through a terminal, beside a bare read loop; and how the daemon feels meanwhile."""
+"""1 GB of output through a terminal, beside a bare read loop; and the daemon's memory and loop lag meanwhile."""
 
 import threading
 import time
@@ -6,56 +6,48 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from bench.client import Client
-from bench.figures import ROUNDS, Line, Target, median
+from bench.daemon import Daemon, with_daemon
+from bench.line import Figure, Line, Measurement, Target
 from bench.peers.pty_child import PtyChild
 from bench.peers.recorders import script_rate, tmux_rate
-from bench.stage import Stage
+from bench.samples import ROUNDS, median
 
 SIZE = 1_000_000_000
 MB = 1_000_000
-LOOK_SECONDS = 0.2
-"""Between two looks at the daemon's memory."""
+POLL_SECONDS = 0.2
+"""Between two reads of the daemon's memory."""
 COMMAND = f"exec head -c {SIZE} /dev/zero"
-"""The fastest producer at hand, without newlines, which a terminal would have to look at."""
+"""The fastest producer at hand, without newlines, which a terminal would have to convert."""
 
 
-def run(stage: Stage) -> list[Line]:
-    rounds: list[tuple[float, float, float, float]] = []
-    with stage.client() as client:
+def measure_storm(daemon: Daemon) -> Generator[Figure]:
+    rounds: list[tuple[float, ...]] = []
+    with daemon.connect() as client:
         for _ in range(ROUNDS):
-            rate, growth, lag = _through(stage, client)
-            rounds.append((rate, _bare(), growth, lag))
-    ours, peer, growth, lag = (median([each[column] for each in rounds]) for column in range(4))
-    script, tmux = (median([rate(SIZE // 10) for _ in range(ROUNDS)]) for rate in (script_rate, tmux_rate))
-    return [
-        Line(
-            what="1 GB through a PTY",
-            ours=ours,
-            peer=peer,
-            unit="MB/s",
-            target=Target("times at least", 0.85),
-            note=f"`script` records {script:.0f} MB/s, tmux's `pipe-pane` {tmux:.0f} MB/s",
-        ),
-        Line(what="… daemon RSS growth", ours=growth, peer=None, unit="MB", target=Target("at most", 64)),
-        Line(what="… daemon loop lag p99", ours=lag, peer=None, unit="ms", target=Target("at most", 50)),
-    ]
+            ours, growth, lag = _run_command(daemon, client)
+            rounds.append((ours, _read_child(), growth, lag, script_rate(SIZE // 10), tmux_rate(SIZE // 10)))
+    ours, peer, growth, lag, script, tmux = (median(column) for column in zip(*rounds, strict=True))
+    yield Figure(ours, peer, f"`script` records {script:.0f} MB/s, tmux's `pipe-pane` {tmux:.0f} MB/s")
+    yield Figure(growth)
+    yield Figure(lag)
 
 
-def _through(stage: Stage, client: Client) -> tuple[float, float, float]:
-    before = _resident(stage)
-    with _watched(stage) as seen:
+def _run_command(daemon: Daemon, client: Client) -> tuple[float, float, float]:
+    """MB per second, growth of the daemon's memory in MB, and its loop lag in ms."""
+    before = _read_rss(daemon)
+    with _poll_rss(daemon) as samples:
         request = client.begin("execute_command", {"command": COMMAND, "wait_seconds": 600})
-        asked = stage.asked()
+        approval = daemon.wait_for_approval()
         began = time.perf_counter()
-        stage.allow(asked)
+        daemon.allow(approval)
         result = client.answer(request)
         took = time.perf_counter() - began
     assert result["structuredContent"]["output_bytes"] == SIZE, result
-    lag = stage.get("/api/health")["daemon"]["loop_lag_ms"]
-    return SIZE / MB / took, (max(*seen, _resident(stage)) - before) / MB, lag
+    lag = daemon.get("/api/health")["daemon"]["loop_lag_ms"]
+    return SIZE / MB / took, (max(*samples, _read_rss(daemon)) - before) / MB, lag
 
 
-def _bare() -> float:
+def _read_child() -> float:
     began = time.perf_counter()
     count = PtyChild(COMMAND).drain()
     took = time.perf_counter() - began
@@ -63,24 +55,36 @@ def _bare() -> float:
     return SIZE / MB / took
 
 
-def _resident(stage: Stage) -> float:
-    return float(stage.get("/api/health")["daemon"]["rss_bytes"])
+def _read_rss(daemon: Daemon) -> float:
+    return float(daemon.get("/api/health")["daemon"]["rss_bytes"])
 
 
 @contextmanager
-def _watched(stage: Stage) -> Generator[list[float]]:
-    """The daemon's memory, looked at now and then until the block ends."""
-    seen = [_resident(stage)]
-    over = threading.Event()
+def _poll_rss(daemon: Daemon) -> Generator[list[float]]:
+    """The daemon's memory, sampled until the block ends."""
+    samples = [_read_rss(daemon)]
+    stopped = threading.Event()
 
-    def look() -> None:
-        while not over.wait(LOOK_SECONDS):
-            seen.append(_resident(stage))
+    def poll() -> None:
+        while not stopped.wait(POLL_SECONDS):
+            samples.append(_read_rss(daemon))
 
-    thread = threading.Thread(target=look)
+    thread = threading.Thread(target=poll)
     thread.start()
     try:
-        yield seen
+        yield samples
     finally:
-        over.set()
+        stopped.set()
         thread.join()
+
+
+MEASUREMENTS = (
+    Measurement(
+        (
+            Line("1 GB through a PTY", "MB/s", Target("times at least", 0.85)),
+            Line("… daemon RSS growth", "MB", Target("at most", 64)),
+            Line("… daemon loop lag p99", "ms", Target("at most", 50)),
+        ),
+        with_daemon(measure_storm),
+    ),
+)

@@ -1,1 +1,1 @@
-"""What Handrail is measured beside: the least program that does a comparable thing."""
+"""Peers that Handrail is compared with: the smallest programs that do a comparable thing."""

@@ -1,4 +1,4 @@
-"""The least that runs a command in a terminal: a PTY, a child, a loop that reads. No record, no tree, no limits."""
+"""The smallest way to run a command in a terminal: a PTY, a child and a read loop. No record, no limits."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ CHUNK = 64 * 1024
 
 
 class PtyChild:
-    """A shell line in a PTY of its own."""
+    """A shell command in a new PTY."""
 
     def __init__(self, command: str) -> None:
         self._master, slave = os.openpty()
@@ -19,12 +19,12 @@ class PtyChild:
         os.close(slave)
 
     def drain(self) -> int:
-        """Read all it prints, and reap it; how many bytes there were."""
+        """Read all output and reap the child. Returns the number of bytes."""
         count = 0
         try:
             while chunk := os.read(self._master, CHUNK):
                 count += len(chunk)
-        except OSError:  # EIO: nobody holds the other side any more
+        except OSError:  # EIO: no process has the other side open any more
             pass
         os.close(self._master)
         self._process.wait()

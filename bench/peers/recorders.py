@@ -1,4 +1,4 @@
-"""What people record a terminal with today: `script`, and tmux's `pipe-pane`. Each writes all of it to a file."""
+"""Common terminal recorders: `script` and tmux's `pipe-pane`. Each writes all output to a file."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 MB = 1_000_000
 SECONDS = 120.0
-"""Bounds a peer that hangs."""
+"""Bounds a recorder that hangs."""
 
 
 def script_rate(size: int) -> float:
@@ -28,13 +28,13 @@ def script_rate(size: int) -> float:
 def tmux_rate(size: int) -> float:
     """The same through a tmux pane, piped to a file."""
     with tempfile.TemporaryDirectory(prefix="hb") as folder:
-        record, server = Path(folder) / "piped", _Server(Path(folder) / "s")
+        record, server = Path(folder) / "piped", _TmuxServer(Path(folder) / "s")
         server("new-session", "-d", "-s", "b", f"read go; exec head -c {size} /dev/zero")
         try:
             server("pipe-pane", "-t", "b", "-O", f"exec cat > {record}")
             began = time.perf_counter()
             server("send-keys", "-t", "b", "Enter")
-            while time.perf_counter() - began < SECONDS and server.lives():
+            while time.perf_counter() - began < SECONDS and server.is_alive():
                 time.sleep(0.005)
             took = time.perf_counter() - began
         finally:
@@ -42,8 +42,8 @@ def tmux_rate(size: int) -> float:
     return size / MB / took
 
 
-class _Server:
-    """A tmux of our own, on a socket of its own."""
+class _TmuxServer:
+    """A tmux server on a private socket."""
 
     def __init__(self, socket: Path) -> None:
         self._command = ["tmux", "-S", str(socket), "-f", os.devnull]
@@ -51,7 +51,7 @@ class _Server:
     def __call__(self, *words: str) -> None:
         subprocess.run([*self._command, *words], check=True, capture_output=True, timeout=SECONDS)
 
-    def lives(self) -> bool:
+    def is_alive(self) -> bool:
         found = subprocess.run(
             [*self._command, "has-session", "-t", "b"], check=False, capture_output=True, timeout=SECONDS
         )

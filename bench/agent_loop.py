@@ -1,7 +1,7 @@
-"""The loop of our own agent by itself: with a model that answers at once and a tool that has nothing to do.
+"""The loop of our own agent, in this process: with a model that answers without delay and a tool that does nothing.
 
-Owns the clock: what the loop takes is the time from the end of an answer to the next request, without the tool. The
-conversation grows, and is kept on disk, as it would be.
+A step's time is the time from the end of the model's answer to the next request, less the tool's. The conversation grows
+and is saved to disk, as in real use.
 """
 
 import time
@@ -31,32 +31,32 @@ WORDS = "Some words, as a model says them before it uses a tool. " * 4
 
 @dataclass
 class Clock:
-    """When it was not the loop's turn."""
+    """Subtracts the time of the model and of the tool."""
 
     answered: float = 0.0
     tool: float = 0.0
-    own: list[float] = field(default_factory=list[float])
+    steps: list[float] = field(default_factory=list[float])
 
-    def asked(self) -> None:
+    def end_step(self) -> None:
         if self.answered:
-            self.own.append(time.perf_counter() - self.answered - self.tool)
+            self.steps.append(time.perf_counter() - self.answered - self.tool)
         self.tool = 0.0
 
 
 @dataclass
-class AtOnce:
+class InstantModel:
     """A model that uses a tool in every answer but the last."""
 
     clock: Clock
-    name: str = "at-once"
+    name: str = "instant"
     window: int | None = None
     takes_images: bool = False
 
     async def request(
         self, messages: Sequence[ModelMessage], tools: Sequence[ToolDefinition], hearing: Hearing
     ) -> ModelResponse:
-        self.clock.asked()
-        step = len(self.clock.own)
+        self.clock.end_step()
+        step = len(self.clock.steps)
         hearing.text(WORDS)
         use = [ToolCallPart("nothing", {"step": step}, f"use_{step}")] if step < STEPS else []
         answer = ModelResponse([TextPart(WORDS), *use], usage=RequestUsage(input_tokens=10, output_tokens=10))
@@ -68,8 +68,8 @@ class AtOnce:
 
 
 @dataclass
-class Nothing:
-    """A tool that takes a moment, which is not counted."""
+class EmptyTool:
+    """A tool that does nothing. Its time does not count."""
 
     clock: Clock
     definition: ToolDefinition = field(
@@ -83,11 +83,11 @@ class Nothing:
         began = time.perf_counter()
         await anyio.lowlevel.checkpoint()
         self.clock.tool += time.perf_counter() - began
-        return Result(text="Nothing was done, and these are the words for it. " * 20)
+        return Result(text="The tool did nothing, and this is its output. " * 20)
 
 
-class Unheard:
-    """A voice to nobody."""
+class SilentVoice:
+    """A voice that drops everything."""
 
     def text(self, words: str) -> None: ...
     def thought(self, words: str) -> None: ...
@@ -103,27 +103,27 @@ class Unheard:
         return "denied"
 
 
-def own_seconds(folder: Path) -> list[float]:
-    """What each step of a conversation took the loop itself."""
+def time_steps(folder: Path) -> list[float]:
+    """The seconds that the loop itself takes for each step of a conversation."""
     clock = Clock()
-    anyio.run(_think, clock, folder)
-    assert len(clock.own) == STEPS
-    return clock.own
+    anyio.run(_run_loop, clock, folder)
+    assert len(clock.steps) == STEPS
+    return clock.steps
 
 
-async def _think(clock: Clock, folder: Path) -> None:
-    kept = Sessions(folder).new(str(folder))
+async def _run_loop(clock: Clock, folder: Path) -> None:
+    session = Sessions(folder).new(str(folder))
 
     def keep(fact: Any) -> None:
-        kept.add(fact)
+        session.add(fact)
 
     history = History((), keep)
     history.add_prompt("Do nothing, many times.")
     mind = Mind(
-        model=AtOnce(clock),
-        tools={"nothing": Nothing(clock)},
+        model=InstantModel(clock),
+        tools={"nothing": EmptyTool(clock)},
         history=history,
-        voice=Unheard(),
+        voice=SilentVoice(),
         budget=Budget(),
     )
     with operation("Nothing", mind.voice.activity) as root:

@@ -1,21 +1,21 @@
-"""The least MCP server with a tool that hangs until another call tells it to answer."""
+"""The smallest MCP server with a tool that waits until another call releases it."""
 
 import anyio
 from mcp.server.mcpserver import MCPServer
 
-server = MCPServer("waiting")
-told = anyio.Semaphore(0)
+server = MCPServer("wait")
+released = anyio.Semaphore(0)
 
 
 @server.tool()
 async def wait() -> str:
-    await told.acquire()
-    return "told"
+    await released.acquire()
+    return "done"
 
 
 @server.tool()
 async def release() -> str:
-    told.release()
+    released.release()
     return "released"
 
 

@@ -1,10 +1,10 @@
-"""One durable record in SQLite, the way the journal makes its own: WAL, synchronous=FULL, one row, one commit."""
+"""Durable commits to SQLite with the settings of Handrail's journal: WAL, synchronous=FULL, one row per commit."""
 
 import sqlite3
 
 
 class Commits:
-    """A database that only ever gets one row at a time."""
+    """A database that gets one row at a time."""
 
     def __init__(self, path: str) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -15,6 +15,3 @@ class Commits:
     def commit(self, text: str) -> None:
         """Return when the text is safely on disk."""
         self._connection.execute("INSERT INTO records (text) VALUES (?)", (text,))
-
-    def close(self) -> None:
-        self._connection.close()

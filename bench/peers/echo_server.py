@@ -1,8 +1,8 @@
-"""The least MCP server of the SDK: one tool, which gives back what it is given."""
+"""The smallest MCP server of the SDK: one tool, which returns its argument."""
 
 from mcp.server.mcpserver import MCPServer
 
-server = MCPServer("bare")
+server = MCPServer("echo")
 
 
 @server.tool()
