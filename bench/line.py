@@ -39,6 +39,8 @@ class Figure:
     ours: float
     peer: float | None = None
     note: str = ""
+    ratio: float | None = None
+    """Ours to the peer's, where it is known better than by a division of the two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ class Result:
             return math.nan
         if self.line.target.kind == "at most":
             return self.figure.ours
+        if self.figure.ratio is not None:
+            return self.figure.ratio
         return self.figure.ours / self.figure.peer if self.figure.peer else math.nan
 
     @property

@@ -120,10 +120,13 @@ def _align(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _fields(result: Result) -> dict[str, object]:
+    figure = result.figure
     return {
         "group": result.group,
         **asdict(result.line),
-        **(asdict(result.figure) if result.figure else {"ours": None, "peer": None, "note": ""}),
+        "ours": figure.ours if figure else None,
+        "peer": figure.peer if figure else None,
+        "note": figure.note if figure else "",
         "value": None if math.isnan(result.value) else result.value,
         "outcome": result.outcome,
         "failure": result.failure,

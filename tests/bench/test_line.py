@@ -28,3 +28,8 @@ def test_a_line_without_a_figure_has_failed() -> None:
     result = Result("group", Line("line", "ms", Target("at most", 1.0)), failure="no browser")
     assert result.outcome == "failed"
     assert math.isnan(result.value)
+
+
+def test_a_measured_ratio_counts_instead_of_the_quotient() -> None:
+    line = Line("line", "ms", Target("times at most", 1.05))
+    assert Result("group", line, Figure(3.0, 2.0, ratio=1.01)).outcome == "ok"

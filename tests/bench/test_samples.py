@@ -34,13 +34,13 @@ def test_sides_are_measured_in_turns() -> None:
     assert alternate_medians(ours, peer, rounds=1) == [2.0, 3.0]
 
 
-def test_a_comparison_warms_both_sides_up_and_then_takes_the_medians() -> None:
-    new, old = iter([99.0, 1.0, 2.0, 9.0]), iter([99.0, 4.0, 4.0, 4.0])
+def test_a_comparison_warms_both_sides_up_and_takes_the_median_ratio_of_its_rounds() -> None:
+    new, old = iter([99.0, 1.0, 20.0, 3.0]), iter([99.0, 2.0, 40.0, 3.0])
 
     figure = compare([lambda: next(new), lambda: next(old)], rounds=3)
 
-    assert (figure.ours, figure.peer) == (2.0, 4.0)
-    assert "3 rounds in turns; new / old of one round: median 0.500, p10 0.250, p90 2.250" in figure.note
+    assert (figure.ours, figure.peer, figure.ratio) == (3.0, 3.0, 0.5)
+    assert figure.note.startswith("3 rounds in turns; new / old p10 0.500, median 0.500, p90 1.000;")
 
 
 def test_work_is_timed_once_per_run() -> None:
