@@ -27,7 +27,7 @@ TREES = 200
 GONE_SECONDS = 5.0
 """A process of the tree that is alive after so long is a survivor."""
 PEER_GONE_SECONDS = 0.3
-GROW_SECONDS = 10.0
+GROW_SECONDS = 30.0
 MARK_VARIABLE = "HANDRAIL_BENCH_MARK"
 _REFORK = "import os,time\nwhile True:\n os.fork() and os._exit(0)\n time.sleep(0.003)"
 _ESCAPES = (
@@ -67,7 +67,7 @@ class Mark:
             if len(marked) >= alive and len(pids) >= seen:
                 return
             time.sleep(0.001)
-        raise TimeoutError("The tree did not grow.")
+        raise TimeoutError(f"The tree did not grow: {len(pids)} processes seen.")
 
     def wait_until_gone(self, seconds: float) -> float | None:
         """The moment by `perf_counter` when no process carried the mark any more; None if some still do."""

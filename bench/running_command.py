@@ -8,7 +8,7 @@ from typing import Any
 from bench.client import Client
 from bench.daemon import Daemon
 
-START_SECONDS = 10.0
+START_SECONDS = 30.0
 """Bounds the wait until the command has a terminal."""
 
 
