@@ -1,4 +1,4 @@
-"""A checkout of another commit with a virtual environment of its own, in `build/base/`.
+"""A checkout of another commit with a separate virtual environment, in `build/base/`.
 
 The checkout is a git worktree, and its own Makefile makes the environment. The last one stays for the next run; a run with
 another commit removes it.
@@ -56,7 +56,7 @@ def _remove_checkout(root: Path, checkout: Path) -> None:
 
 
 def _run(cwd: Path, *argv: str) -> str:
-    """Run a program and return its output. What it prints on stderr is shown."""
+    """Run a program and return its output; its stderr goes to ours. Raises CheckoutFailed."""
     print(f"bench: {' '.join(argv)}", file=sys.stderr, flush=True)
     env = {name: value for name, value in os.environ.items() if name not in _MAKE_VARIABLES}
     done = subprocess.run(argv, check=False, cwd=cwd, env=env, stdout=subprocess.PIPE, text=True)

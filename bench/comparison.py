@@ -1,6 +1,6 @@
 """Comparison of this checkout with another commit: the same client measures both, in turns.
 
-Imports no module of Handrail: both sides are processes, each started by the Python of its own environment.
+Imports no module of Handrail: both sides are processes, each with the Python of its environment.
 """
 
 import sys

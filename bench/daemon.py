@@ -181,7 +181,7 @@ def _dial(home: Path, process: "subprocess.Popen[bytes]") -> socket.socket:
 
 
 def _greet(connection: socket.socket) -> dict[str, Any]:
-    """Say hello as a person; the reply has the address of the web server and a bearer for it."""
+    """Send the hello of a person; the reply has the address of the web server and a bearer for it."""
     hello = {
         "handrail": HELLO_VERSION,
         "want": "person",

@@ -1,4 +1,4 @@
-"""The lines of the bench: what is declared before a run, and the result of each line.
+"""The lines of the bench: their declarations and their results.
 
 A module of the bench declares `MEASUREMENTS`. A measurement declares its lines and yields one figure for each, in order.
 """
