@@ -117,6 +117,15 @@ async def test_a_rule_of_a_session_is_forgotten_with_the_daemon_and_others_are_k
         assert [each.rule for each in later.rules.known()] == [kept]
 
 
+async def test_a_rule_about_a_server_from_an_old_journal_is_listed_and_can_be_removed(tmp_path: Path) -> None:
+    old = Rule(id="r1", effect="deny", server="github")
+    async with desk(tmp_path, kept=[old]) as at:
+        assert [each.rule for each in at.rules.known()] == [old]
+        assert at.effect("make") == "ask"
+        at.rules.remove("r1", "ann")
+        assert at.rules.known() == []
+
+
 async def test_a_rule_of_a_project_holds_in_that_folder_alone(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
         at.add(command="make")
@@ -371,6 +380,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"command": "git", "not_match": ("git push",)}, "the rule matches it: `git push` fits"),
     ({"path": "src/**", "match": ("doc/a",)}, "does not match it"),
     ({"tool": "t", "match": ("x",)}, "takes no examples"),
+    ({"server": "github"}, "would never match"),
+    ({"server": "github", "effect": "deny", "tool": "create_issue"}, "would never match"),
 ]
 
 

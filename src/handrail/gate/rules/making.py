@@ -18,6 +18,8 @@ from handrail.gate.rules.pattern import BadPattern
 from handrail.gate.shell.shell import parse
 from handrail.store.value import Rule, Scope
 
+NO_SERVERS = "Handrail does not call other MCP servers yet, so a rule with `server` would never match. Remove `server`."
+
 
 class BadRule(Exception):
     """A rule that cannot be; the sentence says why and what to do."""
@@ -91,14 +93,19 @@ def _moment(expires: datetime | date | None) -> int | None:
 def _nonsense(rule: Rule, command: CommandPattern | None) -> str:
     """Why it can mean nothing, or too much; empty when it can be meant."""
     about = [name for name in ("command", "path", "host") if getattr(rule, name) is not None]
-    whole = rule.tool is not None or rule.server is not None
+    if rule.server is not None:
+        return NO_SERVERS
     if len(about) > 1:
         return f"A rule is about one thing, not {' and '.join(about)}. Make two rules."
-    if not about and not whole and rule.agent is None:
+    if not about and rule.tool is None and rule.agent is None:
         return "The rule does not say what it is about. Name a tool, a command, a path, a host or an agent."
     if rule.effect != "allow":
         return ""
-    return _too_much(rule, command) if about or whole else "This would allow everything. Name a tool too."
+    return (
+        _too_much(rule, command)
+        if about or rule.tool is not None
+        else "This would allow everything. Name a tool too."
+    )
 
 
 def _too_much(rule: Rule, command: CommandPattern | None) -> str:
