@@ -94,11 +94,3 @@ def test_our_server_is_offered_over_stdio_to_everybody_else() -> None:
     argv = {"command": "/usr/bin/handrail", "args": ["mcp", "--workspace", "/w"]}
     assert params["mcpServers"] == [{"name": "handrail", **argv, "env": env}]
     NewSessionRequest.model_validate(params)
-
-
-def test_further_folders_are_told_to_whom_knows_what_they_are() -> None:
-    folder = Folder(cwd="/w", more=("/x",))
-    knows = About("x", capabilities={"sessionCapabilities": {"additionalDirectories": {}}})
-
-    assert folder.params(knows)["additionalDirectories"] == ["/x"]
-    assert "additionalDirectories" not in folder.params(About("x"))

@@ -55,10 +55,10 @@ async def test_a_session_gets_its_folder_and_our_server_in_the_way_it_takes_it(
     async with acting(home) as stage:
         stage.add("some", capabilities={**CAPABILITIES, "mcpCapabilities": {"http": takes_http}})
         agent, desk = await stage.agent("some"), Notebook()
-        session = await agent.open(Folder(cwd=str(stage.cwd), more=("/tmp",), mcp=DOOR), desk)
+        session = await agent.open(Folder(cwd=str(stage.cwd), mcp=DOOR), desk)
         await prompt(session, {"tell_session": True})
 
-        assert (desk.told["cwd"], desk.told["additionalDirectories"]) == (str(stage.cwd), ["/tmp"])
+        assert desk.told["cwd"] == str(stage.cwd)
         [server] = desk.told["mcpServers"]
         assert server["name"] == "handrail"
         assert ("url" in server, "command" in server) == (takes_http, not takes_http)
@@ -129,7 +129,7 @@ async def test_what_an_agent_cannot_take_up_is_none(home: Path, can: dict[str, A
         assert desk.updates == []
 
 
-async def test_sessions_are_listed_forked_closed_and_deleted_where_that_is_offered(home: Path) -> None:
+async def test_sessions_are_closed_and_deleted_where_that_is_offered(home: Path) -> None:
     kept = home / "kept"
     kept.mkdir()
     async with acting(home) as stage:
@@ -137,18 +137,14 @@ async def test_sessions_are_listed_forked_closed_and_deleted_where_that_is_offer
         stage.add("plain", capabilities={})
         agent, desk, folder = await stage.agent("keeps"), Notebook(), Folder(cwd=str(stage.cwd))
         session = await agent.open(folder, desk)
-        other = await agent.fork(session.id, folder, Notebook())
-        assert other is not None
-        assert [it["sessionId"] for it in await agent.sessions()] == [session.id, other.id]
+        other = await agent.open(folder, Notebook())
         await other.close()
+        await other.delete()
         await session.delete()
-        assert await agent.sessions() == []
         assert list(kept.iterdir()) == []
 
         plain = await stage.agent("plain")
         session = await plain.open(folder, desk)
-        assert await plain.fork(session.id, folder, desk) is None
-        assert await plain.sessions() == []
         await session.close()
         await session.delete()
 

@@ -62,7 +62,7 @@ class About:
         return self.can("_meta", "handrail", "activities")
 
     def session(self, verb: str) -> bool:
-        """Whether it has `session/VERB`: list, resume, close, delete, fork."""
+        """Whether it has `session/VERB`, e.g. resume, close or delete."""
         return self.can("sessionCapabilities", verb)
 
 
@@ -91,16 +91,11 @@ class Folder:
     """Where a session works, and how it reaches our tools."""
 
     cwd: str
-    more: tuple[str, ...] = ()
-    """Other folders that are its own too."""
     mcp: McpDoor | None = None
 
     def params(self, about: About) -> Json:
         servers: list[JsonValue] = [] if self.mcp is None else [self.mcp.offer(about)]
-        params: Json = {"cwd": self.cwd, "mcpServers": servers}
-        if self.more and about.session("additionalDirectories"):
-            params["additionalDirectories"] = list(self.more)
-        return params
+        return {"cwd": self.cwd, "mcpServers": servers}
 
 
 def about_of(answer: Json, name: str, command: Sequence[str]) -> About:

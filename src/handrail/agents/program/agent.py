@@ -29,9 +29,6 @@ ANSWER_SECONDS = 60.0
 """What it gets for any other answer than a prompt's: opening a session may start servers."""
 LOGIN_SECONDS = 600.0
 """A person may have to go through a page of somebody else's."""
-LISTED_MAX = 1000
-PAGES_MAX = 100
-"""Sessions, and pages of them, that are asked for: a list may have no end."""
 REASON_MAX = 2000
 """Characters of an agent's own word on why it failed."""
 LOGIN_NEEDED = -32000
@@ -75,13 +72,31 @@ class Agent:
 
     async def open(self, folder: Folder, desk: Desk) -> Session:
         """A new session. Raises AgentError, with the ways to log in where that is what is missing."""
-        return await self._opened("session/new", folder.params(self.about), desk)
+        opened, taken = list[Session](), list[str]()
 
-    async def fork(self, session: str, folder: Folder, desk: Desk) -> Session | None:
-        """A new session that knows what was said in that one; None where the agent has no such thing."""
-        if not self.about.session("fork"):
-            return None
-        return await self._opened("session/fork", {"sessionId": session, **folder.params(self.about)}, desk)
+        def on_answer(answer: Any) -> None:
+            # Here and not after the await: what it says of the session may come in the same read.
+            session = _object(answer).get("sessionId")
+            if isinstance(session, str) and self.desks.known.get(session, desk) is not desk:
+                taken.append(session)
+            elif isinstance(session, str):
+                opened.append(Session(self, session))
+                self.desks.add(session, desk)
+                opened[0].tell_settings(answer)
+
+        self.desks.opening += 1
+        try:
+            await self.request("session/new", folder.params(self.about), on_answer=on_answer)
+        finally:
+            self.desks.opening -= 1
+        if taken:
+            raise self.failure(
+                f"{self.name} gave this session the id of another one that is open. If it can only have one at a time, "
+                "set `one_per_thread = true` for it."
+            )
+        if not opened:
+            raise self.failure(f"{self.name} opened a session without an id.")
+        return opened[0]
 
     async def resume(
         self, session: str, folder: Folder, desk: Desk
@@ -97,20 +112,6 @@ class Agent:
         if self.about.loads and (found := await self._again("session/load", session, folder, desk)):
             return found, "loaded"
         return None
-
-    async def sessions(self) -> list[Json]:
-        """What the agent says of the sessions it keeps a record of; nothing where it does not tell."""
-        found: list[Json] = []
-        cursor: Json = {}
-        for _ in range(PAGES_MAX if self.about.session("list") else 0):
-            answer = _object(await self.request("session/list", cursor))
-            listed = answer.get("sessions")
-            found += [it for it in (listed if isinstance(listed, list) else []) if isinstance(it, dict)]
-            more = isinstance(answer.get("nextCursor"), str) and len(found) < LISTED_MAX
-            if not listed or not more:
-                break
-            cursor = {"cursor": answer["nextCursor"]}
-        return found[:LISTED_MAX]
 
     async def login(self, method: str) -> None:
         """Log in by one of its own ways. Raises AgentError."""
@@ -171,33 +172,6 @@ class Agent:
                 group.start_soon(self._peer.shut)
                 group.start_soon(self._process.stop)
         self.gone.set()
-
-    async def _opened(self, method: str, params: Json, desk: Desk) -> Session:
-        opened, taken = list[Session](), list[str]()
-
-        def on_answer(answer: Any) -> None:
-            # Here and not after the await: what it says of the session may come in the same read.
-            session = _object(answer).get("sessionId")
-            if isinstance(session, str) and self.desks.known.get(session, desk) is not desk:
-                taken.append(session)
-            elif isinstance(session, str):
-                opened.append(Session(self, session))
-                self.desks.add(session, desk)
-                opened[0].tell_settings(answer)
-
-        self.desks.opening += 1
-        try:
-            await self.request(method, params, on_answer=on_answer)
-        finally:
-            self.desks.opening -= 1
-        if taken:
-            raise self.failure(
-                f"{self.name} gave this session the id of another one that is open. If it can only have one at a time, "
-                "set `one_per_thread = true` for it."
-            )
-        if not opened:
-            raise self.failure(f"{self.name} opened a session without an id.")
-        return opened[0]
 
     async def _again(self, method: str, session: str, folder: Folder, desk: Desk) -> Session | None:
         found = Session(self, session)
