@@ -5,7 +5,6 @@ know pages (it is told how many there are), and answers nothing.
 """
 
 import logging
-import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import anyio
 import handrail
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
+from handrail.hidden_text import hidden_name
 from handrail.store.event import ApprovalOpened, Entry
 
 log = logging.getLogger(__name__)
@@ -44,9 +44,6 @@ _LAUNCH = (
     "mark(); os.execv(sys.argv[2], sys.argv[2:])"
 )
 _SCRIPT = ("on run argv", "display notification (item 2 of argv) with title (item 1 of argv)", "end run")
-_FILLERS = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
 
 
 class Notifier:
@@ -141,14 +138,17 @@ def told(waiting: Sequence[Call]) -> tuple[str, str]:
 
 def exact(text: str) -> str:
     """On one line, short, and with whatever could hide or disguise itself spelled out."""
-    shown = "".join(each if each.isprintable() else _spelled(each) for each in text[: LONGEST + 1])
-    shown = _FILLERS.sub(lambda found: _spelled(found[0]), shown)
+    shown = "".join(_spelled(each) if _is_hidden(each) else each for each in text[: LONGEST + 1])
     return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
 
 
 def _line(call: Call) -> str:
     risk = call.approval.asked.risk if call.approval is not None else "high"
     return f"{exact(call.caller.client)}: {exact(call.title)} ({risk} risk)"
+
+
+def _is_hidden(character: str) -> bool:
+    return not character.isprintable() or hidden_name(character) != ""
 
 
 def _spelled(character: str) -> str:

@@ -49,6 +49,7 @@ def test_a_line_stays_one_line(text: str) -> None:
         ("rm\u200b -rf", "rm\\u{200b} -rf"),
         ("\x9b31m", "\\u{9b}31m"),
         ("\ud800", "\\u{d800}"),
+        ("\ufe0frm \u26a0\ufe0f", "\\u{fe0f}rm \u26a0\ufe0f"),
         ("plain “words” 日本 ✓ \\n", "plain “words” 日本 ✓ \\n"),
     ],
 )
@@ -60,6 +61,12 @@ def test_what_is_hidden_is_counted_in_words() -> None:
     assert warning("git status") is None
     assert warning("a\u202eb\u200bc\u200b") == (
         "Holds what the eye would miss, spelled out here: 1 text direction override, 2 zero-width characters."
+    )
+
+
+def test_lone_surrogates_are_counted_in_words() -> None:
+    assert warning("\ud800 \udc00\xa0") == (
+        "Holds what the eye would miss, spelled out here: 2 halves of characters, 1 no-break space."
     )
 
 

@@ -8,13 +8,14 @@ import pytest
 from tests.house.source import SRC, modules
 from tests.house.source import imports as imports_of
 
-EVERYONE = {"", "errors", "places"}
+EVERYONE = {"", "errors", "hidden_text", "places"}
 ALMOST = {*EVERYONE, "config"}
-BARE = {"", "errors", "places", "keeper", "door"}  # rooms of the standard library alone
+BARE = {"", "errors", "hidden_text", "places", "keeper", "door"}  # rooms of the standard library alone
 
 MAY_IMPORT = {
     "": set[str](),
     "errors": set[str](),
+    "hidden_text": set[str](),
     "places": {""},
     "config": EVERYONE,
     "keeper": EVERYONE,

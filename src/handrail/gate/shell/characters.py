@@ -1,11 +1,21 @@
-"""Characters that do not show what they do.
+"""Hidden characters in a command, as reasons why the command cannot be classified.
 
-Owns which those are, by their place in Unicode. It does not know what they stand in.
+Uses the shared table (hidden_text.py) and, beyond it, Unicode categories.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterator
+
+from handrail.hidden_text import (
+    CONTROL,
+    DIRECTION_MARK,
+    DIRECTION_OVERRIDE,
+    LINE_BREAK,
+    NO_BREAK_SPACE,
+    SPACE,
+    hidden_name,
+)
 
 Checks = dict[str, str]
 """A check by its name, and the sentence that is told when it finds something."""
@@ -18,9 +28,15 @@ CHARACTERS: Checks = {
 }
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-_DIRECTION = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u180b\u180c\u180d\u180f")
-"""Letters and marks by their category, yet nothing to see."""
+_KINDS = {
+    CONTROL: "control",
+    DIRECTION_MARK: "direction",
+    DIRECTION_OVERRIDE: "direction",
+    LINE_BREAK: "blank",
+    NO_BREAK_SPACE: "blank",
+    SPACE: "blank",
+}
+"""The check for a name of the shared table; every other name is `invisible`."""
 _CATEGORIES = {
     "Cc": "control",
     "Cf": "invisible",
@@ -31,6 +47,7 @@ _CATEGORIES = {
     "Zl": "blank",
     "Zp": "blank",
 }
+"""Stricter than the table: unassigned and private characters, and format characters that some fonts draw."""
 
 
 def hidden(text: str) -> Iterator[tuple[str, str]]:
@@ -48,8 +65,6 @@ def hidden(text: str) -> Iterator[tuple[str, str]]:
 def _kind(char: str) -> str:
     if " " <= char <= "~" or char in "\n\t":
         return ""
-    if char in _DIRECTION:
-        return "direction"
-    if char in _FILLERS or "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef":
-        return "invisible"
+    if name := hidden_name(char):
+        return _KINDS.get(name, "invisible")
     return _CATEGORIES.get(unicodedata.category(char), "")
