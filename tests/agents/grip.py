@@ -19,11 +19,10 @@ from handrail.agents.hands.hands import Hands, Who
 from handrail.config import AgentSection
 from handrail.gate import verbs
 from handrail.gate.approval import Answer, Approval
-from handrail.gate.call import Call
 from handrail.gate.gate import Gate
 from handrail.gate.tool import Tool
 from handrail.store.blobs import Blobs
-from handrail.store.event import ApprovalOpened, Entry
+from handrail.store.event import ApprovalOpened, CallOpened, CallSettled, Entry
 from handrail.store.value import Caller, Effect, Json
 from handrail.tools.advisory import AgentWork
 from handrail.tools.files.edits import WriteFile
@@ -43,7 +42,8 @@ class Grip:
     root: Path
     caller: Caller
     quirks: AgentSection = field(default_factory=lambda: AgentSection(name="mind", command=("mind",)))
-    links: list[tuple[str, Call]] = field(default_factory=list[tuple[str, Call]])
+    asked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """The agent's id for its own work, and the id of our call that asks about it."""
     told: dict[str, Json] = field(default_factory=dict[str, Json])
     """What the agent said of its own calls before."""
     seen: set[str] = field(default_factory=set[str])
@@ -58,7 +58,7 @@ class Grip:
             caller=self.caller,
             cwd=str(self.root),
             quirks=self.quirks,
-            linked=lambda tool_call, call: self.links.append((tool_call, call)),
+            on_asked=lambda tool_call, call: self.asked.append((tool_call, call)),
             known=lambda tool_call: self.told.get(tool_call, {}),
         )
 
@@ -78,6 +78,24 @@ class Grip:
         if args:
             params["args"] = [*args]
         return str((await self.ask("terminal/create", command=command, **params))["terminalId"])
+
+    async def opened(self) -> list[CallOpened]:
+        """Every call made so far, from the journal."""
+        entries = await self.gate.journal.since(0, 1000)
+        return [entry.event for entry in entries if isinstance(entry.event, CallOpened)]
+
+    async def settled(self) -> CallSettled:
+        """The outcome of the first call, from the journal."""
+        found: list[CallSettled] = []
+
+        async def look(entries: Sequence[Entry]) -> None:
+            found.extend(entry.event for entry in entries if isinstance(entry.event, CallSettled))
+            if found:
+                scope.cancel()
+
+        with anyio.fail_after(BOUND), anyio.CancelScope() as scope:
+            await self.gate.journal.follow(0, look)
+        return found[0]
 
     async def question(self) -> Approval:
         """The next question in the inbox."""

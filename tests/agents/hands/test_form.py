@@ -44,8 +44,9 @@ async def test_the_agent_gets_what_the_person_filled_in(here: Grip) -> None:
     values = {"name": "Ann", "count": 3, "colours": ["red"]}
     told = await here.both("elicitation/create", filled(**values), **FORM)
     assert told == {"action": "accept", "content": values}
-    [(tool_call, call)] = here.links
-    assert (tool_call, call.tool, call.title, call.assurance) == ("9", "agent_form", "Which one?", "advisory")
+    [call] = await here.opened()
+    assert (call.tool, call.title, call.assurance) == ("agent_form", "Which one?", "advisory")
+    assert here.asked == [("9", call.call)]
 
 
 async def test_the_person_sees_the_form_as_the_agent_sent_it(here: Grip) -> None:
@@ -119,4 +120,4 @@ async def test_what_cannot_be_asked_is_a_clear_error(here: Grip, odd: dict[str, 
     error = await here.fails("elicitation/create", **odd)
     assert error.code == BAD_PARAMS
     assert said in str(error)
-    assert here.links == []
+    assert await here.opened() == []

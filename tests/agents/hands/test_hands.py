@@ -48,11 +48,11 @@ async def test_a_file_is_read_as_it_is(here: Grip) -> None:
     assert await here.ask("fs/read_text_file", path=path, line=9) == {"content": ""}
 
 
-async def test_the_call_is_named_as_soon_as_there_is_one_and_says_who_made_it(here: Grip) -> None:
+async def test_the_call_names_its_caller(here: Grip) -> None:
     (here.root / "a").write_text("x")
     await here.ask("fs/read_text_file", path=str(here.root / "a"))
-    [(tool_call, call)] = here.links
-    assert (tool_call, call.tool, call.caller, call.assurance) == ("", "read_text_file", here.caller, "bound")
+    [call] = await here.opened()
+    assert (call.tool, call.caller, call.assurance) == ("read_text_file", here.caller, "bound")
 
 
 async def test_a_relative_path_is_in_the_sessions_folder(here: Grip) -> None:
@@ -94,7 +94,7 @@ async def test_a_file_is_written_when_a_person_allows_it(here: Grip) -> None:
     path = here.root / "deep" / "new.txt"
     assert await here.both("fs/write_text_file", {"kind": "allow"}, path=str(path), content="hällo\n") == {}
     assert path.read_text() == "hällo\n"
-    assert [call.tool for _, call in here.links] == ["write_file"]
+    assert [call.tool for call in await here.opened()] == ["write_file"]
 
 
 async def test_nobody_is_asked_about_what_an_agent_writes_itself_whatever_it_is_told(here: Grip) -> None:
@@ -102,7 +102,7 @@ async def test_nobody_is_asked_about_what_an_agent_writes_itself_whatever_it_is_
     here.quirks = AgentSection(name="mind", command=("mind",), writes_itself=True)
     path = here.root / "new.txt"
     assert await here.ask("fs/write_text_file", path=str(path), content="x") == {}
-    assert (path.exists(), here.links) == (False, [])
+    assert (path.exists(), await here.opened()) == (False, [])
 
 
 async def test_a_rule_may_allow_a_write(here: Grip) -> None:
@@ -179,7 +179,7 @@ async def test_what_is_missing_in_a_request_is_said(here: Grip) -> None:
     ]
     for method, params in requests:
         assert (await here.fails(method, **params)).code == BAD_PARAMS
-    assert here.links == []
+    assert await here.opened() == []
 
 
 async def test_a_method_that_there_is_not_is_said(here: Grip) -> None:

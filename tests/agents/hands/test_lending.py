@@ -62,7 +62,8 @@ def is_alive(pid: str) -> bool:
 
 
 def call_of(here: Grip) -> Call:
-    return here.links[-1][1]
+    """The call that was opened last, while it is open."""
+    return [*here.gate.open.values()][-1]
 
 
 async def run(here: Grip, command: str, *args: str, **params: Any) -> str:
@@ -74,7 +75,7 @@ async def run(here: Grip, command: str, *args: str, **params: Any) -> str:
 
 async def test_a_command_runs_in_exactly_its_words(here: Grip) -> None:
     assert await run(here, "printf", "%s|", "a b", "$HOME", "'", "; ls") == "a b|$HOME|'|; ls|"
-    assert [(tool_call, call.tool) for tool_call, call in here.links] == [("", "execute_command")]
+    assert ([call.tool for call in await here.opened()], here.asked) == (["execute_command"], [])
 
 
 async def test_a_command_without_words_that_is_no_program_is_a_shell_line(here: Grip) -> None:
@@ -120,7 +121,7 @@ async def test_output_is_plain_text_without_escapes(here: Grip) -> None:
 async def test_output_can_be_read_long_after_the_exit(here: Grip) -> None:
     terminal = await here.terminal("echo kept")
     await ended(here, terminal)
-    await call_of(here).settled()
+    await here.settled()
     for _ in range(2):
         assert await output(here, terminal) == {
             "output": "kept\n",
@@ -172,7 +173,7 @@ async def test_a_killed_terminal_is_still_the_agents(here: Grip) -> None:
     assert told["exitStatus"]["signal"] in ("SIGTERM", "SIGHUP")
     assert await ended(here, terminal) == told["exitStatus"]
     assert await here.ask("terminal/kill", terminalId=terminal) == {}
-    assert (call_of(here).outcome or KILLED).message == "Ended by the agent"
+    assert (await here.settled()).message == KILLED.message == "Ended by the agent"
 
 
 async def test_who_waits_for_the_exit_learns_of_a_kill(here: Grip) -> None:

@@ -15,7 +15,6 @@ from handrail.gate.answering import NO_EDITS
 from handrail.gate.approval import Answer
 from handrail.gate.call import Outcome
 from handrail.gate.tool import Refusal
-from handrail.store.event import CallOpened
 from handrail.store.value import Caller, CommandPreview, DiffPreview, Ending, Json
 
 pytestmark = pytest.mark.anyio
@@ -137,11 +136,9 @@ def test_what_is_too_large_to_be_kept_is_not_taken_for_a_command() -> None:
 
 async def test_a_person_who_allows_it_answers_once_and_never_always(here: Grip) -> None:
     assert await here.both("session/request_permission", {"kind": "allow"}, **RUN) == selected("y")
-    [(tool_call, call)] = here.links
-    assert (tool_call, call.tool, call.title, call.assurance) == ("1", "agent_work", "make test", "advisory")
-    entries = await here.gate.journal.since(0, 1000)
-    opened = [each.event for each in entries if isinstance(each.event, CallOpened)]
-    assert [each.assurance for each in opened] == ["advisory"]
+    [call] = await here.opened()
+    assert (call.tool, call.title, call.assurance) == ("agent_work", "make test", "advisory")
+    assert here.asked == [("1", call.call)]
 
 
 async def test_a_person_who_denies_it_answers_with_a_reason(here: Grip) -> None:
@@ -197,7 +194,7 @@ async def test_an_id_alone_is_a_question_that_no_rule_can_allow(home: Path, call
     async with grip(home, caller, agrees=False) as here:
         bare = {"toolCall": {"toolCallId": "7"}, "options": OPTIONS}
         assert await here.both("session/request_permission", {"kind": "allow"}, **bare) == selected("y")
-        assert here.links[0][0] == "7"
+        assert here.asked[0][0] == "7"
 
 
 async def test_an_id_that_was_spoken_of_before_is_judged_by_that(here: Grip) -> None:

@@ -181,7 +181,7 @@ async def test_it_takes_its_question_back_and_is_told_so(asking: Piped) -> None:
     async with anyio.create_task_group() as group:
         group.start_soon(prompt, asking.session, *steps)
         asked += [await asking.grip.question(), await asking.grip.question()]
-        form = next(each for each in asked if each.call == asking.grip.links[1][1].id)
+        form = next(each for each in asked if each.call == asking.grip.asked[1][1])
         await verbs.answer(asking.grip.gate, form, Answer(kind="allow", by=ANN), form.digest)
     assert asking.desk.told["error"]["code"] == CANCELLED
     assert [each.open for each in asked] == [False, False]

@@ -215,15 +215,14 @@ def test_a_title_is_handed_on() -> None:
 def test_a_call_of_ours_is_linked_by_the_id_its_agent_gave() -> None:
     page = Page()
     page.hears("tool_call", toolCallId="1", title="Running tests", kind="execute")
-    page.recorder.linked("1", RUN)
-    page.recorder.linked("1", RUN)
+    page.recorder.link("1", RUN)
     [call] = page.calls
     assert (call["call"], call["tool"], call["title"]) == ("c1", "execute_command", "Running tests")
 
 
 def test_a_call_of_ours_for_an_id_that_was_not_heard_of_is_shown_all_the_same() -> None:
     page = Page()
-    page.recorder.linked("7", RUN)
+    page.recorder.link("7", RUN)
     page.hears("tool_call", toolCallId="7", title="Running tests", status="completed")
     [call] = page.calls
     assert (call["id"], call["call"], call["status"]) == ("7", "c1", "completed")
@@ -238,14 +237,14 @@ def test_a_call_over_mcp_is_linked_by_its_tool_and_input() -> None:
         "tool_call", toolCallId="2", title="mcp__handrail__execute_command", rawInput={"command": "make test"}
     )
     page.hears("tool_call", toolCallId="3", title="handrail_read_file (MCP)", rawInput={})
-    page.recorder.linked("", RUN)
-    page.recorder.linked("", Ours("c2", "read_file", "read a", {"path": "a"}))
+    page.recorder.link("", RUN)
+    page.recorder.link("", Ours("c2", "read_file", "read a", {"path": "a"}))
     assert [call["call"] for call in page.calls] == [None, "c1", "c2"]
 
 
 def test_a_call_of_ours_that_came_first_is_the_one_its_agent_then_speaks_of() -> None:
     page = Page()
-    page.recorder.linked("", RUN)
+    page.recorder.link("", RUN)
     page.hears(
         "tool_call", toolCallId="1", title="handrail/execute_command", rawInput={"command": "make test"}
     )
@@ -257,7 +256,7 @@ def test_a_call_of_ours_that_came_first_is_the_one_its_agent_then_speaks_of() ->
 
 def test_a_call_of_ours_that_is_over_is_still_the_one_its_agent_then_speaks_of() -> None:
     page = Page()
-    page.recorder.linked("", RUN)
+    page.recorder.link("", RUN)
     page.recorder.settled("c1", "done")
     page.hears(
         "tool_call", toolCallId="1", title="handrail/execute_command", rawInput={"command": "make test"}
@@ -271,9 +270,9 @@ def test_what_an_agent_does_with_our_hands_is_linked_by_what_it_is_about() -> No
     page = Page()
     page.hears("tool_call", toolCallId="1", title="`make test`", kind="execute", status="in_progress")
     page.hears("tool_call", toolCallId="2", title="Edit", kind="edit", locations=[{"path": "/w/a"}])
-    page.recorder.linked("1", Ours("c0", "agent_work", "Run make test", {}))
-    page.recorder.linked("", RUN)
-    page.recorder.linked("", Ours("c2", "write_file", "write a", {"path": "/w/a", "content": ""}))
+    page.recorder.link("1", Ours("c0", "agent_work", "Run make test", {}))
+    page.recorder.link("", RUN)
+    page.recorder.link("", Ours("c2", "write_file", "write a", {"path": "/w/a", "content": ""}))
     assert [(call["call"], call["tool"]) for call in page.calls] == [
         ("c1", "execute_command"),
         ("c2", "write_file"),
@@ -282,7 +281,7 @@ def test_what_an_agent_does_with_our_hands_is_linked_by_what_it_is_about() -> No
 
 def test_a_call_of_ours_that_no_agent_speaks_of_is_a_part_of_its_own_and_ends_with_its_outcome() -> None:
     page = Page()
-    page.recorder.linked("", RUN)
+    page.recorder.link("", RUN)
     [call] = page.calls
     assert (call["id"], call["status"], call["title"]) == ("", "in_progress", "make test")
     page.recorder.settled("c1", "denied")
@@ -291,8 +290,8 @@ def test_a_call_of_ours_that_no_agent_speaks_of_is_a_part_of_its_own_and_ends_wi
 
 def test_one_call_of_an_agent_that_makes_two_of_ours_shows_both() -> None:
     page = Page()
-    page.recorder.linked("1", RUN)
-    page.recorder.linked("1", Ours("c2", "write_file", "write a", {"path": "a"}))
+    page.recorder.link("1", RUN)
+    page.recorder.link("1", Ours("c2", "write_file", "write a", {"path": "a"}))
     assert [call["call"] for call in page.calls] == ["c1", "c2"]
 
 
@@ -313,7 +312,7 @@ def test_when_an_agent_stops_nothing_of_it_stays_open() -> None:
 def test_a_call_of_ours_that_outlives_the_prompt_ends_when_it_does() -> None:
     page = Page()
     page.hears("tool_call", toolCallId="1", title="Serve", status="in_progress")
-    page.recorder.linked("1", RUN)
+    page.recorder.link("1", RUN)
     page.recorder.end("end_turn")
     first = page.message.parts[0]
     assert first.data["status"] == "in_progress"
@@ -357,7 +356,7 @@ def test_what_is_said_before_the_first_prompt_has_no_place_but_its_state_has() -
     )
     fresh.says("Hello!")
     fresh.hears("tool_call", toolCallId="1", title="Look")
-    fresh.recorder.linked("1", RUN)
+    fresh.recorder.link("1", RUN)
     fresh.hears("current_mode_update", currentModeId="code")
     assert page.states == [("modes", {"modes": [], "current": "code"})]
     assert fresh.parts == []

@@ -40,8 +40,8 @@ class Who:
     cwd: str
     """The session's; what an agent names without a folder is there."""
     quirks: Quirks
-    linked: Callable[[str, Call], None]
-    """Told of each call as soon as there is one, with the agent's own id for its work where it gave one."""
+    on_asked: Callable[[str, str], None]
+    """Called with the agent's id for its own work, and the id of our call that asks about that work."""
     known: Callable[[str], Json] = _unsaid
     """What the agent has said of a tool call of its own so far, in the protocol's words."""
 
@@ -53,14 +53,9 @@ class Who:
     async def submit(self, gate: Gate, tool: str, given: Json) -> Reply:
         """Carry a call to its end, or until it is under way by itself; who stops waiting for it ends it."""
         opened: list[Call] = []
-
-        def on_opened(call: Call) -> None:
-            opened.append(call)
-            self.linked("", call)
-
         request = Request(tool=tool, input=given, caller=self.caller, patience=math.inf, anew=True)
         try:
-            return await gate.submit(request, on_opened)
+            return await gate.submit(request, opened.append)
         except anyio.get_cancelled_exc_class():
             for call in opened:
                 if call.handed_back and call.plan is not None:  # the agent will never learn that it runs
@@ -70,4 +65,4 @@ class Who:
     async def ask(self, gate: Gate, tool: str, given: Json, tool_call: str) -> Reply:
         """Ask about work of its own, which it calls `tool_call`."""
         request = Request(tool=tool, input=given, caller=self.caller, patience=math.inf)
-        return await gate.ask(request, lambda call: self.linked(tool_call, call))
+        return await gate.ask(request, lambda call: self.on_asked(tool_call, call.id))

@@ -95,9 +95,12 @@ class Recorder:
             case _:
                 return
 
-    def linked(self, id: str, ours: Ours) -> bool:
-        """A call of ours was made for the agent's call `id`, or for one it did not name; False when that is known."""
-        return self._message is not None and self._calls.linked(id, ours)
+    def link(self, id: str, ours: Ours) -> bool:
+        """Link a call of ours to the agent's call `id`, or to one it did not name; False without a message."""
+        if self._message is None:
+            return False
+        self._calls.link(id, ours)
+        return True
 
     def settled(self, call: str, ending: Ending) -> None:
         """A call of ours has its outcome."""

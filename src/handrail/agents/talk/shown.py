@@ -4,7 +4,6 @@ Owns which part each call has, and what joins an agent's words to our call. It n
 said beside them (recorder.py), nor what the data of a call means (telling.py).
 """
 
-from collections import deque
 from collections.abc import Callable
 from typing import cast
 
@@ -18,8 +17,6 @@ MOST_CALLS = 5_000
 """Calls that one message shows; nobody reads more."""
 MOST_HEARD = 32 * 1024 * 1024
 """Characters that are kept of what is told of the calls of one message, about; of what is told beyond, only the rest."""
-MOST_KNOWN = 500
-"""Calls whose second announcement is awaited at the same time; it comes within a commit of the journal."""
 
 
 class Shown:
@@ -94,8 +91,6 @@ class Calls:
         """Calls of ours in this message of which its agent has not spoken."""
         self._ours: dict[str, Shown] = {}
         """By our ids, those without an outcome, of any message."""
-        self._known: deque[str] = deque(maxlen=MOST_KNOWN)
-        """Our ids that were linked lately: we hear of each call twice, and may hear late."""
 
     def begin(self) -> None:
         """The next message begins."""
@@ -141,18 +136,14 @@ class Calls:
         shown = self._told.get(id) or self._before.get(id)
         return {} if shown is None else shown.said
 
-    def linked(self, id: str, ours: Ours) -> bool:
-        """A call of ours was made for the agent's call `id`, or for one it did not name; False when that is known."""
-        if ours.id in self._known:
-            return False
-        self._known.append(ours.id)
+    def link(self, id: str, ours: Ours) -> None:
+        """Link a call of ours to the agent's call `id`, or to one it did not name."""
         shown = self._told.get(id) if id else self._spoken(ours)
         if shown is None or shown.bound:  # of several things that one call does, the first stands for it
             shown = self._show(telling.untold(id) if id and shown is None else telling.own(ours))
         shown.ours = ours
         shown.put(telling.linked(shown.data, ours))
         self._ours[ours.id] = shown
-        return True
 
     def settled(self, call: str, ending: Ending) -> None:
         """A call of ours has its outcome."""

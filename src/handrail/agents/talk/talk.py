@@ -5,7 +5,7 @@ know whose turn it is (floor.py), how a session is spoken to (session.py), or wh
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import anyio
 
@@ -21,7 +21,6 @@ from handrail.agents.talk.recorder import Recorder
 from handrail.agents.talk.telling import Ours
 from handrail.config import AgentSection
 from handrail.errors import Conflict
-from handrail.gate.call import Call
 from handrail.gate.operation import Operation
 from handrail.store.actor import Actor
 from handrail.store.thread.message import Message
@@ -41,7 +40,6 @@ class Talk:
         hands: Hands,
         recorder: Recorder,
         activities: Activities,
-        linked: Callable[[str, "Talk"], None],
     ) -> None:
         self.recorder = recorder
         self.activities = activities
@@ -54,7 +52,8 @@ class Talk:
         self._caller = caller
         self._spec = spec
         self._hands = hands
-        self._linked_to = linked
+        self._asked: dict[str, str] = {}
+        """Our call id to the agent's tool call id, for permission and form requests not yet read from the journal."""
         self._cwd = ""
         self._operation: Operation | None = None
         self._busy = False
@@ -139,7 +138,7 @@ class Talk:
             caller=self.caller,
             cwd=self._cwd,
             quirks=self._spec,
-            linked=self._linked,
+            on_asked=self._note_asked,
             known=self.recorder.known,
         )
         return await self._hands.serve(method, params, who)
@@ -158,10 +157,9 @@ class Talk:
         if self._busy and cancelled and why:  # else whoever waits for it says so
             self.recorder.note(why)
 
-    def _linked(self, tool_call: str, call: Call) -> None:
-        self.link(tool_call, Ours(call.id, call.tool, call.title, call.input))
+    def _note_asked(self, tool_call: str, call: str) -> None:
+        self._asked[call] = tool_call
 
-    def link(self, tool_call: str, ours: Ours) -> None:
-        """A call of ours is this agent's."""
-        if self.recorder.linked(tool_call, ours):
-            self._linked_to(ours.id, self)
+    def link(self, ours: Ours) -> bool:
+        """Show a call of ours as this agent's; False when the conversation has no message to show it in."""
+        return self.recorder.link(self._asked.pop(ours.id, ""), ours)

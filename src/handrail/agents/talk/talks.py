@@ -82,8 +82,7 @@ class Talks:
                 notes=agent == OWN_AGENT,
             )
             activities = Activities(self._journal, thread)
-            linked = self._calls.__setitem__
-            talk = Talk(caller, self._specs(agent), self._hands, recorder, activities, linked)
+            talk = Talk(caller, self._specs(agent), self._hands, recorder, activities)
             self._talks[thread, agent] = talk
         return talk
 
@@ -116,13 +115,14 @@ class Talks:
         return [self._talks.pop(key) for key in list(self._talks) if key[0] == thread]
 
     async def hear(self, entries: Sequence[Entry]) -> None:
-        """Follow what becomes of calls: an agent makes some of ours without speaking of them."""
+        """Link the calls in the journal to the conversations whose agents made them, over MCP or ACP."""
         for entry in entries:
             match entry.event:
                 case CallOpened() as opened:
                     talk = self._talks.get((opened.caller.thread or "", opened.caller.client))
-                    if talk is not None:
-                        talk.link("", Ours(opened.call, opened.tool, opened.title, opened.input))
+                    ours = Ours(opened.call, opened.tool, opened.title, opened.input)
+                    if talk is not None and talk.link(ours):
+                        self._calls[ours.id] = talk
                 case CallSettled(call=call, ending=ending):
                     talk = self._calls.pop(call, None)
                     if talk is not None:
