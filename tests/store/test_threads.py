@@ -112,8 +112,14 @@ async def test_a_thread_says_what_runs_for_it_and_what_waits(kept: Kept) -> None
         found = await talk.records.thread(thread)
         assert found is not None
         assert found.operation is None
-        (operation,) = await talk.records.operations_of(thread)
-        assert (operation.cancelled_by, operation.stop, operation.error) == ("ann", "cancelled", "!")
+        operation = await talk.records.operation("o1")
+        assert operation is not None
+        assert (operation.thread, operation.cancelled_by, operation.stop, operation.error) == (
+            thread,
+            "ann",
+            "cancelled",
+            "!",
+        )
 
 
 async def test_a_workspace_without_a_thread_gets_one_and_only_one(kept: Kept) -> None:

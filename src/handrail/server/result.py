@@ -1,6 +1,6 @@
 """A call's reply in the dialect of MCP: one shape for every way a call can end.
 
-Owns the words and fields agents read (surfaces: `force-completed`, receipts, hand-back). It does not know how
+Owns the words and fields agents read: statuses such as `force-completed`, receipts, hand-back. It does not know how
 the result travels.
 """
 

@@ -34,7 +34,6 @@ from handrail.keeper.protocol import (
     Recall,
     Recalled,
     Refused,
-    Remember,
     Replaced,
     Reply,
     Request,
@@ -166,9 +165,6 @@ class Keeper:
         if self._connected:
             self._outbox += encode(request)
             self._posted.set()
-
-    async def remember(self, key: str, value: bytes) -> None:
-        await self.request(Remember(self.number(), key, value), Done)
 
     async def recall(self, key: str) -> bytes | None:
         return (await self.request(Recall(self.number(), key), Recalled)).value

@@ -263,17 +263,6 @@ async def test_a_rule_is_checked_again_when_it_is_added(tmp_path: Path) -> None:
             at.rules.add(Rule(id="r1", effect="allow", command="*"), ANN)
 
 
-async def test_it_is_known_where_everything_is_approved_by_itself(tmp_path: Path) -> None:
-    async with desk(tmp_path) as at:
-        at.writes('default_policy = "allow"')
-        assert not at.rules.auto_approves()
-        at.trust()
-        assert at.rules.auto_approves()
-    (tmp_path / "other").mkdir()
-    async with desk(tmp_path / "other", Standing(default="allow")) as at:
-        assert at.rules.auto_approves()
-
-
 async def test_a_folder_whose_file_is_wrong_counts_as_untrusted_and_says_why(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
         at.add(command="make", scope="user")

@@ -186,15 +186,6 @@ class Rules:
         """Those that are trusted, and those that callers were in of late."""
         return [self._folders.folder(root) for root in self._folders.known()]
 
-    def auto_approves(self) -> bool:
-        """Whether the default policy allows, everywhere or in some folder whose own file says so."""
-        now = self.now()
-        points = (
-            standpoint(self.standing, self._folders.here(root, now), self._folders.project(root))
-            for root in self._folders.known()
-        )
-        return self.standing.default == "allow" or any(point.default == "allow" for point in points)
-
     def known(self, root: str | None = None) -> list[Known]:
         """Every rule, nearest first; of one folder's file, or of all that are known."""
         answers = [Known(rule=rule, origin="answer") for rule in self._kept.values()]

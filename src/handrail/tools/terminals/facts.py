@@ -11,7 +11,7 @@ from handrail.store.value import Json, Owner
 from handrail.terminal.shells.marks import Command
 from handrail.terminal.terminal import Asks
 from handrail.tools.answer import brief
-from handrail.tools.terminals.known import Known, ending
+from handrail.tools.terminals.known import Known
 
 LAST_COMMANDS = 10
 """Of a shell's commands that are told with it."""
@@ -78,10 +78,6 @@ def command(item: Command) -> Json:
         "duration_ms": item.duration_ms,
         "running": item.end is None,
     }
-
-
-def ended_words(known: Known) -> str:
-    return ending(known.exit)
 
 
 def _doing(told: Json) -> str:

@@ -1,6 +1,6 @@
 """How calls are shown to people before they have run: a title, a sort of work, and the files they are about.
 
-Owns the words for our own server's tools (surfaces.md §3). It knows nothing of others' but their names.
+Owns the words for our own server's tools. It knows nothing of others' but their names.
 """
 
 from collections.abc import Callable
