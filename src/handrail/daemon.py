@@ -27,8 +27,8 @@ from handrail.gate.rules.folders import Trusted
 from handrail.gate.rules.rules import Rules
 from handrail.gate.rules.standing import Standing
 from handrail.gate.tool import Tool, Toolbox
+from handrail.hardening import hide_memory
 from handrail.keeper.protocol import Remember
-from handrail.keeper.system import hide_memory
 from handrail.lock import Held, hold
 from handrail.logs import start_logging
 from handrail.minds import Minds, door_for, make_minds

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 import pytest
 from tests.keeper.scene import BOUND
 
+from handrail.framing import LineBuffer
 from handrail.keeper.connection import BACKLOG_MAX, Connection
-from handrail.keeper.frames import Lines, encode
+from handrail.keeper.frames import FRAME_MAX, encode
 from handrail.keeper.protocol import Grown, Started, from_keeper
 
 
@@ -30,7 +31,7 @@ def test_more_than_the_socket_holds_waits_and_arrives_whole(pair: tuple[Connecti
         connection.send(message)
     assert connection.wants_to_send
     assert not connection.has_room
-    lines, found = Lines(), list[object]()
+    lines, found = LineBuffer(FRAME_MAX), list[object]()
     while len(found) < len(sent):
         assert select.select([theirs], [], [], BOUND)[0]
         found += map(from_keeper, lines.feed(theirs.recv(65536)))

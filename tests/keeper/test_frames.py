@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.keeper.frames import FRAME_MAX, FrameError, Lines, decode, encode
+from handrail.keeper.frames import FrameError, decode, encode
 from handrail.keeper.protocol import Process, Report, Sent, Swept, from_keeper
 
 
@@ -42,24 +42,6 @@ def test_a_message_arrives_as_it_was_sent(thing: Thing) -> None:
 def test_a_report_within_a_message_arrives_as_it_was_sent() -> None:
     report = Report("stop", (Sent("SIGTERM", 0.1),), (Process(7, "sh"),), (), 3.5, 2)
     assert from_keeper(encode(Swept("t1", report, 12))) == Swept("t1", report, 12)
-
-
-@given(st.lists(st.binary().map(lambda data: data.replace(b"\n", b""))), st.lists(st.integers(1, 9)))
-def test_lines_are_the_same_however_the_stream_is_cut(lines: list[bytes], cuts: list[int]) -> None:
-    stream, reader, found = b"".join(line + b"\n" for line in lines), Lines(), list[bytes]()
-    for cut in cuts:
-        found += reader.feed(stream[:cut])
-        stream = stream[cut:]
-    found += reader.feed(stream)
-    assert found == lines
-
-
-def test_a_line_without_end_is_refused_at_the_cap() -> None:
-    reader = Lines()
-    for _ in range(FRAME_MAX // 65536):
-        assert list(reader.feed(b"x" * 65536)) == []
-    with pytest.raises(FrameError, match="longer than"):
-        list(reader.feed(b"x"))
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,20 @@ from tests.keeper.scene import BOUND, ENV, Mark, is_alive, keeping, nothing_left
 import handrail.keeper
 from handrail.keeper import lineage
 from handrail.keeper.frames import FRAME_MAX, encode
-from handrail.keeper.protocol import PROTOCOL, Exit, Grown, Hello, Notice, Refused, Welcome, from_keeper
+from handrail.keeper.protocol import (
+    PROTOCOL,
+    Done,
+    Exit,
+    Grown,
+    Hello,
+    Notice,
+    Refused,
+    Remember,
+    Welcome,
+    from_keeper,
+)
 from handrail.places import Places
-from handrail.terminal.keeper import KeeperError
+from handrail.terminal.keeper import Keeper, KeeperError
 from handrail.terminal.terminals import Terminals
 
 ASK = (
@@ -219,15 +230,19 @@ async def test_a_terminated_keeper_ends_every_tree(home: Path) -> None:
         assert mark.pids() == []
 
 
+async def remember(keeper: Keeper, key: str, value: bytes) -> None:
+    await keeper.request(Remember(keeper.number(), key, value), Done)
+
+
 async def test_a_memo_outlives_daemons_and_is_bounded(home: Path) -> None:
     async with keeping(home, end=False) as scene:
-        await scene.keeper.remember("sign-in", b"\x00\xff hash")
+        await remember(scene.keeper, "sign-in", b"\x00\xff hash")
         with pytest.raises(KeeperError, match="memo is full"):
-            await scene.keeper.remember("much", bytes(70_000))
+            await remember(scene.keeper, "much", bytes(70_000))
     async with keeping(home) as scene:
         assert await scene.keeper.recall("sign-in") == b"\x00\xff hash"
         assert await scene.keeper.recall("much") is None
-        await scene.keeper.remember("sign-in", b"")
+        await remember(scene.keeper, "sign-in", b"")
         assert await scene.keeper.recall("sign-in") is None
 
 

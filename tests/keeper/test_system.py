@@ -13,7 +13,11 @@ from handrail.keeper import system
 
 
 def said(program: str) -> str:
-    command = [sys.executable, "-c", "import os\nfrom handrail.keeper import system\n" + program]
+    command = [
+        sys.executable,
+        "-c",
+        "import os\nfrom handrail import hardening\nfrom handrail.keeper import system\n" + program,
+    ]
     return subprocess.run(
         command, env=ENV, capture_output=True, text=True, timeout=BOUND, check=True
     ).stdout.strip()
@@ -40,7 +44,7 @@ def test_an_orphan_falls_to_its_adopter() -> None:
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to become another user")
 def test_hidden_memory_is_not_shown_to_the_same_user() -> None:
     program = (
-        "os.setgroups([]); os.setgid(65534); os.setuid(65534); system.hide_memory(); pid = os.getpid()\n"
+        "os.setgroups([]); os.setgid(65534); os.setuid(65534); hardening.hide_memory(); pid = os.getpid()\n"
         "if os.fork() == 0:\n"
         "    for name in ('environ', 'mem', 'fd'):\n"
         "        try: (os.listdir if name == 'fd' else lambda p: open(p, 'rb').read(1))(f'/proc/{pid}/{name}')\n"

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 from tests.keeper.scene import BOUND
 
-from handrail.keeper.frames import Lines, encode
+from handrail.framing import LineBuffer
+from handrail.keeper.frames import FRAME_MAX, encode
 from handrail.keeper.protocol import PROTOCOL, Hello, Kept, Refused, Welcome, from_keeper
 from handrail.places import Places
 
@@ -21,7 +22,7 @@ class Peer:
 
     sock: socket.socket
     heard: list[Any] = field(default_factory=list[Any])
-    _lines: Lines = field(default_factory=Lines)
+    _lines: LineBuffer = field(default_factory=lambda: LineBuffer(FRAME_MAX))
 
     def say(self, message: object) -> None:
         self.sock.sendall(encode(message))

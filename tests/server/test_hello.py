@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from handrail.server.hello import VERSION, Hello, workspace_of
+from handrail.door.hello import HELLO
+from handrail.server.hello import Hello, workspace_of
 
 
 def hello(cwd: Path, workspace: str | None = None) -> Hello:
-    return Hello(handrail=VERSION, want="mcp", cwd=str(cwd), workspace=workspace)
+    return Hello(handrail=HELLO, want="mcp", cwd=str(cwd), workspace=workspace)
 
 
 def test_the_folder_a_door_stands_in_is_its_workspace(tmp_path: Path) -> None:

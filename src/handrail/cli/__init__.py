@@ -9,7 +9,7 @@ import sys
 
 def main() -> int:
     """Run the command that the arguments name; the exit status: 0 ok, 1 failed, 2 usage, 3 no daemon."""
-    from handrail.door.hidden import hide_memory  # noqa: PLC0415
+    from handrail.hardening import hide_memory  # noqa: PLC0415
 
     hide_memory()
     from handrail.cli.app import run  # noqa: PLC0415

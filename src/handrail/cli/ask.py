@@ -8,9 +8,9 @@ from handrail.cli.failure import Code, Failure
 from handrail.cli.hand import Hand
 from handrail.cli.inbox import Inbox
 from handrail.cli.keyboard import Keyboard
-from handrail.cli.live import Live
+from handrail.cli.live import Live, follow_status
 from handrail.cli.question import Question
-from handrail.cli.show import as_json, note, say
+from handrail.cli.show import note, say
 from handrail.cli.words import Row, caller, risk, state
 
 
@@ -35,20 +35,9 @@ def everything() -> None:
 
 def stream(for_programs: bool) -> None:
     """The same for a program or a pipe: each change of an approval, without asking."""
-    shown: dict[str, str] = {}
-    with Live("read") as live:
-        for row in live.state["approvals"]:
-            _change(row, shown, for_programs)
-        for row in live.changed("approval"):
-            _change(row, shown, for_programs)
+    follow_status("approval", _print, for_programs)
 
 
-def _change(row: Row, shown: dict[str, str], for_programs: bool) -> None:
-    if shown.get(row["id"]) == row["status"]:
-        return
-    shown[row["id"]] = row["status"]
-    if for_programs:
-        as_json(row, line=True)
-    else:
-        what = exact_line(f"  {caller(row)}  {row['title']}")
-        say(state(row["status"]), f"  {row['id']}  ", risk(row["risk"]), what)
+def _print(row: Row) -> None:
+    what = exact_line(f"  {caller(row)}  {row['title']}")
+    say(state(row["status"]), f"  {row['id']}  ", risk(row["risk"]), what)

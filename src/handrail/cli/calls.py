@@ -13,7 +13,7 @@ from handrail.cli.exact import flat
 from handrail.cli.failure import Failure
 from handrail.cli.help import verb
 from handrail.cli.link import Link, reach
-from handrail.cli.live import Live
+from handrail.cli.live import follow_status
 from handrail.cli.named import by_prefix
 from handrail.cli.show import as_json, note, say, table
 from handrail.cli.words import Row, caller, elapsed, state
@@ -103,25 +103,14 @@ def complete(
 
 def _follow(for_programs: bool) -> None:
     """A line for each change of a call's status, starting with what is open now."""
-    shown: dict[str, str] = {}
-    with Live("read") as live:
-        for row in live.state["calls"]:
-            _change(row, shown, for_programs)
-        for row in live.changed("call"):
-            _change(row, shown, for_programs)
+    follow_status("call", _print, for_programs)
 
 
-def _change(row: Row, shown: dict[str, str], for_programs: bool) -> None:
-    if shown.get(row["id"]) == row["status"]:
-        return
-    shown[row["id"]] = row["status"]
-    if for_programs:
-        as_json(row, line=True)
-    else:
-        word, style = state(row["status"])
-        why = str(row["message"]).partition("\n")[0] if row["status"] in ("failed", "denied") else ""
-        where = f"{row['id']}  {elapsed(row['elapsed_ms']):>8}  {caller(row)}  {row['tool']}  "
-        say((f"{word:<13}", style), f"  {where}", (flat(row["title"]), "bold"), f"  {flat(why)}")
+def _print(row: Row) -> None:
+    word, style = state(row["status"])
+    why = str(row["message"]).partition("\n")[0] if row["status"] in ("failed", "denied") else ""
+    where = f"{row['id']}  {elapsed(row['elapsed_ms']):>8}  {caller(row)}  {row['tool']}  "
+    say((f"{word:<13}", style), f"  {where}", (flat(row["title"]), "bold"), f"  {flat(why)}")
 
 
 def _cells(row: Row) -> tuple[Any, ...]:

@@ -5,17 +5,17 @@ Owns the cursor: after a reconnect it goes on from the last fact it saw. Does no
 
 import json
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
 from handrail.cli.failure import Code, Failure
 from handrail.cli.link import Link, Want, reach
-from handrail.cli.show import note
+from handrail.cli.show import as_json, note
 from handrail.cli.words import Row
 
 GONE_SECONDS = 60.0
@@ -108,3 +108,23 @@ def listen(link: Link, path: str) -> ClientConnection:
     url = f"ws{link.url.removeprefix('http')}/api/{path}"
     bearer = {"Authorization": f"Bearer {link.bearer}"}
     return connect(url, additional_headers=bearer, proxy=None, max_size=MESSAGE_MAX)
+
+
+def follow_status(noun: Literal["approval", "call"], show: Callable[[Row], None], for_programs: bool) -> None:
+    """Show each open row, then each row whose status changes; as a line of JSON for programs."""
+    shown: dict[str, str] = {}
+
+    def update(row: Row) -> None:
+        if shown.get(row["id"]) == row["status"]:
+            return
+        shown[row["id"]] = row["status"]
+        if for_programs:
+            as_json(row, line=True)
+        else:
+            show(row)
+
+    with Live("read") as live:
+        for row in live.state[f"{noun}s"]:
+            update(row)
+        for row in live.changed(noun):
+            update(row)

@@ -12,13 +12,13 @@ import sys
 
 from handrail.door import plain
 from handrail.door.attached import Attached, NotAttached
-from handrail.door.hidden import hide_memory
 from handrail.door.offer import offer
 from handrail.door.opening import NotOpened, open_terminal
 from handrail.door.outlet import Outlet
 from handrail.door.relay import Relay
 from handrail.door.spool_reader import SpoolReader
 from handrail.door.window import Interrupted, Window
+from handrail.hardening import hide_memory
 from handrail.places import Places
 
 FAILED, NO_DAEMON = 1, 3

@@ -19,6 +19,7 @@ import resource
 import signal
 import socket
 
+from handrail.hardening import hide_memory
 from handrail.keeper import system
 from handrail.keeper.keeper import Keeper
 from handrail.places import Places
@@ -52,7 +53,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _settle_in(places: Places) -> None:
-    system.hide_memory()
+    hide_memory()
     system.adopt_orphans()
     system.set_name("handrail-keeper")
     if os.getpid() != os.getsid(0):

@@ -10,12 +10,9 @@ import contextlib
 import os
 import socket
 from collections import deque
-from typing import TYPE_CHECKING
 
-from handrail.keeper.frames import Lines, encode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from handrail.framing import LineBuffer
+from handrail.keeper.frames import FRAME_MAX, encode
 
 BACKLOG_MAX = 256 * 1024
 """Unsent bytes above which a peer is not listened to: it must read our answers first."""
@@ -28,7 +25,7 @@ class Connection:
         sock.setblocking(False)
         self.sock = sock
         self.closing = False
-        self._lines = Lines()
+        self._lines = LineBuffer(FRAME_MAX)
         self._out: deque[tuple[memoryview, tuple[int, ...]]] = deque()
         self._unsent = 0
 
@@ -40,12 +37,12 @@ class Connection:
     def has_room(self) -> bool:
         return self._unsent < BACKLOG_MAX
 
-    def receive(self) -> Iterator[bytes] | None:
-        """The whole lines that have come; None when the peer is gone. Raises FrameError."""
+    def receive(self) -> list[bytes] | None:
+        """The whole lines that have come; None when the peer is gone. Raises LineTooLong."""
         try:
             data = self.sock.recv(262144)
         except BlockingIOError:
-            return iter(())
+            return []
         except OSError:
             return None
         return self._lines.feed(data) if data else None

@@ -1,6 +1,6 @@
 """Frozen dataclasses as lines of JSON, and back.
 
-Owns the framing: one message a line, `{"is": "class_name", ...fields}`, bytes as base64, a cap on a line's length.
+Owns the shape of a message: one a line, `{"is": "class_name", ...fields}`, bytes as base64, and the limit of its length.
 Does not know which messages there are, nor who sends them.
 """
 
@@ -17,30 +17,14 @@ import typing
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 FRAME_MAX = 4 * 1024 * 1024
-"""Bytes in one line. Bounds what a peer that never sends a newline can make us hold."""
+"""Limit for LineBuffer: bytes in one line. Bounds what a peer that never sends a newline can make us hold."""
 
 
 class FrameError(ValueError):
     """A line that is no message of this protocol; its sentence may be shown to the peer."""
-
-
-class Lines:
-    """Cuts a byte stream into whole lines, holding at most one unfinished line."""
-
-    def __init__(self) -> None:
-        self._rest = bytearray()
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        self._rest += data
-        *whole, rest = self._rest.split(b"\n") if b"\n" in data else (self._rest,)
-        if len(rest) > FRAME_MAX:
-            raise FrameError(f"A message is longer than {FRAME_MAX} bytes.")
-        self._rest = rest
-        for line in whole:
-            yield bytes(line)
 
 
 def name_of(kind: type) -> str:

@@ -13,9 +13,10 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from handrail.framing import LineBuffer
 from handrail.keeper.connection import close_all
 from handrail.keeper.facts import Exit, Report
-from handrail.keeper.frames import Lines, encode
+from handrail.keeper.frames import FRAME_MAX, encode
 from handrail.keeper.link import (
     EndTree,
     FromWarden,
@@ -67,7 +68,7 @@ class Held:
         self._created_at = time.time()
         self._pipes = launched.pipes
         self._link = launched.link
-        self._lines = Lines()
+        self._lines = LineBuffer(FRAME_MAX)
         self._start_id: int | None = order.id
         self._stops: list[tuple[Connection, int]] = []
         self._told_unrecorded = False

@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from handrail.framing import LineTooLong
 from handrail.keeper.connection import Connection
 from handrail.keeper.frames import FrameError
 from handrail.keeper.loop import READ, WRITE
@@ -86,7 +87,7 @@ class Reception:
             lines = connection.receive()
             for line in lines or ():
                 self._hear(connection, line)
-        except FrameError as error:
+        except (FrameError, LineTooLong) as error:
             connection.send(Refused(str(error)))
             return False
         return lines is not None

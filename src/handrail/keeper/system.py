@@ -16,14 +16,8 @@ LINUX = sys.platform == "linux"
 
 _libc = ctypes.CDLL(None, use_errno=True)  # loaded before any fork, since a warden must be quick
 
-_PR_SET_DUMPABLE = 4
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
-
-
-def hide_memory() -> None:
-    """Let no process of the same user trace this one or read its memory and environment."""
-    _prctl(_PR_SET_DUMPABLE, 0)
 
 
 def adopt_orphans() -> None:

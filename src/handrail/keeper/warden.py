@@ -17,10 +17,11 @@ import socket
 import traceback
 from typing import TYPE_CHECKING, NoReturn
 
+from handrail.framing import LineBuffer
 from handrail.keeper import leader, lineage, system
 from handrail.keeper.ending import Ending
 from handrail.keeper.facts import Exit, Report
-from handrail.keeper.frames import Lines, encode
+from handrail.keeper.frames import FRAME_MAX, encode
 from handrail.keeper.link import (
     EndTree,
     FromWarden,
@@ -72,7 +73,7 @@ class Warden:
     def __init__(self, order: Start, link: socket.socket) -> None:
         self._order = order
         self._link = link
-        self._lines = Lines()
+        self._lines = LineBuffer(FRAME_MAX)
         self._pid = 0
         self._ending: Ending | None = None
         self._launched = False

@@ -9,8 +9,6 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-VERSION = 1
-
 
 class Hello(BaseModel):
     """The first line of whoever connects. Later versions may say more."""

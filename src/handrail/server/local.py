@@ -18,10 +18,11 @@ from mcp_types import INVALID_REQUEST
 from pydantic import ValidationError
 
 from handrail import __version__
+from handrail.door.hello import HELLO, HELLO_MAX
 from handrail.gate.call import Call
 from handrail.server.access import Access, Client, Person
 from handrail.server.callers import Callers
-from handrail.server.hello import VERSION, Hello, workspace_of
+from handrail.server.hello import Hello, workspace_of
 from handrail.server.lines import Lines
 from handrail.server.mcp import Context, Line, Mcp, client_name
 from handrail.server.talk import Talk
@@ -32,7 +33,6 @@ log = logging.getLogger(__name__)
 
 HELLO_SECONDS = 5.0
 """A peer that connects and says nothing holds a descriptor no longer than this."""
-HELLO_BYTES = 64 * 1024
 ANSWERS_SECONDS = 1.0
 """For the answers of a daemon that leaves: one commit and one write, unless a peer does not read."""
 VOID = (
@@ -50,7 +50,7 @@ class Local:
         self._access = access
         self._lineage = lineage
         self._talks: set[Talk] = set()
-        self._about: Json = {"handrail": VERSION, "version": __version__, "pid": os.getpid(), "url": url}
+        self._about: Json = {"handrail": HELLO, "version": __version__, "pid": os.getpid(), "url": url}
 
     async def handle(self, stream: SocketStream) -> None:
         """One connection, from greeting to end."""
@@ -74,7 +74,7 @@ class Local:
         lines = Lines(stream)
         raw = stream.extra(SocketAttribute.raw_socket)
         with anyio.fail_after(HELLO_SECONDS):
-            said = await lines.read(HELLO_BYTES)
+            said = await lines.read(HELLO_MAX)
         hello = _heard(said)
         if is_stranger(raw):
             await self._refuse(stream, STRANGER)
@@ -129,7 +129,7 @@ class Local:
         bearer = self._access.grant(Person(place="command line", approves=approves, ends=decides))
         try:
             await self._welcome(stream, {"bearer": bearer})
-            await lines.read(HELLO_BYTES)
+            await lines.read(HELLO_MAX)
         finally:
             self._access.withdraw(bearer)
 

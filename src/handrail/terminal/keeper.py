@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import anyio
 from anyio.abc import SocketAttribute
 
-from handrail.keeper.frames import FrameError, Lines, encode
+from handrail.framing import LineBuffer, LineTooLong
+from handrail.keeper.frames import FRAME_MAX, FrameError, encode
 from handrail.keeper.protocol import (
     PROTOCOL,
     Attached,
@@ -108,7 +109,7 @@ class Keeper:
         self._birth = Birth(places, idle_seconds)
         self._numbers = count(1)
         self._waiting: dict[int, _Waiting] = {}
-        self._lines = Lines()
+        self._lines = LineBuffer(FRAME_MAX)
         self._kept: list[Kept] = []
         self._expected: int | None = None
         self._descriptors: deque[int] = deque()
@@ -230,13 +231,13 @@ class Keeper:
         return stream
 
     async def _greet(self, stream: UNIXSocketStream) -> None:
-        self._lines, self._kept, self._expected = Lines(), [], None
+        self._lines, self._kept, self._expected = LineBuffer(FRAME_MAX), [], None
         try:
             with anyio.fail_after(HELLO_SECONDS):
                 await stream.send(encode(Hello(PROTOCOL, "daemon")))
                 while self._expected is None or len(self._kept) < self._expected:
                     await self._receive(stream)
-        except (TimeoutError, FrameError) as error:
+        except (TimeoutError, FrameError, LineTooLong) as error:
             raise KeeperError(_unanswered(error)) from error
         except (anyio.EndOfStream, anyio.BrokenResourceError, OSError) as error:
             raise _HungUp(_unanswered(error)) from error
@@ -270,7 +271,7 @@ class Keeper:
             self._why_gone = (
                 "Another daemon has taken over the keeper." if self._replaced else "The keeper has gone."
             )
-        except FrameError as error:
+        except (FrameError, LineTooLong) as error:
             self._why_gone = f"The keeper made no sense: {error}"
 
     async def _write(self, stream: UNIXSocketStream) -> None:

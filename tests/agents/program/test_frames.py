@@ -1,30 +1,8 @@
 """Lines within bounds, and the messages in them."""
 
-from itertools import pairwise
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from handrail.agents.program.frames import FloodError, Lines, line_of, message_in, shown
-
-
-@given(st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=8))
-def test_lines_come_whole_however_the_bytes_are_cut(data: bytes, cuts: list[int]) -> None:
-    lines, found = Lines(), list[bytes]()
-    edges = [0, *sorted(cut for cut in cuts if cut <= len(data)), len(data)]
-    for begin, end in pairwise(edges):
-        found += lines.feed(data[begin:end])
-
-    assert found == data.split(b"\n")[:-1]
-
-
-def test_a_line_of_the_longest_length_is_taken_and_a_longer_one_is_a_flood() -> None:
-    assert Lines(10).feed(b"x" * 10 + b"\n") == [b"x" * 10]
-    lines = Lines(10)
-    lines.feed(b"x" * 10)
-    with pytest.raises(FloodError):
-        lines.feed(b"x")
+from handrail.agents.program.frames import line_of, message_in, shown
 
 
 @pytest.mark.parametrize(

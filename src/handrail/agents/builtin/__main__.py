@@ -6,7 +6,7 @@ Owns the command line, and that nobody can read our memory from the first moment
 import sys
 from collections.abc import Sequence
 
-from handrail.door.hidden import hide_memory
+from handrail.hardening import hide_memory
 
 HELP = """\
 Examples:

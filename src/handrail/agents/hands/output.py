@@ -20,7 +20,7 @@ def last(tail: Tail, limit: int) -> tuple[str, bool]:
     window = max(_LEAST, _GROWTH * limit)
     while True:
         begin = max(kept.first, kept.end - window)
-        text = plain(_read(tail, begin, kept.end))
+        text = plain(tail.read_range(begin, kept.end))
         if begin > kept.first:
             text = text.partition("\n")[2]
         raw = text.encode()
@@ -35,13 +35,3 @@ def cut(raw: bytes, limit: int) -> str:
     while begin < len(raw) and raw[begin] & 0xC0 == 0x80:  # within a character
         begin += 1
     return raw[begin:].decode()
-
-
-def _read(tail: Tail, after: int, until: int) -> bytes:
-    parts: list[bytes] = []
-    while after < until:
-        data, after = tail.read(after, until - after)
-        if not data:
-            break
-        parts.append(data)
-    return b"".join(parts)

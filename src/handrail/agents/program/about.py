@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from handrail import __version__
 from handrail.agents.failure import AgentError, Login
+from handrail.agents.loose import record, text
 from handrail.store.value import Json
 
 PROTOCOL = 1
@@ -45,7 +46,7 @@ class About:
         """Whether it offers this: `true`, or an object, which may be empty."""
         found: JsonValue = self.capabilities
         for name in path:
-            found = _object(found).get(name)
+            found = record(found).get(name)
         return found is True or isinstance(found, dict)
 
     @property
@@ -105,13 +106,13 @@ def about_of(answer: Json, name: str, command: Sequence[str]) -> About:
         raise AgentError(
             f"{name} speaks version {version} of the Agent Client Protocol; Handrail speaks version {PROTOCOL}."
         )
-    info, offered = _object(answer.get("agentInfo")), answer.get("authMethods")
+    info, offered = record(answer.get("agentInfo")), answer.get("authMethods")
     methods = cast("list[JsonValue]", offered if isinstance(offered, list) else [])
     return About(
         name=_text(info, "title") or _text(info, "name") or name,
         version=_text(info, "version"),
-        capabilities=_object(answer.get("agentCapabilities")),
-        logins=tuple(_login(_object(method), command) for method in methods if _object(method).get("id")),
+        capabilities=record(answer.get("agentCapabilities")),
+        logins=tuple(_login(record(method), command) for method in methods if record(method).get("id")),
     )
 
 
@@ -125,9 +126,4 @@ def _login(method: Json, command: Sequence[str]) -> Login:
 
 
 def _text(values: Json, name: str) -> str:
-    found = values.get(name)
-    return found[:TEXT_MAX] if isinstance(found, str) else ""
-
-
-def _object(value: object) -> Json:
-    return cast("Json", value) if isinstance(value, dict) else {}
+    return text(values.get(name))[:TEXT_MAX]

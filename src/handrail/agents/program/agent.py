@@ -6,13 +6,14 @@ shared (agents.py), nor what is said in its sessions.
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from typing import Any, Literal, NoReturn, cast
+from typing import Any, Literal, NoReturn
 
 import anyio
 from anyio.abc import TaskGroup
 
 from handrail.agents.desk import Desk
 from handrail.agents.failure import AgentError, Login
+from handrail.agents.loose import record
 from handrail.agents.program.about import About, Folder, about_of
 from handrail.agents.program.asked import Asked
 from handrail.agents.program.desks import Desks
@@ -68,7 +69,7 @@ class Agent:
                 answer = await self.answer("initialize", self.ask("initialize", greeting(keys)))
         except TimeoutError:
             raise self.failure(f"{self.name} did not answer `initialize` within {seconds:g} s.") from None
-        self.about = about_of(_object(answer), self.name, self._spec.command)
+        self.about = about_of(record(answer), self.name, self._spec.command)
 
     async def open(self, folder: Folder, desk: Desk) -> Session:
         """A new session. Raises AgentError, with the ways to log in where that is what is missing."""
@@ -76,7 +77,7 @@ class Agent:
 
         def on_answer(answer: Any) -> None:
             # Here and not after the await: what it says of the session may come in the same read.
-            session = _object(answer).get("sessionId")
+            session = record(answer).get("sessionId")
             if isinstance(session, str) and self.desks.known.get(session, desk) is not desk:
                 taken.append(session)
             elif isinstance(session, str):
@@ -224,11 +225,7 @@ def _login(error: Any, ways: tuple[Login, ...]) -> str:
 def _reason(error: Any) -> str:
     """The error's message, and the details that some agents put the real reason in."""
     data: object = error.data
-    details = _object(data).get("details", data)
+    details = record(data).get("details", data)
     said = str(error)[:REASON_MAX].rstrip(".") or "no reason given"
     more = f": {details[:REASON_MAX]}" if isinstance(details, str) else "."
     return f"{said} ({error.code}){more}"
-
-
-def _object(value: Any) -> Json:
-    return cast("Json", value) if isinstance(value, dict) else {}

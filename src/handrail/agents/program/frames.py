@@ -1,7 +1,6 @@
-"""Lines of an agent's output, and the messages in them.
+"""The JSON-RPC messages in the lines of an agent's output.
 
-Owns the framing and its bound: what has no end in sight is not kept. Does not know descriptors, nor what a message
-means.
+Owns the longest line and the deepest nesting that are accepted. Does not know descriptors, nor what a message means.
 """
 
 import json
@@ -17,35 +16,6 @@ DEPTH_MAX = 100
 """Of a message's nesting: what is deeper could not be written down again."""
 SHOWN_MAX = 200
 """Characters shown of a line that is no message."""
-
-
-class FloodError(Exception):
-    """More came without a newline than any message has."""
-
-
-class Lines:
-    """Bytes as they come, as whole lines."""
-
-    def __init__(self, most: int = MESSAGE_MAX) -> None:
-        self._most = most
-        self._partial = bytearray()
-
-    def feed(self, data: bytes) -> list[bytes]:
-        """The lines that end in this data. Raises FloodError, after which nothing is held any more."""
-        first, *rest = data.split(b"\n")
-        self._partial += first
-        self._check(self._partial)
-        if not rest:
-            return []
-        *whole, last = rest
-        lines = [bytes(self._partial), *whole]
-        self._partial = bytearray(last)
-        return lines
-
-    def _check(self, line: bytearray) -> None:
-        if len(line) > self._most:
-            self._partial = bytearray()
-            raise FloodError
 
 
 def message_in(line: bytes) -> Json | None:

@@ -12,8 +12,9 @@ from contextlib import suppress
 import anyio
 
 from handrail.agents.failure import AgentError
-from handrail.agents.program.frames import MESSAGE_MAX, FloodError, Lines
+from handrail.agents.program.frames import MESSAGE_MAX
 from handrail.agents.program.said import Said
+from handrail.framing import LineBuffer, LineTooLong
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.terminal import Exit, Terminal
 from handrail.terminal.terminals import Terminals
@@ -41,7 +42,7 @@ class Process:
         self.over = anyio.Event()
         self._stdin, self._stdout, self._stderr = pipes
         self._said = Said()
-        self._lines, self._ready = Lines(), deque[bytes]()
+        self._lines, self._ready = LineBuffer(MESSAGE_MAX), deque[bytes]()
         self._unsent, self._unsent_bell = bytearray(), anyio.Event()
         self._reading = anyio.CancelScope()
         self._left, self._last_bytes = False, LAST_BYTES
@@ -129,7 +130,7 @@ class Process:
     def _feed(self, data: bytes) -> None:
         try:
             self._ready.extend(self._lines.feed(data))
-        except FloodError:
+        except LineTooLong:
             mib = MESSAGE_MAX >> 20
             self.give_up(
                 f"{self.name} printed more than {mib} MiB without the end of a line, so it was ended."

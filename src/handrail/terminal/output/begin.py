@@ -39,18 +39,8 @@ def is_alternate(tail: Tail, at: int) -> bool:
     first, high = tail.first, at
     while high > first:
         low = max(first, high - _PIECE)
-        *_, last = [b"", *_ALTERNATE.findall(_between(tail, low, min(at, high + _LONGEST)))]
+        *_, last = [b"", *_ALTERNATE.findall(tail.read_range(low, min(at, high + _LONGEST)))]
         if last:
             return last == b"h"
         high = low
     return False
-
-
-def _between(tail: Tail, low: int, high: int) -> bytes:
-    pieces: list[bytes] = []
-    while low < high:
-        data, low = tail.read(low, high - low)
-        if not data:
-            break
-        pieces.append(data)
-    return b"".join(pieces)

@@ -117,6 +117,16 @@ class Tail:
                 continue
         return None
 
+    def read_range(self, after: int, until: int) -> bytes:
+        """All bytes from `after` up to `until` that are kept."""
+        pieces: list[bytes] = []
+        while after < until:
+            data, after = self.read(after, until - after)
+            if not data:
+                break
+            pieces.append(data)
+        return b"".join(pieces)
+
     def read(self, after: int, limit: int = 65536) -> tuple[bytes, int]:
         """At most `limit` bytes from `after` on, and the offset to read from next.
 

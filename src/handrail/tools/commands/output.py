@@ -46,11 +46,11 @@ def read_output(
     first = min(max(begin, tail.first), end)
     size, dropped = max(0, end - begin), first - min(begin, first)
     if end - first <= READ_HEAD + READ_TAIL:
-        text = plain(_read(tail, first, end))
+        text = plain(tail.read_range(first, end))
         cut = _cut(text, head_lines, tail_lines)
         return Output(text=cut, bytes=size, left_out=dropped + (0 if cut == text else _missing(text, cut)))
-    head = _first_lines(plain(_read(tail, first, first + READ_HEAD)), head_lines)
-    last = _last_lines(plain(_read(tail, end - READ_TAIL, end)), tail_lines)
+    head = _first_lines(plain(tail.read_range(first, first + READ_HEAD)), head_lines)
+    last = _last_lines(plain(tail.read_range(end - READ_TAIL, end)), tail_lines)
     shown = len(head.encode()) + len(last.encode())
     left = max(0, size - shown)
     return Output(text=f"{head}\n[… {left:,} bytes left out …]\n{last}", bytes=size, left_out=left)
@@ -65,17 +65,6 @@ def as_result(output: Output, terminal: str) -> Result:
         "terminal_id": terminal,
     }
     return Result(text=output.text, data=data)
-
-
-def _read(tail: Tail, after: int, until: int) -> bytes:
-    parts: list[bytes] = []
-    while after < until:
-        data, following = tail.read(after, until - after)
-        if not data:
-            break
-        parts.append(data)
-        after = following
-    return b"".join(parts)
 
 
 def _cut(text: str, head_lines: int, tail_lines: int) -> str:

@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from handrail.door import hidden
+from handrail import hardening
 
 PR_GET_DUMPABLE = 3
 PROGRAM = f"""
 import ctypes, sys
-from handrail.door.hidden import hide_memory
+from handrail.hardening import hide_memory
 told = ctypes.CDLL(None).prctl
 before = told({PR_GET_DUMPABLE}, 0, 0, 0, 0)
 hide_memory()
@@ -27,9 +27,9 @@ def test_it_is_hidden_before_anything_large_is_imported() -> None:
 
 
 def test_elsewhere_nothing_is_asked_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hidden.sys, "platform", "darwin")
+    monkeypatch.setattr(hardening.sys, "platform", "darwin")
     monkeypatch.setitem(sys.modules, "ctypes", None)  # whoever imports it now fails
-    hidden.hide_memory()
-    monkeypatch.setattr(hidden.sys, "platform", "linux")
+    hardening.hide_memory()
+    monkeypatch.setattr(hardening.sys, "platform", "linux")
     with pytest.raises(ImportError):
-        hidden.hide_memory()
+        hardening.hide_memory()
