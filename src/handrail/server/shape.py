@@ -1,11 +1,10 @@
 """What every JSON shape of `/api` has in common."""
 
-from typing import Annotated
+from pydantic import BaseModel, ConfigDict
 
-from pydantic import BaseModel, ConfigDict, Field
+from handrail.store.value import Position
 
-Position = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
-"""A place in the journal or in an output; the database and the file system count no further."""
+__all__ = ["Position", "Wire"]
 
 
 class Wire(BaseModel):

@@ -10,11 +10,8 @@ from handrail.agents.registry.registry import Found
 from handrail.server.access import Person
 from handrail.server.thread_wire import (
     AgentView,
-    Growth,
     LoginView,
-    MessagePart,
     MessageView,
-    SearchHit,
     SearchView,
     ThreadDetail,
     ThreadFlow,
@@ -23,7 +20,7 @@ from handrail.server.thread_wire import (
 )
 from handrail.store.index import Hits
 from handrail.store.thread import follow
-from handrail.store.thread.record import MessageRecord, Page, PartRecord, Snapshot, ThreadRecord
+from handrail.store.thread.record import MessageRecord, Page, Snapshot, ThreadRecord
 
 
 def thread_view(record: ThreadRecord, operation: str | None, queued: int) -> ThreadView:
@@ -65,7 +62,7 @@ def message_view(message: MessageRecord) -> MessageView:
         opened_at=message.opened_at,
         ended_at=message.ended_at,
         stop=message.stop,
-        parts=[_part_view(part) for part in message.parts],
+        parts=message.parts,
     )
 
 
@@ -73,7 +70,7 @@ def flow_view(flow: follow.Flow) -> ThreadFlow:
     return ThreadFlow.model_construct(
         rev=flow.rev,
         messages=[message_view(message) for message in flow.messages],
-        parts=[_growth(growth) for growth in flow.growths],
+        parts=flow.growths,
         state=flow.state,
         dropped=list(flow.dropped),
         reset=flow.reset,
@@ -101,20 +98,4 @@ def agent_view(found: Found, agent: Agent | None, person: Person) -> AgentView:
 
 
 def search_view(found: Hits) -> SearchView:
-    hits = [SearchHit.model_validate(asdict(hit)) for hit in found.hits]
-    return SearchView(hits=hits, more=found.more)
-
-
-def _part_view(part: PartRecord) -> MessagePart:
-    return MessagePart.model_construct(n=part.n, kind=part.kind, text=part.text, data=part.data)
-
-
-def _growth(growth: follow.Growth) -> Growth:
-    return Growth.model_construct(
-        message=growth.message,
-        n=growth.n,
-        kind=growth.kind,
-        at=growth.at,
-        text=growth.text,
-        data=growth.data,
-    )
+    return SearchView(hits=found.hits, more=found.more)

@@ -8,25 +8,17 @@ from typing import Annotated, Literal
 from pydantic import Field, SecretStr
 
 from handrail.agents.talk.state import Commands, Modes, Options, Usage
-from handrail.server.shape import Position, Wire
+from handrail.server.shape import Wire
+from handrail.store.index import SearchHit
 from handrail.store.part import CallData, ErrorData, FileData, ImageData, PlanData, RawData
-from handrail.store.value import Json, PartKind, Role, Stop
+from handrail.store.thread.follow import Growth
+from handrail.store.thread.record import MessagePart
+from handrail.store.value import Json, Role, Stop
 
 Title = Annotated[str, Field(max_length=200)]
 AgentName = Annotated[str, Field(min_length=1, max_length=100)]
 LONGEST_PROMPT = 1_000_000
 Keys = dict[str, SecretStr]
-
-
-class MessagePart(Wire):
-    """A piece of a message."""
-
-    n: int
-    """Its place in the message."""
-    kind: PartKind
-    text: str
-    data: Json
-    """By kind: store/part.py says which fields."""
 
 
 class MessageView(Wire):
@@ -41,7 +33,7 @@ class MessageView(Wire):
     opened_at: int
     ended_at: int | None
     stop: Stop | None
-    parts: list[MessagePart]
+    parts: tuple[MessagePart, ...]
 
 
 class ThreadView(Wire):
@@ -159,26 +151,13 @@ class SettingBody(Wire):
     value: Annotated[str | bool, Field()]
 
 
-class Growth(Wire):
-    """A part that is new, has grown, or has changed."""
-
-    message: str
-    n: int
-    kind: PartKind
-    at: Position
-    """0: `text` is all of it. Else it goes behind all that was sent before, which is so many characters long."""
-    text: str
-    data: Json | None
-    """None where it has not changed."""
-
-
 class ThreadFlow(Wire):
     """What a thread's live socket sends: what is new since what was sent last, put together."""
 
     rev: int
     messages: list[MessageView]
     """Those that began, ended, or moved to another place; without their parts."""
-    parts: list[Growth]
+    parts: tuple[Growth, ...]
     state: dict[str, Json]
     dropped: list[str]
     """Messages that are no more: prompts that were taken back."""
@@ -219,28 +198,10 @@ class LoginBody(Wire):
     method: Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class SearchHit(Wire):
-    """A place where the words stand."""
-
-    kind: Literal["message", "input", "output", "title"]
-    thread: str | None
-    title: str
-    """Of the thread, or of the call."""
-    message: str | None
-    n: int | None
-    """The message's place in its thread."""
-    call: str | None
-    role: Role | None
-    at: int
-    snippet: str
-    marks: list[tuple[int, int]]
-    """Where the words are in the snippet: begin and end."""
-
-
 class SearchView(Wire):
     """What was found, best first."""
 
-    hits: list[SearchHit]
+    hits: tuple[SearchHit, ...]
     more: bool
 
 

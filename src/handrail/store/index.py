@@ -14,11 +14,12 @@ from typing import Never
 
 import anyio
 import anyio.to_thread
+from pydantic import with_config
 
 from handrail.store.event import Entry, ThreadDeleted
 from handrail.store.journal import Journal
 from handrail.store.query import Records
-from handrail.store.value import Role
+from handrail.store.value import SERVED, Role
 from handrail.store.words.file import BEGIN, END, Place, WordsFile
 from handrail.store.words.gather import texts_of
 from handrail.store.words.text import TextKind
@@ -31,8 +32,9 @@ AGAIN, AGAIN_MAX = 0.5, 30.0
 """Seconds until it is tried again on a disk that refused; twice as long each time, up to the second."""
 
 
+@with_config(SERVED)
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class SearchHit:
     """A place where the words stand."""
 
     kind: TextKind
@@ -54,7 +56,7 @@ class Hit:
 class Hits:
     """What was found, best first."""
 
-    hits: tuple[Hit, ...]
+    hits: tuple[SearchHit, ...]
     more: bool
 
 
@@ -131,13 +133,13 @@ class Index:
         self._moved.set()
         self._moved = anyio.Event()
 
-    async def _shown(self, places: Sequence[Place]) -> list[Hit]:
+    async def _shown(self, places: Sequence[Place]) -> list[SearchHit]:
         """As they are now; without what is gone."""
         standing = await self._records.standing(place.message for place in places if place.message)
         titles = await self._records.titles_of(place.thread for place in places if place.thread)
         calls = await self._records.titles_of_calls(place.call for place in places if place.call)
         return [
-            Hit(
+            SearchHit(
                 kind=place.kind,
                 thread=place.thread if place.thread in titles else None,
                 title=calls[place.call] if place.call else titles[place.thread or ""],

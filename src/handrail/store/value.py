@@ -7,9 +7,14 @@ facts themselves.
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 Json = dict[str, JsonValue]
+
+SERVED = ConfigDict(extra="forbid")
+"""Config of records that the API returns as they are: like all its schemas, theirs allow no other fields."""
+Position = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
+"""A place in the journal or in an output; the database and the file system count no further."""
 
 Action = Literal["read", "write", "delete", "run", "connect", "type", "stop", "recall"]
 Effect = Literal["allow", "ask", "deny"]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from handrail.agents.talk.handover import LONGEST, Summary, summary, told
-from handrail.store.thread.record import MessageRecord, PartRecord
+from handrail.store.thread.record import MessagePart, MessageRecord
 from handrail.store.value import PartKind, Role, Stop
 
 
@@ -21,7 +21,7 @@ def message(
         opened_at=0,
         ended_at=0,
         stop=stop,
-        parts=tuple(PartRecord(n=i, kind=k, text=t, data=d) for i, (k, t, d) in enumerate(parts)),
+        parts=tuple(MessagePart(n=i, kind=k, text=t, data=d) for i, (k, t, d) in enumerate(parts)),
     )
 
 

@@ -6,7 +6,7 @@ from tests.actors import ANN
 from tests.store.conftest import Kept
 from tests.store.thread.talk import Talk, talking
 
-from handrail.store.thread.record import MessageRecord, PartRecord
+from handrail.store.thread.record import MessagePart, MessageRecord
 
 pytestmark = pytest.mark.anyio
 
@@ -27,9 +27,9 @@ def said(number: int) -> MessageRecord:
         ended_at=number + 1,
         stop="end_turn",
         parts=(
-            PartRecord(n=0, kind="thought", text=texts[0], data={}),
-            PartRecord(n=1, kind="text", text=texts[1], data={}),
-            PartRecord(n=2, kind="call", text="", data={"id": str(number), "title": "Read a.py"}),
+            MessagePart(n=0, kind="thought", text=texts[0], data={}),
+            MessagePart(n=1, kind="text", text=texts[1], data={}),
+            MessagePart(n=2, kind="call", text="", data={"id": str(number), "title": "Read a.py"}),
         ),
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from handrail.agents.loose import text
-from handrail.store.thread.record import MessageRecord, PartRecord
+from handrail.store.thread.record import MessagePart, MessageRecord
 from handrail.store.value import Handover
 
 LONGEST = 60_000
@@ -78,7 +78,7 @@ def _message(message: MessageRecord) -> str:
     return f"{who}{f' ({stop})' if stop else ''}:\n{body}"
 
 
-def _parts(parts: Iterable[PartRecord]) -> Iterable[str]:
+def _parts(parts: Iterable[MessagePart]) -> Iterable[str]:
     """What was said, and what was done by its title; not what was thought or printed."""
     for part in parts:
         match part.kind:

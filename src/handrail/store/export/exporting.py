@@ -12,7 +12,7 @@ from handrail.store.part import CallStatus
 from handrail.store.query import Records
 from handrail.store.records import CallDetail, Status
 from handrail.store.thread.clean import clean
-from handrail.store.thread.record import MessageRecord, PartRecord
+from handrail.store.thread.record import MessagePart, MessageRecord
 from handrail.store.threads import Threads
 from handrail.store.value import Json
 
@@ -70,7 +70,7 @@ def _said(thread: str, message: ExportedMessage) -> MessageRecord:
         ended_at=message.ended_at,
         stop=message.stop,
         parts=tuple(
-            PartRecord(n=n, kind=part.kind, text=part.text, data=_without_ours(part)) for n, part in parts
+            MessagePart(n=n, kind=part.kind, text=part.text, data=_without_ours(part)) for n, part in parts
         ),
     )
 
@@ -95,7 +95,7 @@ async def _message(message: MessageRecord, records: Records) -> ExportedMessage:
     )
 
 
-async def _data(part: PartRecord, records: Records) -> Json:
+async def _data(part: MessagePart, records: Records) -> Json:
     call = part.data.get("call") if part.kind == "call" else None
     detail = await records.call(call) if isinstance(call, str) else None
     return part.data if detail is None else {**part.data, **_of_call(detail)}

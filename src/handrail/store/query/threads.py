@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 from handrail.store.query.asking import Asking, Value, Where
-from handrail.store.thread.record import MessageRecord, PartRecord, SessionRecord, ThreadRecord
+from handrail.store.thread.record import MessagePart, MessageRecord, SessionRecord, ThreadRecord
 from handrail.store.thread.rows import message_of, part_of, session_of, thread_of
 from handrail.store.value import Json
 
@@ -67,7 +67,7 @@ class Threads(Asking):
 def messages_in(db: sqlite3.Connection, which: str, values: tuple[Value | None, ...]) -> list[MessageRecord]:
     """The messages that `which` finds, newest first there, with their parts."""
     rows = db.execute(which, values).fetchall()
-    parts: defaultdict[str, list[PartRecord]] = defaultdict(list)
+    parts: defaultdict[str, list[MessagePart]] = defaultdict(list)
     wanted = json.dumps([row["id"] for row in rows])
     for row in db.execute(_PARTS, (wanted,)):
         parts[row["message"]].append(part_of(row))

@@ -7,12 +7,15 @@ now. One whose cursor is from another time, or too far back, is sent the newest 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
+from pydantic import with_config
+
 from handrail.store.thread.message import Message, Part
 from handrail.store.thread.record import MessageRecord, Snapshot
 from handrail.store.thread.thread import Thread
-from handrail.store.value import Json, PartKind
+from handrail.store.value import SERVED, Json, PartKind, Position
 
 
+@with_config(SERVED)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
     """A part that is new, has grown, or has changed."""
@@ -20,7 +23,7 @@ class Growth:
     message: str
     n: int
     kind: PartKind
-    at: int
+    at: Position
     """0: `text` is all of it. Else it goes behind all that was sent before, which is so many characters long."""
     text: str
     data: Json | None

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from handrail.store.thread.clean import clean, clean_json, ends_in_half
-from handrail.store.thread.record import MessageRecord, PartRecord
+from handrail.store.thread.record import MessagePart, MessageRecord
 from handrail.store.value import Json, PartKind, Role, Stop
 
 
@@ -59,8 +59,8 @@ class Part:
             self.length = len(self._chunks[0])
             self.text_rev = self.rev
 
-    def record(self) -> PartRecord:
-        return PartRecord(n=self.n, kind=self.kind, text=self.text, data=self.data)
+    def record(self) -> MessagePart:
+        return MessagePart(n=self.n, kind=self.kind, text=self.text, data=self.data)
 
     def _whole(self, text: str) -> str:
         """What can be shown of it now: a character comes whole, even when its halves come apart."""
@@ -170,7 +170,7 @@ class Message:
     def record(self) -> MessageRecord:
         return self._record(tuple(part.record() for part in self.parts))
 
-    def _record(self, parts: tuple[PartRecord, ...]) -> MessageRecord:
+    def _record(self, parts: tuple[MessagePart, ...]) -> MessageRecord:
         return MessageRecord(
             id=self.id,
             thread=self.thread,

@@ -5,7 +5,9 @@ Values only; they do not know how they were found (query/), nor what grows in me
 
 from dataclasses import dataclass
 
-from handrail.store.value import ActivityEnding, ActivitySort, Json, PartKind, Role, Stop
+from pydantic import with_config
+
+from handrail.store.value import SERVED, ActivityEnding, ActivitySort, Json, PartKind, Role, Stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +33,13 @@ class ThreadRecord:
     """How what was said last ended; None while it is being said, and of an empty one."""
 
 
+@with_config(SERVED)
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartRecord:
-    """A piece of a message, as it is now."""
+class MessagePart:
+    """A piece of a message."""
 
     n: int
+    """Its place in the message."""
     kind: PartKind
     text: str
     data: Json
@@ -56,7 +60,7 @@ class MessageRecord:
     opened_at: int
     ended_at: int | None
     stop: Stop | None
-    parts: tuple[PartRecord, ...]
+    parts: tuple[MessagePart, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

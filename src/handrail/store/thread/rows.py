@@ -11,9 +11,9 @@ from typing import Any
 
 from handrail.store.thread.record import (
     ActivityRecord,
+    MessagePart,
     MessageRecord,
     OperationRecord,
-    PartRecord,
     SessionRecord,
     ThreadRecord,
 )
@@ -35,13 +35,13 @@ def session_of(row: sqlite3.Row) -> SessionRecord:
     return SessionRecord(session=row["session"], upto=row["upto"])
 
 
-def message_of(row: sqlite3.Row, parts: Iterable[PartRecord]) -> MessageRecord:
+def message_of(row: sqlite3.Row, parts: Iterable[MessagePart]) -> MessageRecord:
     return MessageRecord(queued=bool(row["queued"]), parts=tuple(parts), **_columns(row, _MESSAGE_COLUMNS))
 
 
-def part_of(row: sqlite3.Row) -> PartRecord:
+def part_of(row: sqlite3.Row) -> MessagePart:
     data = row["data"]
-    return PartRecord(
+    return MessagePart(
         n=row["n"], kind=row["kind"], text=row["text"], data={} if data == "{}" else json.loads(data)
     )
 

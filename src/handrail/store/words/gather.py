@@ -10,7 +10,7 @@ from typing import Literal, cast
 from handrail.store.event import CallOpened, CallSettled, Entry, MessageEnded, ThreadOpened, ThreadRenamed
 from handrail.store.query import Records
 from handrail.store.query.places import Place
-from handrail.store.thread.record import MessageRecord, PartRecord
+from handrail.store.thread.record import MessagePart, MessageRecord
 from handrail.store.words.text import Text
 
 
@@ -69,7 +69,7 @@ def _of_call(kind: Literal["input", "output"], entry: Entry, call: str, place: P
     return Text(kind=kind, text=text, at=entry.at, workspace=place.workspace, thread=place.thread, call=call)
 
 
-def _of_part(part: PartRecord) -> str:
+def _of_part(part: MessagePart) -> str:
     """What a person reads of it. Calls of ours are found by themselves."""
     if part.kind == "call":
         return _words([part.text, *(part.data.get(name) for name in ("title", "content", "output"))])
