@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from websockets.exceptions import WebSocketException
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import ClientConnection
+from websockets.sync.client import connect as connect_websocket
 
 from handrail.cli.failure import Code, Failure
 from handrail.cli.link import Link, Want, reach
@@ -107,7 +108,7 @@ def listen(link: Link, path: str) -> ClientConnection:
     """A socket of the daemon's, below `/api`."""
     url = f"ws{link.url.removeprefix('http')}/api/{path}"
     bearer = {"Authorization": f"Bearer {link.bearer}"}
-    return connect(url, additional_headers=bearer, proxy=None, max_size=MESSAGE_MAX)
+    return connect_websocket(url, additional_headers=bearer, proxy=None, max_size=MESSAGE_MAX)
 
 
 def follow_status(noun: Literal["approval", "call"], show: Callable[[Row], None], for_programs: bool) -> None:

@@ -43,12 +43,12 @@ def remarks(part: Row) -> list[str]:
     ]
 
 
-def verb(action: str) -> str:
+def action_verb(action: str) -> str:
     return _VERBS.get(action, action)
 
 
 def _line(place: int, claim: Row, verdict: Row | None, every_run: bool, asked_why: str) -> list[Piece]:
-    does = "" if every_run else f"{verb(claim['action'])} "
+    does = "" if every_run else f"{action_verb(claim['action'])} "
     what: list[Piece] = [f"  {place + 1}  {does}", (flat(claim["resource"]), "bold")]
     told: list[Piece] = [(f"  · {flat(remark)}", "yellow") for remark in remarks(claim)]
     return [*what, *_decided(claim, verdict, asked_why), *told]

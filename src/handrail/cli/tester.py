@@ -12,7 +12,7 @@ from handrail.cli.exact import exact_line, flat
 from handrail.cli.folder import workspace
 from handrail.cli.help import verb as add_verb
 from handrail.cli.link import reach
-from handrail.cli.parts import remarks, verb
+from handrail.cli.parts import action_verb, remarks
 from handrail.cli.show import Piece, as_json, say, table
 from handrail.cli.values import json_object
 from handrail.cli.words import Row, effect, risk
@@ -81,7 +81,7 @@ def _show(told: Row, here: Path | None) -> None:
 
 
 def _part(place: int, part: Row) -> tuple[Piece, ...]:
-    does = "" if part["action"] == "run" else f"{verb(part['action'])} "
+    does = "" if part["action"] == "run" else f"{action_verb(part['action'])} "
     told = " · ".join([f"{does}{part['text']}", *remarks(part)])
     return str(place), effect(part["effect"]), part["rule"], told
 

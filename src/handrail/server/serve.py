@@ -8,9 +8,9 @@ import gc
 from collections.abc import Generator
 
 import uvicorn
+from fastapi import Request
+from fastapi.responses import JSONResponse
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 

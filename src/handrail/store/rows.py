@@ -7,12 +7,11 @@ import json
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import fields
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from handrail.store.actor import actor_from_text
-from handrail.store.codec import decode
 from handrail.store.event import (
     ApprovalAnswered,
     ApprovalOpened,
@@ -42,28 +41,26 @@ def call_of(row: sqlite3.Row) -> CallRecord:
 
 
 def approval_of(row: sqlite3.Row) -> ApprovalRecord:
-    asked = None if row["payload"] is None else decode(row["payload"])
-    known = isinstance(asked, ApprovalOpened)
+    asked = None if row["payload"] is None else _approval_payload.validate_json(row["payload"])
     return ApprovalRecord(
         caller=_caller_of(row),
-        claims=asked.claims if known else (),
-        reasons=asked.reasons if known else (),
-        why=asked.why if known else "",
-        preview=asked.preview if known else None,
-        verdicts=asked.verdicts if known else (),
+        claims=asked.claims if asked else (),
+        reasons=asked.reasons if asked else (),
+        why=asked.why if asked else "",
+        preview=asked.preview if asked else None,
+        verdicts=asked.verdicts if asked else (),
         edited=bool(row["edited"]),
         **_columns(row, _APPROVAL_COLUMNS),
     )
 
 
 def prompt_of(row: sqlite3.Row) -> PromptRecord:
-    asked = None if row["payload"] is None else decode(row["payload"])
-    known = isinstance(asked, ApprovalOpened)
+    asked = None if row["payload"] is None else _approval_payload.validate_json(row["payload"])
     return PromptRecord(
         approval=row["id"],
         caller=_caller_of(row),
-        claims=asked.claims if known else (),
-        verdicts=asked.verdicts if known else (),
+        claims=asked.claims if asked else (),
+        verdicts=asked.verdicts if asked else (),
         by=None if row["answered_by"] is None else actor_from_text(row["answered_by"]),
         edited=bool(row["edited"]),
         at=row["opened_at"],
@@ -112,7 +109,7 @@ def detail_of(
     given = edited = result = receipt = None
     claims, files = approval.claims if approval else (), ()
     for row in payloads:
-        match decode(row["payload"]):
+        match _call_payload.validate_json(row["payload"]):
             case CallOpened(input=given):
                 pass
             case ApprovalAnswered(input=edited):
@@ -122,8 +119,6 @@ def detail_of(
             case CallSettled(result=result, receipt=receipt):
                 pass
             case CallStopped(receipt=receipt):
-                pass
-            case _:
                 pass
     return CallDetail(
         call=call,
@@ -158,6 +153,12 @@ def _named(record: type, *apart: str) -> tuple[str, ...]:
 
 
 _rules: TypeAdapter[Rule] = TypeAdapter(Rule)
+_approval_payload: TypeAdapter[ApprovalOpened] = TypeAdapter(ApprovalOpened)
+CallPayload = Annotated[
+    CallOpened | ApprovalAnswered | CallStarted | CallSettled | CallStopped, Field(discriminator="kind")
+]
+"""The events that hold the large parts of a call."""
+_call_payload: TypeAdapter[CallPayload] = TypeAdapter(CallPayload)
 _CALLER_COLUMNS = _named(Caller, "key")
 _CALL_COLUMNS = _named(CallRecord, "caller")
 _APPROVAL_COLUMNS = _named(

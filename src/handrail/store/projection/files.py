@@ -9,7 +9,7 @@ from handrail.store.value import FileChange
 
 
 def changes(seq: int, at: int, call: str, files: Iterable[FileChange]) -> list[Statement]:
-    return [(_CHANGED, (seq, place, call, *_columns(change), at)) for place, change in enumerate(files)]
+    return [(_CHANGED, (seq, place, call, *_change_values(change), at)) for place, change in enumerate(files)]
 
 
 def restored(seq: int, at: int, event: FilesRestored) -> list[Statement]:
@@ -17,7 +17,7 @@ def restored(seq: int, at: int, event: FilesRestored) -> list[Statement]:
     return [(_UNDONE, undone), *changes(seq, at, event.undo, event.files)]
 
 
-def _columns(change: FileChange) -> tuple[str | int | None, ...]:
+def _change_values(change: FileChange) -> tuple[str | int | None, ...]:
     return (change.path, change.before, change.after, change.mode, json.dumps(change.made))
 
 
