@@ -7,11 +7,17 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet install --constraint con
 NPM := $(PY) hatch_build.py
 PYTEST_ARGS ?=
 
+CHECKS := lint types-python types-page wire-check
+REAL := tests/real
+QUICK := $(addprefix tests/,gate house store)
+SUITE = $(PY) -m scripts.suite $(if $(PYTEST_ARGS),--extra="$(PYTEST_ARGS)")
+CHORE := $(MAKE) --no-print-directory
+
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run test test-agents check lint types-python imports types-page wire wire-check types contracts bench ui tools format lock dist clean
+.PHONY: help run test test-quick test-agents test-page agents check lint types-python imports types-page wire wire-check types contracts docs bench ui tools format lock dist clean
 
 help: ## list the chores
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -19,16 +25,22 @@ help: ## list the chores
 run: $(VENV)/run ui ## start Handrail in the foreground; Ctrl-C stops all of it
 	@$(PY) -m handrail up --foreground
 
-test: tools check ui ## lint, types, unit, end-to-end and browser tests
+test: tools $(VENV)/dev ui ## everything: checks, page, unit, end-to-end and browser tests, real agents
+	@$(SUITE) --before "$(REAL)=$(CHORE) agents" $(foreach chore,$(CHECKS) test-page,--check "$(CHORE) $(chore)") tests
+
+test-quick: $(VENV)/dev ## the checks and the unit tests: no daemon, no browser, no real agents
+	@$(SUITE) $(foreach chore,$(CHECKS),--check "$(CHORE) $(chore)") --extra "-m 'not e2e and not browser'" $(QUICK)
+
+test-agents: agents ui ## host real third-party agents, offline, against a scripted model
+	$(PY) -m pytest $(REAL)
+
+test-page: $(VENV)/dev
 	$(NPM) test
-	$(PY) -m pytest --ignore=tests/real $(PYTEST_ARGS)
-	@$(MAKE) --no-print-directory test-agents
 
-test-agents: $(VENV)/dev ui ## host real third-party agents, offline, against a scripted model
+agents: $(VENV)/dev
 	$(PY) -m tests.real.install
-	$(PY) -m pytest tests/real
 
-check: lint types-python imports types-page wire-check ## everything that reads the code without running it
+check: imports $(CHECKS) ## everything that reads the code without running it
 
 lint: $(VENV)/dev
 	$(PY) -m ruff check .
@@ -59,7 +71,6 @@ contracts: $(VENV)/dev ## store the public contracts as the code has them now; n
 
 docs: $(VENV)/run ## write docs/configuration.md from src/handrail/config.py
 	$(PY) scripts/config_reference.py
-.PHONY: docs
 
 bench: tools $(VENV)/dev ui ## measure beside peers; BENCH="read storm" selects, BASE=COMMIT compares with a commit
 	$(PY) -m bench $(if $(BASE),--base $(BASE)) $(BENCH)
