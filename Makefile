@@ -29,7 +29,7 @@ test: tools $(VENV)/dev ui ## everything: checks, page, unit, end-to-end and bro
 	@$(SUITE) --before "$(REAL)=$(CHORE) agents" $(foreach chore,$(CHECKS) test-page,--check "$(CHORE) $(chore)") tests
 
 test-quick: $(VENV)/dev ## the checks and the unit tests: no daemon, no browser, no real agents
-	@$(SUITE) $(foreach chore,$(CHECKS),--check "$(CHORE) $(chore)") --extra "-m 'not e2e and not browser'" $(QUICK)
+	@$(SUITE) $(foreach chore,$(CHECKS),--check "$(CHORE) $(chore)") --marked "not e2e and not browser" $(QUICK)
 
 test-agents: agents ui ## host real third-party agents, offline, against a scripted model
 	$(PY) -m pytest $(REAL)
