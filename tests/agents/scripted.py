@@ -57,6 +57,7 @@ import asyncio
 import base64
 import contextlib
 import hashlib
+import importlib.util
 import json
 import os
 import signal
@@ -66,6 +67,7 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NotRequired, TypedDict, Unpack, cast
 
 Obj = dict[str, Any]
@@ -134,6 +136,8 @@ class Manners(TypedDict):
     """Unknown fields added to every answer."""
     ids: NotRequired[str]
     """`uuid`: the ids of its requests are UUID strings. Else they count from 0."""
+    strict: NotRequired[bool]
+    """Refuse each request that the SDK's schema refuses. Off, it starts in a third of the time: the schema loads slowly."""
     ignores_eof: NotRequired[bool]
     """It stays when its stdin is closed, and ignores SIGTERM and SIGHUP."""
 
@@ -750,12 +754,35 @@ async def mcp_client(servers: Sequence[Obj]) -> AsyncGenerator[Any]:
         yield await stack.enter_async_context(Client(line, mode="legacy", cache=None))
 
 
+def skip_schema() -> None:
+    """Let `acp` be a bare package, so that importing its connection does not load the whole schema with it."""
+    found = importlib.util.find_spec("acp")
+    assert found is not None
+    bare = ModuleType("acp")
+    bare.__path__ = list(found.submodule_search_locations or ())
+    sys.modules["acp"] = bare
+
+
+def validate(model: str, params: Any) -> None:
+    from acp import schema  # noqa: PLC0415 - slow to import
+
+    getattr(schema, model).model_validate(params)
+
+
+async def stdio_streams(limit: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """As the SDK makes them, whose module loads the schema."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sys.stdout)
+    return reader, asyncio.StreamWriter(transport, protocol, None, loop)
+
+
 async def main(manners: Manners) -> None:
     """Serve one client on stdin and stdout, through the SDK's connection and the agent's routes."""
-    from acp import RequestError, schema  # noqa: PLC0415 - not needed by who imports `command` and `script`
-    from acp.connection import Connection  # noqa: PLC0415
+    from acp.connection import Connection  # noqa: PLC0415 - not needed by who imports `command` and `script`
+    from acp.exceptions import RequestError  # noqa: PLC0415
     from acp.router import MessageRouter, Route  # noqa: PLC0415
-    from acp.stdio import stdio_streams  # noqa: PLC0415
 
     wire = Wire(*await stdio_streams(limit=64 * 1024 * 1024))
     wire.answers = manners.get("answers", {})
@@ -763,10 +790,13 @@ async def main(manners: Manners) -> None:
     await Actor(agent, Session("", {})).act(manners.get("at_start", ()))
     router = MessageRouter()
 
-    def checked(model: Any, serve: Callable[[Obj], Awaitable[Obj]]) -> Callable[[Any], Awaitable[Any]]:
+    def checked(model: str, serve: Callable[[Obj], Awaitable[Obj]]) -> Callable[[Any], Awaitable[Any]]:
         async def handle(params: Any) -> Obj:
-            strict = schema.SetSessionConfigOptionBooleanRequest if params.get("type") == "boolean" else model
-            strict.model_validate(params)  # what the SDK would refuse, this agent refuses
+            if manners.get("strict"):
+                validate(
+                    "SetSessionConfigOptionBooleanRequest" if params.get("type") == "boolean" else model,
+                    params,
+                )
             try:
                 return await serve(params)
             except Refused as refused:
@@ -776,18 +806,18 @@ async def main(manners: Manners) -> None:
         return handle
 
     for method, model, serve in (
-        ("initialize", schema.InitializeRequest, agent.initialize),
-        ("authenticate", schema.AuthenticateRequest, agent.authenticate),
-        ("session/new", schema.NewSessionRequest, agent.new),
-        ("session/load", schema.LoadSessionRequest, agent.load),
-        ("session/resume", schema.ResumeSessionRequest, agent.resume),
-        ("session/fork", schema.ForkSessionRequest, agent.fork),
-        ("session/list", schema.ListSessionsRequest, agent.list),
-        ("session/close", schema.CloseSessionRequest, agent.close),
-        ("session/delete", schema.DeleteSessionRequest, agent.delete),
-        ("session/set_mode", schema.SetSessionModeRequest, agent.set_mode),
-        ("session/set_config_option", schema.SetSessionConfigOptionSelectRequest, agent.set_option),
-        ("session/prompt", schema.PromptRequest, agent.prompt),
+        ("initialize", "InitializeRequest", agent.initialize),
+        ("authenticate", "AuthenticateRequest", agent.authenticate),
+        ("session/new", "NewSessionRequest", agent.new),
+        ("session/load", "LoadSessionRequest", agent.load),
+        ("session/resume", "ResumeSessionRequest", agent.resume),
+        ("session/fork", "ForkSessionRequest", agent.fork),
+        ("session/list", "ListSessionsRequest", agent.list),
+        ("session/close", "CloseSessionRequest", agent.close),
+        ("session/delete", "DeleteSessionRequest", agent.delete),
+        ("session/set_mode", "SetSessionModeRequest", agent.set_mode),
+        ("session/set_config_option", "SetSessionConfigOptionSelectRequest", agent.set_option),
+        ("session/prompt", "PromptRequest", agent.prompt),
     ):
         router.add_route(Route(method=method, func=checked(model, serve), kind="request"))
     router.add_route(Route(method="session/set_model", func=agent.set_model, kind="request"))
@@ -812,4 +842,7 @@ async def main(manners: Manners) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}))
+    chosen = cast("Manners", json.loads(sys.argv[1]) if len(sys.argv) > 1 else {})
+    if not chosen.get("strict"):
+        skip_schema()
+    asyncio.run(main(chosen))

@@ -39,9 +39,9 @@ LOGINS = [{"id": "key", "name": "With a key", "description": "Set KEY first."}]
 def home() -> Iterator[Home]:
     """A daemon with agents that do as they are told, for tests that leave it as it is."""
     named = agents(
-        scripted=command(modes=MODES, options=OPTIONS),
+        scripted=command(modes=MODES, options=OPTIONS, strict=True),
         other=command(),
-        locked=command(logins=LOGINS, login_needed=True),
+        locked=command(logins=LOGINS, login_needed=True, strict=True),
         broken=("/nowhere/at/all",),
     )
     with living(named) as home:

@@ -64,7 +64,7 @@ class Piped:
 
 @asynccontextmanager
 async def piped(home: Path, caller: Caller, **how: Any) -> AsyncGenerator[Piped]:
-    spec = AgentSection(name="scripted", command=command())
+    spec = AgentSection(name="scripted", command=command(strict=True))
     async with grip(home, caller, **how) as here, anyio.create_task_group() as group:
         agents = Agents(
             here.office.terminals,
