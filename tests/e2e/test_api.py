@@ -10,7 +10,7 @@ from schemathesis import GenerationMode
 from tests.e2e.home import BOUND, Home
 from tests.e2e.person import Person
 
-EXAMPLES = 15
+EXAMPLES = 8
 """Random requests for each route and mode: enough to meet each kind of value, few enough to be quick."""
 HASTY = settings(
     max_examples=EXAMPLES,

@@ -22,7 +22,7 @@ from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate, Request
 from handrail.store.value import Caller
 
-RACES = 500
+RACES = 200
 """Of each kind."""
 SECONDS = 110.0
 """For all races of one kind, on a machine that is busy; some five on one that is not."""

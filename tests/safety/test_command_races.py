@@ -118,7 +118,7 @@ def test_the_last_steps_before_a_program_runs_go_into_the_directory_that_was_che
         assert bool(said) != ("no longer the directory that was checked" in why), f"{said} {why}"
         seen["ran" if said else "refused"] += 1
     assert sum(seen.values()) == RACES // 2
-    assert min(seen["ran"], seen["refused"]) > 20, seen
+    assert min(seen["ran"], seen["refused"]) > 8, seen
 
 
 def identity(folder: Path) -> tuple[int, int]:

@@ -122,7 +122,7 @@ async def test_what_somebody_else_writes_meanwhile_is_never_lost(race: Race, roo
         assert outcome.ending == ("done" if late else "failed"), story
         seen[f"{tool} {outcome.ending}"] += 1
     assert sum(seen.values()) == RACES
-    assert min(seen.values()) > 10, seen
+    assert min(seen.values()) > 5, seen
 
 
 READ = (
@@ -170,7 +170,7 @@ async def test_no_link_that_is_put_there_meanwhile_leads_out(race: Race, root: P
         assert not list(inside.parent.rglob(".handrail-*")), story
         seen[f"{tool} {outcome.ending}"] += 1
     assert sum(seen.values()) == RACES
-    assert min(seen["write_file failed"], seen["apply_diff failed"], seen["read_file failed"]) > 20, seen
+    assert min(seen["write_file failed"], seen["apply_diff failed"], seen["read_file failed"]) > 8, seen
 
 
 async def test_a_call_that_nobody_races_against_is_done(race: Race, root: Path) -> None:

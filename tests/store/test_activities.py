@@ -13,7 +13,7 @@ from handrail.store.event import ActivityEnded, ActivityStarted, OperationEnded,
 from handrail.store.thread.record import ActivityRecord
 from handrail.store.value import ActivityEnding
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
+pytestmark = pytest.mark.anyio
 
 
 def operating(talk: Talk) -> str:

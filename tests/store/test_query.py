@@ -31,7 +31,7 @@ from handrail.store.query import open_records
 from handrail.store.records import Status, TerminalRecord
 from handrail.store.value import Owner, PathPreview, Receipt, Result, TerminalKind
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
+pytestmark = pytest.mark.anyio
 
 
 withdrawn = ApprovalWithdrawn(approval="a1", call="c1", why="its call was cancelled")

@@ -14,7 +14,7 @@ from handrail.store.actor import actor_from_text
 from handrail.store.event import OperationEnded, OperationOpened
 from handrail.store.thread.record import SessionRecord
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
+pytestmark = pytest.mark.anyio
 
 
 async def test_what_is_said_is_read_at_once_and_again_after_a_restart(kept: Kept) -> None:

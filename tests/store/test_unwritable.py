@@ -18,7 +18,7 @@ from handrail.store.journal import Journal, open_journal
 from handrail.store.query import open_records
 from handrail.store.verify import verify
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
+pytestmark = pytest.mark.anyio
 
 LARGE = "x" * 200_000
 

@@ -21,8 +21,6 @@ from handrail.terminal.keeper import Keeper, KeeperError
 from handrail.terminal.sharing import NotReading, TypingRefused, Typist
 from handrail.terminal.terminals import Terminals
 
-pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-
 
 @asynccontextmanager
 async def saying(places: Places, *messages: object, hangs_up: int = 0) -> AsyncGenerator[list[SocketStream]]:

@@ -18,8 +18,6 @@ from handrail.terminal import retention
 from handrail.terminal.retention import Retention
 from handrail.terminal.terminals import Terminals
 
-pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-
 FOREVER = 36_500.0
 
 

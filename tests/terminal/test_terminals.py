@@ -15,8 +15,6 @@ from handrail.terminal import terminals
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.output.tail import Tail
 
-pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-
 
 async def test_a_program_prints_into_its_tail_and_its_exit_is_known(home: Path) -> None:
     async with keeping(home) as scene:

@@ -14,7 +14,7 @@ from handrail.store.query import open_records
 from handrail.store.records import ApprovalRecord
 from handrail.store.value import Verdict
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
+pytestmark = pytest.mark.anyio
 
 expired = ApprovalExpired(approval="a1", call="c1", after_ms=5)
 withdrawn = ApprovalWithdrawn(approval="a1", call="c1", why="gone")

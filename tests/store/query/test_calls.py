@@ -15,7 +15,7 @@ from handrail.store.query import open_records
 from handrail.store.records import Usual
 from handrail.store.value import FileChange
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
+pytestmark = pytest.mark.anyio
 
 CHANGE = FileChange(path="/w/a.txt", before="ab", after="cd", mode=0o644)
 

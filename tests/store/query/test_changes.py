@@ -11,7 +11,7 @@ from handrail.store.event import Event, FilesRestored
 from handrail.store.records import ChangeRecord
 from handrail.store.value import FileChange
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
+pytestmark = pytest.mark.anyio
 
 MADE = FileChange(path="/w/new/deep/a", before=None, after="a1", made=("/w/new", "/w/new/deep"))
 EDITED = FileChange(path="/w/b", before="b1", after="b2", mode=0o755)

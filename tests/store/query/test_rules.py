@@ -11,7 +11,7 @@ from handrail.store.event import Event, FolderDistrusted, FolderTrusted, RuleAdd
 from handrail.store.records import FolderRecord, Use
 from handrail.store.value import Rule
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
+pytestmark = pytest.mark.anyio
 
 FULL = Rule(
     id="r1",

@@ -35,6 +35,7 @@ def spoken_until_killed(kept: Kept, words: int) -> list[tuple[str, str, float]]:
     return [(thread, word, float(at)) for thread, word, at in said]
 
 
+@pytest.mark.serial
 @pytest.mark.timeout(180)
 async def test_a_killed_daemon_loses_at_most_the_last_200_ms_of_what_was_said(kept: Kept) -> None:
     chance = random.Random(7)

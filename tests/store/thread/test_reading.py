@@ -10,7 +10,7 @@ from handrail.store.reader import Reader
 from handrail.store.thread.record import MessageRecord
 from handrail.store.threads import Threads
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
+pytestmark = pytest.mark.anyio
 
 
 class LateRecords(Records):

@@ -10,7 +10,7 @@ from tests.store.thread.talk import Talk, talking
 
 from handrail.store.event import OperationOpened
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
+pytestmark = pytest.mark.anyio
 
 
 async def crash(talk: Talk, kept: Kept) -> Kept:

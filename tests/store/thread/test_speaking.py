@@ -8,7 +8,7 @@ from tests.store.thread.talk import Talk, talking
 from handrail.store.event import Entry, MessageOpened, PromptDropped, PromptSent
 from handrail.store.thread.record import MessageRecord
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
+pytestmark = pytest.mark.anyio
 
 
 def texts(messages: list[MessageRecord]) -> list[str]:

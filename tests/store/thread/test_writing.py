@@ -19,7 +19,7 @@ from handrail.store.thread import writing
 from handrail.store.verify import verify
 from handrail.store.writer import Fate
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
+pytestmark = pytest.mark.anyio
 
 LARGE = "x" * 400_000
 FULL = 200_000

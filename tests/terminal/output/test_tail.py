@@ -5,13 +5,10 @@ from pathlib import Path
 
 import anyio
 import anyio.lowlevel
-import pytest
 from tests.keeper.scene import BOUND
 
 from handrail.keeper.spool import Spool
 from handrail.terminal.output.tail import Extent, Tail
-
-pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 
 def spool_with(directory: Path, data: bytes, cap: int = 800) -> Spool:

@@ -21,8 +21,6 @@ from handrail.terminal.sharing import NotReading
 from handrail.terminal.terminal import Terminal
 from handrail.terminal.typing import entry
 
-pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-
 LINES = 20_000
 HELD_AT_MOST = 0.05
 """Seconds of work between two turns of everybody else."""

@@ -16,8 +16,6 @@ from handrail.terminal.note import Note
 from handrail.terminal.terminal import Terminal, TypingRefused
 from handrail.terminal.typing import entry, history
 
-pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-
 MASKED = """
 import os, sys, termios, tty
 before = termios.tcgetattr(0)

@@ -15,8 +15,6 @@ from handrail.keeper.protocol import Seen
 from handrail.terminal.note import Note
 from handrail.terminal.terminal import Asks, Terminal
 
-pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-
 RAW_PROMPT = """
 import os, select, tty
 tty.setraw(0)
