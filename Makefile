@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 
 CHECKS := lint types-python types-page wire-check
 REAL := tests/real
-QUICK := $(addprefix tests/,gate house store)
+QUICK := $(addprefix tests/,gate house server store) $(wildcard tests/test_*.py)
 SUITE = $(PY) -m scripts.suite $(if $(PYTEST_ARGS),--extra="$(PYTEST_ARGS)")
 CHORE := $(MAKE) --no-print-directory
 

@@ -28,7 +28,7 @@ from handrail.places import Places
 
 T = TypeVar("T")
 
-BOUND = 30.0
+BOUND = 60.0
 """Seconds for anything a test waits for: far more than it takes, so that only a fault reaches it."""
 
 

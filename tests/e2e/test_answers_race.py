@@ -29,7 +29,7 @@ def home() -> Generator[Home]:
 
 
 @pytest.mark.timeout(240)
-async def test_two_browsers_and_two_command_lines_settle_500_questions_once_each(
+async def test_two_browsers_and_two_command_lines_settle_200_questions_once_each(
     home: Home, person: Person, workspace: Path
 ) -> None:
     async with AsyncExitStack() as stack:
@@ -45,7 +45,7 @@ async def test_two_browsers_and_two_command_lines_settle_500_questions_once_each
                 tab.page.get_by_role("navigation", name="Views").get_by_role("link", name="Terminals").click()
             )
         client = await stack.enter_async_context(agent(home, workspace, person, transport="http"))
-        asked = await ask(client, person, 500)
+        asked = await ask(client, person, 200)
         racers: dict[str, Racer] = {
             "page 1": page_racer(tabs[0].page, "page 1"),
             "page 2": page_racer(tabs[1].page, "page 2"),
