@@ -37,6 +37,13 @@ def home() -> Iterator[Home]:
         yield home
 
 
+@pytest.fixture(scope="module")
+def shared_home() -> Iterator[Home]:
+    """The same for tests that leave it as it is."""
+    with living(SCRIPTED) as home:
+        yield home
+
+
 def is_there(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
@@ -45,17 +52,17 @@ def is_there(pid: int) -> bool:
 
 
 async def test_a_follower_hears_an_answer_grow_and_one_that_comes_back_goes_on_from_there(
-    person: Person, workspace: Path
+    shared_person: Person, workspace: Path
 ) -> None:
-    thread = await begun(person, workspace)
+    thread = await begun(shared_person, workspace)
     prompted = await thread.prompt({"say": "w{n} ", "times": 300, "every": 0.005}, {"say": "end."})
     await thread.heard(prompted["operation"], "w0")
 
     def listen() -> str:
-        with listening(person, thread.id) as first:
+        with listening(shared_person, thread.id) as first:
             first.until("w50 ")
             rev, texts = first.rev, dict(first.texts)
-        with listening(person, thread.id, rev) as then:
+        with listening(shared_person, thread.id, rev) as then:
             then.texts |= texts
             return then.until("w299 end.")
 
@@ -66,15 +73,15 @@ async def test_a_follower_hears_an_answer_grow_and_one_that_comes_back_goes_on_f
 
 
 async def test_a_follower_of_the_snapshots_place_gets_the_rest_and_no_more(
-    person: Person, workspace: Path
+    shared_person: Person, workspace: Path
 ) -> None:
-    thread = await begun(person, workspace)
+    thread = await begun(shared_person, workspace)
     prompted = await thread.prompt({"say": "early "}, {"sleep": 0.3}, {"say": "late"}, {"plan": ["x"]})
     await thread.heard(prompted["operation"], "early")
     seen = await thread.look()
 
     def listen() -> str:
-        with listening(person, thread.id, seen["rev"]) as page:
+        with listening(shared_person, thread.id, seen["rev"]) as page:
             for message in seen["said"]:
                 for part in message["parts"]:
                     page.texts[message["id"], part["n"]] = part["text"]
@@ -83,12 +90,12 @@ async def test_a_follower_of_the_snapshots_place_gets_the_rest_and_no_more(
     assert "early late" in await in_thread(listen)
 
 
-async def test_a_follower_that_never_reads_costs_nothing(home: Home, person: Person, workspace: Path) -> None:
-    thread = await begun(person, workspace)
-    before = (await person.get("health"))["daemon"]["rss_bytes"]
-    with closing(await in_thread(lambda: _deaf(person, f"threads/{thread.id}/live"))):
+async def test_a_follower_that_never_reads_costs_nothing(shared_person: Person, workspace: Path) -> None:
+    thread = await begun(shared_person, workspace)
+    before = (await shared_person.get("health"))["daemon"]["rss_bytes"]
+    with closing(await in_thread(lambda: _deaf(shared_person, f"threads/{thread.id}/live"))):
         answer = await thread.act({"say": "x" * 1000, "times": 10_000})
-    cost = (await person.get("health"))["daemon"]["rss_bytes"] - before
+    cost = (await shared_person.get("health"))["daemon"]["rss_bytes"] - before
     assert len(text_of(answer)) == 10_000_000
     assert cost < 250 * 1024 * 1024, "the text is held while it is said, but not once for each piece"
 
@@ -104,11 +111,13 @@ def _deaf(person: Person, path: str) -> socket.socket:
     return sock
 
 
-async def test_there_is_nothing_to_follow_where_there_is_no_thread(person: Person, workspace: Path) -> None:
-    thread = await begun(person, workspace)
+async def test_there_is_nothing_to_follow_where_there_is_no_thread(
+    shared_person: Person, workspace: Path
+) -> None:
+    thread = await begun(shared_person, workspace)
 
     def codes(path: str, then: Callable[[], None] = lambda: None) -> int | None:
-        with following(person, path) as follower:
+        with following(shared_person, path) as follower:
             then()
             try:
                 while True:
@@ -117,30 +126,30 @@ async def test_there_is_nothing_to_follow_where_there_is_no_thread(person: Perso
                 return closed.rcvd.code if closed.rcvd else None
 
     def delete() -> None:
-        url = f"{person.home.url}/api/threads/{thread.id}"
-        httpx.delete(url, headers=person.headers, timeout=20).raise_for_status()
+        url = f"{shared_person.home.url}/api/threads/{thread.id}"
+        httpx.delete(url, headers=shared_person.headers, timeout=20).raise_for_status()
 
     assert await in_thread(lambda: codes("threads/h0/live")) == 4404
     assert await in_thread(lambda: codes(f"threads/{thread.id}/live", delete)) == 4404
 
 
 async def test_whoever_only_watches_hears_nothing_of_what_is_said(
-    home: Home, person: Person, workspace: Path
+    shared_home: Home, shared_person: Person, workspace: Path
 ) -> None:
-    thread = await begun(person, workspace, title="Private words")
+    thread = await begun(shared_person, workspace, title="Private words")
 
     def listen() -> None:
-        with closing(connect(home.places, start=False)) as sock:
-            watcher = Person(home, say_hello(sock, "read")["bearer"])
+        with closing(connect(shared_home.places, start=False)) as sock:
+            watcher = Person(shared_home, say_hello(sock, "read")["bearer"])
             with (
                 pytest.raises((ConnectionClosed, InvalidStatus)),
                 following(watcher, f"threads/{thread.id}/live") as follower,
             ):
                 follower.recv(timeout=20)
             for path in ("threads", f"threads/{thread.id}", "search?q=words", "images/" + "0" * 64):
-                got = httpx.get(f"{home.url}/api/{path}", headers=watcher.headers)
+                got = httpx.get(f"{shared_home.url}/api/{path}", headers=watcher.headers)
                 assert got.status_code == 403, path
-            got = httpx.get(f"{home.url}/api/events", headers=watcher.headers)
+            got = httpx.get(f"{shared_home.url}/api/events", headers=watcher.headers)
             assert got.status_code == 200
             assert "Private words" not in got.text
 
@@ -179,23 +188,6 @@ async def test_a_kill_costs_no_more_than_the_last_moment_of_an_answer(
     again = await thread.act({"say": "and on"})
     assert (text_of(again), again["stop"]) == ("and on", "end_turn")
     assert [m["role"] for m in (await thread.look())["said"]] == ["user", "assistant"] * 2
-
-
-async def test_a_queued_prompt_outlives_a_kill_and_waits_until_a_person_sends_it(
-    home: Home, person: Person, workspace: Path
-) -> None:
-    thread = await begun(person, workspace)
-    first = await thread.prompt({"say": "begun"}, {"hang": True})
-    await thread.heard(first["operation"], "begun")
-    queued = await thread.prompt({"say": "later"}, queue=True)
-
-    home.kill()
-    home.up()
-
-    seen = await thread.look()
-    assert (seen["queued"], seen["operation"]) == (1, None)
-    sent = await person.post(f"{thread.path}/queue/{queued['message']}/send")
-    assert text_of(await thread.ended(sent["operation"])) == "later"
 
 
 async def test_a_restart_ends_the_agents_cleanly_and_the_thread_goes_on(
@@ -240,60 +232,64 @@ async def test_a_daemon_that_ends_takes_even_an_agent_along_that_heeds_nothing(w
 # An agent of ours that uses our own tools
 
 
-@pytest.fixture(params=["http", "stdio"])
-def lent_home(request: pytest.FixtureRequest) -> Json:
-    capabilities = CAPABILITIES if request.param == "http" else STDIO_ONLY
-    return {"transport": request.param, "config": agents(scripted=command(capabilities=capabilities))}
+@pytest.fixture(scope="module", params=["http", "stdio"])
+def transport(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def lender(transport: str) -> Iterator[Person]:
+    """At a daemon whose agent can reach our tools by this transport alone."""
+    capabilities = CAPABILITIES if transport == "http" else STDIO_ONLY
+    with living(agents(scripted=command(capabilities=capabilities))) as home:
+        yield person_of(home)
 
 
 async def test_an_agents_calls_belong_to_its_thread_and_prompt_and_are_asked_about(
-    lent_home: Json, workspace: Path
+    lender: Person, transport: str, workspace: Path
 ) -> None:
-    with living(lent_home["config"]) as home:
-        person = person_of(home)
-        thread = await begun(person, workspace)
-        prompted = await thread.prompt(
-            {"mcp": "write_file", "arguments": {"path": "made.txt", "content": "by an agent\n"}, "as": "m"},
-            {"tell": "m"},
-        )
+    thread = await begun(lender, workspace)
+    prompted = await thread.prompt(
+        {"mcp": "write_file", "arguments": {"path": "made.txt", "content": "by an agent\n"}, "as": "m"},
+        {"tell": "m"},
+    )
 
-        question = await person.question("made.txt")
-        call = await person.call(question["call_id"])
-        assert call["caller"]["door"] == lent_home["transport"]
-        assert (call["caller"]["client"], call["caller"]["workspace"]) == ("scripted", str(workspace))
-        assert (call["caller"]["thread"], call["caller"]["operation"]) == (thread.id, prompted["operation"])
-        assert call["thread"] == thread.id
-        (await person.answer(question, "allow")).raise_for_status()
+    question = await lender.question("made.txt")
+    call = await lender.call(question["call_id"])
+    assert call["caller"]["door"] == transport
+    assert (call["caller"]["client"], call["caller"]["workspace"]) == ("scripted", str(workspace))
+    assert (call["caller"]["thread"], call["caller"]["operation"]) == (thread.id, prompted["operation"])
+    assert call["thread"] == thread.id
+    (await lender.answer(question, "allow")).raise_for_status()
 
-        answer = await thread.ended(prompted["operation"])
-        assert (workspace / "made.txt").read_text() == "by an agent\n"
-        assert '"status": "done"' in text_of(answer) or '"status":"done"' in text_of(answer)
-        assert [part["data"]["call"] for part in parts_of(answer, "call")] == [question["call_id"]]
+    answer = await thread.ended(prompted["operation"])
+    assert (workspace / "made.txt").read_text() == "by an agent\n"
+    assert '"status": "done"' in text_of(answer) or '"status":"done"' in text_of(answer)
+    assert [part["data"]["call"] for part in parts_of(answer, "call")] == [question["call_id"]]
 
 
 async def test_a_call_that_waits_is_withdrawn_when_its_prompt_is_cancelled(
-    lent_home: Json, workspace: Path
+    lender: Person, workspace: Path
 ) -> None:
-    with living(lent_home["config"]) as home:
-        person = person_of(home)
-        thread = await begun(person, workspace)
-        prompted = await thread.prompt(
-            {"mcp": "write_file", "arguments": {"path": "never.txt", "content": "x"}, "as": "m"}
-        )
-        question = await person.question("never.txt")
+    thread = await begun(lender, workspace)
+    prompted = await thread.prompt(
+        {"mcp": "write_file", "arguments": {"path": "never.txt", "content": "x"}, "as": "m"}
+    )
+    question = await lender.question("never.txt")
 
-        assert (await person.post(f"operations/{prompted['operation']}/cancel"))["won"]
+    assert (await lender.post(f"operations/{prompted['operation']}/cancel"))["won"]
 
-        assert (await person.settled(question["call_id"]))["status"] == "cancelled"
-        assert (await thread.ended(prompted["operation"]))["stop"] == "cancelled"
-        assert await person.get("approvals", open=True) == []
-        assert not (workspace / "never.txt").exists()
+    assert (await lender.settled(question["call_id"]))["status"] == "cancelled"
+    assert (await thread.ended(prompted["operation"]))["stop"] == "cancelled"
+    assert await lender.get("approvals", open=True) == []
+    assert not (workspace / "never.txt").exists()
 
 
 async def test_what_was_lent_is_good_for_calls_alone_and_dies_with_the_daemon(
-    lent_home: Json, workspace: Path
+    workspace: Path,
 ) -> None:
-    with living(lent_home["config"]) as home:
+    """Over stdio; tests/safety has the same over HTTP."""
+    with living(agents(scripted=command(capabilities=STDIO_ONLY))) as home:
         person = person_of(home)
         thread = await begun(person, workspace)
         (server,) = told(await thread.act({"tell_session": True}))["mcpServers"]
@@ -322,9 +318,6 @@ async def test_what_was_lent_is_good_for_calls_alone_and_dies_with_the_daemon(
 
 
 def _bearer(server: Json) -> str:
-    if "url" in server:
-        (header,) = [each for each in server["headers"] if each["name"].lower() == "authorization"]
-        return header["value"].removeprefix("Bearer ")
     (lent,) = [each for each in server["env"] if each["name"] == "HANDRAIL_CREDENTIAL"]
     return lent["value"]
 
@@ -345,9 +338,9 @@ def _lists_tools(url: str, bearer: str) -> int:
 
 
 async def test_an_agent_cannot_reach_tools_that_are_not_for_it(
-    home: Home, person: Person, workspace: Path
+    shared_person: Person, workspace: Path
 ) -> None:
-    thread = await begun(person, workspace)
+    thread = await begun(shared_person, workspace)
     names = told(await thread.act({"mcp_list": True, "as": "m"}, {"tell": "m"}))
     assert "execute_command" in json.dumps(names)
     assert "agent_work" not in json.dumps(names)

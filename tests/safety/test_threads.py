@@ -247,7 +247,7 @@ async def test_queued_prompts_survive_a_kill_and_each_is_said_once(workspace: Pa
         home.kill()
         home.up()
         seen = await thread.look()
-        assert [m["id"] for m in seen["said"] if m["queued"]] == queued
+        assert ([m["id"] for m in seen["said"] if m["queued"]], seen["operation"]) == (queued, None)
         assert [m["stop"] for m in seen["said"] if m["role"] == "assistant"] == ["interrupted"]
         await person.post(f"{thread.path}/queue/{queued[0]}/send")
 
