@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
+from tests.e2e.nursery import Fork, fork_daemon
 from tests.shell_home import shell_home
 
 from handrail.config import PROVIDER_VARIABLES
@@ -46,7 +47,7 @@ class Home:
         around = {name: value for name, value in os.environ.items() if name not in PROVIDER_VARIABLES}
         self.environment = {**around, "HANDRAIL_HOME": str(path), "HOME": str(person)}
         _OURS.update(f"{name}={self.environment[name]}".encode() for name in ("HANDRAIL_HOME", "HOME"))
-        self._ours: subprocess.Popen[bytes] | None = None
+        self._ours: Fork | None = None
         self.places.make()
         self.places.config.write_text(f"{config}\n[server]\nport = {self.port}\n")
 
@@ -62,7 +63,7 @@ class Home:
     def up(self) -> None:
         """Start a daemon and wait until it answers."""
         self._reap()
-        self._ours = self.start()
+        self._ours = fork_daemon(self.environment, self.places.logs / "foreground.out")
         self.wait_ready()
 
     def about(self) -> dict[str, Any]:
