@@ -193,6 +193,7 @@ def test_modes_and_title_set_long_ago_are_not_lost(tmp_path: Path) -> None:
     assert shown.lines == (*(f"line {n:07d} and more of it" for n in range(99_996, 100_000)), "")
 
 
+@pytest.mark.serial  # a screen is given two seconds of the clock
 @pytest.mark.parametrize("size", [3 << 20, feeding.FULL_SCREEN + (3 << 20)])
 def test_a_full_screen_program_begun_long_ago_still_has_its_screen(tmp_path: Path, size: int) -> None:
     frame = b"\x1b[H\x1b[1;1Hhead\x1b[K" + b"\x1b[3;1Hbusy" * 90 + b"\r\n"
