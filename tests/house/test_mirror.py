@@ -6,7 +6,7 @@ from tests.house.source import ROOT, Module, modules
 from tests.house.source import imports as imports_of
 
 TESTS = ROOT / "tests"
-BESIDE = {"house", "contracts", "e2e", "bench", "model", "real", "safety", "ui"}  # they mirror no room
+BESIDE = {"house", "contracts", "e2e", "bench", "model", "real", "safety", "browser"}  # they mirror no room
 
 # Parts that only their whole can show at work, and the test that does.
 PART_OF: dict[str, str] = {

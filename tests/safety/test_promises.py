@@ -116,7 +116,7 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "keeper.test_warden.test_mixed_trees_one_after_another_leave_nothing_and_take_no_time",
             "keeper.test_warden.test_what_a_leader_leaves_behind_is_swept_and_reported",
             "keeper.test_warden.test_when_a_warden_is_killed_its_orphans_end_and_the_terminal_is_reported",
-            "e2e.test_page.test_cancel_returns_at_once_with_the_output_and_ends_the_whole_tree",
+            "browser.test_calls_page.test_cancel_returns_at_once_with_the_output_and_ends_the_whole_tree",
             "safety.test_terminals.test_a_program_that_stops_its_warden_is_seen_to_end_and_nothing_of_it_lives_on",
         ),
     ),

@@ -1,6 +1,6 @@
 /** What operations are busy with, in every state, for looking at: the gallery's own, never loaded by the page. */
-import { type Activities, closed, heard, NONE } from "../text/activity.ts";
-import type { Activity, Entry, Event } from "../types.ts";
+import { type Activities, closed, heard, NONE } from "../features/threads/activityTree.ts";
+import type { Activity, Entry, Event } from "../api/types.ts";
 
 type Sort = Activity["sort"];
 type How = "done" | "failed" | "cancelled";

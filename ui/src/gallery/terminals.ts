@@ -1,8 +1,8 @@
 /** Terminals in every state, and what they print, for looking at: the gallery's own, never loaded by the page. */
-import type { Acts } from "../state/acts.ts";
+import type { Acts } from "../features/terminals/terminalActions.ts";
 import { toasts } from "../state/toasts.svelte.ts";
-import type { Attach } from "../state/watch.svelte.ts";
-import type { Asks, Command, TerminalDetail, TerminalView } from "../types.ts";
+import type { Attach } from "../features/terminals/terminalSession.svelte.ts";
+import type { Asks, Command, TerminalDetail, TerminalView } from "../api/types.ts";
 
 export const NONCE = "5ca1ab1e";
 const NOW = Date.now();

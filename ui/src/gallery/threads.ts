@@ -1,9 +1,9 @@
 /** Conversations in every state, for looking at: the gallery's own, never loaded by the page. */
-import { Conversation, type Wire } from "../state/conversation.svelte.ts";
-import { Doings } from "../state/doings.svelte.ts";
-import type { Talk } from "../state/talk.ts";
+import { Conversation, type Wire } from "../features/threads/conversation.svelte.ts";
+import { Doings } from "../features/threads/activities.svelte.ts";
+import type { Talk } from "../features/threads/threadActions.ts";
 import { toasts } from "../state/toasts.svelte.ts";
-import type { Activity, AgentView, Json, Message, Part, SearchView, ThreadFlow, ThreadView } from "../types.ts";
+import type { Activity, AgentView, Json, Message, Part, SearchView, ThreadFlow, ThreadView } from "../api/types.ts";
 
 export const NOW = Date.now();
 const MINUTE = 60_000;

@@ -4,8 +4,8 @@
  * Owns how each event changes what is shown. It does not know sockets (link/), nor the order in which
  * rows stand (order.ts). Untouched calls keep their identity, so only rows that changed are redrawn.
  */
-import type { ApprovalView, Asks, CallView, Entry, EventOf, Json, LiveEntries, Restart, State, TerminalView } from "../types.ts";
-import { asked, begun, opened } from "./opened.ts";
+import type { ApprovalView, Asks, CallView, Entry, EventOf, Json, LiveEntries, Restart, State, TerminalView } from "../api/types.ts";
+import { asked, begun, opened } from "./fromEvents.ts";
 
 export interface TrackedCall extends CallView {
   /** When it began, on this page's monotonic clock: timers survive a wrong or jumping wall clock. */

@@ -4,10 +4,10 @@
  * Owns connecting, resuming by sequence number, and what the person is told about it. It does not know
  * views; how events change the model is model.ts's.
  */
-import { type Api, Refused } from "../link/api.ts";
-import { follow } from "../link/live.ts";
-import { session } from "../link/session.svelte.ts";
-import type { Entry, LiveEntries, Restart } from "../types.ts";
+import { type Api, Refused } from "../api/client.ts";
+import { follow } from "../api/eventSocket.ts";
+import { session } from "../api/auth.svelte.ts";
+import type { Entry, LiveEntries, Restart } from "../api/types.ts";
 import { advance, fromState, type Model, retitled } from "./model.ts";
 
 export type Link = { kind: "connecting" } | { kind: "live" } | { kind: "away"; since: number; retryAt: number };

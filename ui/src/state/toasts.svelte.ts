@@ -1,4 +1,4 @@
-/** Short remarks that go away by themselves. It does not know where they are drawn (parts/Toasts.svelte). */
+/** Short remarks that go away by themselves. It does not know where they are drawn (components/Toasts.svelte). */
 
 export interface Toast {
   readonly id: number;

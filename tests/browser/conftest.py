@@ -1,0 +1,41 @@
+"""Fixtures of the page's browser tests: the daemon and the person of the end-to-end tests, Chromium, a signed-in tab."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser
+from tests.e2e.browser import Tab, chromium, signed_in
+from tests.e2e.conftest import anyio_backend, home, person, shared_home, shared_person, workspace
+from tests.e2e.person import Person
+from tests.house.source import ROOT
+
+__all__ = [
+    "anyio_backend",
+    "home",
+    "person",
+    "shared_home",
+    "shared_person",
+    "workspace",
+]  # fixtures of tests/e2e
+
+AXE = ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests against a daemon are end-to-end tests too; the gallery's need none."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.e2e)
+
+
+@pytest.fixture(scope="module")
+async def browser() -> AsyncGenerator[Browser]:
+    async with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+async def tab(browser: Browser, shared_person: Person) -> AsyncGenerator[Tab]:
+    async with signed_in(browser, shared_person) as tab:
+        yield tab

@@ -1,0 +1,84 @@
+"""Fixtures of the gallery's tests: the built page behind the real content security policy, and a browser.
+
+The gallery needs no daemon: it shows every component in every state from its own fixtures.
+"""
+
+import os
+import shutil
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+import uvicorn
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from handrail.server.guard import CSP
+from handrail.server.page import STATIC, page_routes
+
+BOUND = 45.0
+"""Seconds for anything a test waits for: far more than it takes, so that only a fault reaches it."""
+expect.set_options(timeout=BOUND * 1000)
+
+
+class Policy:
+    """Adds the content policy that the guard adds; nothing else of the guard matters to a still picture."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_policy(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], (b"content-security-policy", CSP.encode())]
+            await send(message)
+
+        await self.app(scope, receive, with_policy)
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[str]:
+    """Where the built page is served."""
+    assert (STATIC / "index.html").is_file(), "The page was not built. Run: make ui"
+    app = Starlette(routes=page_routes(), middleware=[Middleware(Policy)])
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(BOUND)
+    listener.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Gone with the module: while it is there, this thread has a running loop, and no other can run in it."""
+    program = os.environ.get("HANDRAIL_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    assert program, "The browser tests need Chromium; HANDRAIL_CHROMIUM may name its program."
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A new tab; a word of complaint from the browser fails the test."""
+    complaints: list[str] = []
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            complaints.append(message.text)
+
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(BOUND * 1000)
+    page = context.new_page()
+    page.on("console", hear)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    yield page
+    context.close()
+    assert complaints == []

@@ -1,0 +1,467 @@
+"""Conversations on the page, in a real browser, with real agents behind a real daemon."""
+
+import json
+import re
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Locator, expect
+from tests.agents.scripted import command, script
+from tests.browser.conftest import AXE
+from tests.e2e.browser import MS, Tab, another_tab, signed_in
+from tests.e2e.conversing import Conversation, agents, begun
+from tests.e2e.home import Home, eventually, living
+from tests.e2e.person import Json, Person, person_of
+
+pytestmark = [pytest.mark.anyio, pytest.mark.browser]
+
+MODES: Json = {
+    "currentModeId": "ask",
+    "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}],
+}
+LOGINS = [{"id": "key", "name": "With a key", "description": "Set KEY first."}]
+CONFIG = agents(scripted=command(modes=MODES), locked=command(logins=LOGINS, login_needed=True))
+
+
+@pytest.fixture(scope="module")
+def shared_home() -> Generator[Home]:
+    with living(CONFIG) as home:
+        yield home
+
+
+def room(tab: Tab) -> Locator:
+    return tab.page.get_by_role("complementary", name="Selected thread")
+
+
+def field(tab: Tab) -> Locator:
+    return room(tab).get_by_label("Message", exact=True)
+
+
+def pane(tab: Tab) -> Locator:
+    return room(tab).get_by_role("log", name="Conversation")
+
+
+def said(tab: Tab) -> Locator:
+    """What the scripted agent says now; what it was told to stands in the message above."""
+    return pane(tab).get_by_role("article", name="scripted").last
+
+
+def answers(tab: Tab) -> Locator:
+    return room(tab).get_by_role("group", name="Your answer")
+
+
+def row(tab: Tab, thread: str) -> Locator:
+    return tab.page.locator(f'[data-list] [data-thread="{thread}"]')
+
+
+async def go(tab: Tab) -> None:
+    """To the threads, by keyboard."""
+    await tab.page.keyboard.press("g")
+    await tab.page.keyboard.press("t")
+    await expect(tab.page.get_by_role("region", name="Threads")).to_be_visible(timeout=MS)
+
+
+async def opened(tab: Tab, talk: Conversation) -> None:
+    await go(tab)
+    await row(tab, talk.id).get_by_role("link").click()
+    await expect(room(tab).get_by_role("region", name=f"Thread {talk.id}")).to_be_visible(timeout=MS)
+
+
+async def say(tab: Tab, *steps: Json) -> None:
+    await field(tab).fill(script(*steps))
+    await field(tab).press("Enter")
+    await expect(field(tab)).to_have_value("", timeout=MS)
+
+
+async def ready(tab: Tab, name: str) -> Locator:
+    """An answer's button, once its guard lets a hand act."""
+    button = answers(tab).get_by_role("button", name=name, exact=True)
+    await expect(button).not_to_have_attribute("aria-disabled", "true", timeout=MS)
+    return button
+
+
+async def test_a_newcomer_talks_with_the_demo_agent(
+    shared_home: Home, shared_person: Person, browser: Browser, workspace: Path
+) -> None:
+    """Begin, see it stream, approve its edit, cancel, switch, reload, find, export."""
+    async with signed_in(browser, shared_person) as tab:
+        await go(tab)
+        await tab.page.keyboard.press("n")
+        await room(tab).get_by_role("radio", name="Demo").check()
+        await room(tab).get_by_role("combobox", name="Folder").select_option("…")
+        await room(tab).get_by_label("Path of the folder").fill(str(workspace))
+        await field(tab).fill("edit")
+        await field(tab).press("Enter")
+
+        # it streams
+        await tab.sees(pane(tab), "I will write down what we talk about.")
+        await expect(room(tab).get_by_role("button", name="Stop")).to_be_visible(timeout=MS)
+        thread = (await shared_person.get("threads", workspace=str(workspace)))[0]["id"]
+        await expect(row(tab, thread)).to_have_attribute("data-state", "needs you", timeout=MS)
+        await tab.sees(answers(tab), "Allow once")
+
+        # its edit is approved where it stands, by keyboard
+        await ready(tab, "Allow once")
+        assert not (workspace / "handrail-demo-notes.md").exists()
+        await field(tab).press("Escape")
+        await tab.page.keyboard.press("a")
+        await tab.sees(pane(tab), "Written.")
+        assert "Notes of the demo agent" in (workspace / "handrail-demo-notes.md").read_text()
+        await expect(row(tab, thread)).not_to_have_attribute("data-state", "running", timeout=MS)
+
+        # it is cancelled
+        await field(tab).fill("long")
+        await field(tab).press("Enter")
+        await tab.sees(pane(tab), "Paragraph 2:")
+        await field(tab).press("Escape")
+        await tab.sees(room(tab), "Escape again to stop the agent")
+        await tab.page.keyboard.press("Escape")
+        await expect(row(tab, thread)).to_have_attribute("data-state", "cancelled", timeout=MS)
+        await expect(pane(tab)).not_to_contain_text("Paragraph 60:")
+
+        # another thread, and back: what was being written is still there
+        await field(tab).fill("half a thought")
+        other = await begun(shared_person, workspace, title="Another thread")
+        await row(tab, other.id).get_by_role("link").click()
+        await expect(room(tab).get_by_role("heading", name="Another thread")).to_be_visible(timeout=MS)
+        await expect(field(tab)).to_have_value("")
+        await row(tab, thread).get_by_role("link").click()
+        await expect(field(tab)).to_have_value("half a thought", timeout=MS)
+        await tab.sees(pane(tab), "Paragraph 2:")
+
+        # a reload: another tab signs it in, and all of it is there
+        watching = await another_tab(tab.page.context, f"{shared_home.url}/threads")
+        await tab.page.reload()
+        await tab.sees(pane(tab), "Paragraph 2:")
+        await expect(field(tab)).to_have_value("half a thought", timeout=MS)
+        await watching.page.close()
+
+        # a word is found, and looked at
+        await tab.page.locator("#filter").fill("fibonacci")
+        found = tab.page.get_by_role("list", name="Found")
+        await tab.sees(found, "fibonacci")
+        await found.locator(f'[data-thread="{thread}"]').get_by_role("link").first.click()
+        await expect(tab.page).to_have_url(re.compile(rf"/t/{thread}#m\w+$"), timeout=MS)
+        await expect(pane(tab).locator(".found")).to_contain_text("fibonacci", timeout=MS)
+        await tab.page.locator("#filter").fill("")
+
+        # it is exported
+        for word, ending in (("Export as Markdown", ".md"), ("Export as JSON", ".json")):
+            async with tab.page.expect_download() as download:
+                await room(tab).get_by_role("button", name="More about this thread").click()
+                await tab.page.get_by_role("menuitem", name=word).click()
+            saved = await (await download.value).path()
+            assert (await download.value).suggested_filename.endswith(ending)
+            assert "Paragraph 2" in saved.read_text()
+
+
+async def test_words_come_as_they_are_said_and_markup_stays_words(
+    shared_person: Person, workspace: Path, tab: Tab
+) -> None:
+    talk = await begun(shared_person, workspace)
+    await opened(tab, talk)
+    await say(
+        tab,
+        {"think": "Hm. "},
+        {"say": "# Title\n\nSome **bold** words and <img src=x onerror=alert(1)>\n\n"},
+        {"say": "word{n} ", "times": 40, "every": 0.01},
+        {"plan": [{"content": "look", "status": "completed"}, "do"]},
+        {"usage": {"used": 1200, "size": 2000, "cost": {"amount": 0.25, "currency": "USD"}}},
+        {"update": {"sessionUpdate": "of_no_known_kind", "x": 1}},
+        {"hang": True},
+    )
+
+    await tab.sees(said(tab), "word39 ")
+    await expect(said(tab).get_by_role("heading", name="Title")).to_be_visible(timeout=MS)
+    await expect(said(tab).locator("strong")).to_have_text("bold", timeout=MS)
+    assert await said(tab).locator("img").count() == 0
+    await tab.sees(said(tab), "<img src=x onerror=alert(1)>")
+    await tab.sees(said(tab).get_by_role("region", name="Plan"), "1 of 2")
+    await tab.sees(said(tab), "of_no_known_kind")
+    await tab.sees(room(tab).locator("header").first, "1.2k / 2k")
+    await tab.sees(room(tab).locator("header").first, "$0.25")
+    await room(tab).get_by_role("button", name="Stop").click()
+    await tab.sees(said(tab), "cancelled")
+
+
+async def test_what_an_agent_runs_is_a_card_with_output_and_a_way_out(
+    shared_person: Person, workspace: Path, tab: Tab
+) -> None:
+    talk = await begun(shared_person, workspace)
+    await opened(tab, talk)
+    line = "echo first; exec sleep 600"
+    await say(
+        tab,
+        {"terminal": {"command": "sh", "args": ["-c", line]}, "as": "t"},
+        {"wait_for_exit": "$t.terminalId", "as": "e"},
+        {"say": "over"},
+    )
+    await (await ready(tab, "Allow once")).click()
+    card = room(tab).get_by_role("group", name=re.compile("^Call c"))
+    await tab.sees(card.get_by_role("log", name="Output"), "first")
+    await card.get_by_role("button", name="Cancel").click()
+
+    await tab.sees(said(tab), "over")
+    await tab.sees(card, "cancelled")
+    await card.get_by_role("link").first.click()
+    await tab.sees(card.get_by_role("log", name="Output"), "first")
+    await tab.sees(card.get_by_role("region", name="Outcome"), "a person on the page")
+
+
+async def test_a_denial_reaches_the_agent_and_a_permission_is_its_own_word(
+    shared_person: Person, workspace: Path, tab: Tab
+) -> None:
+    talk = await begun(shared_person, workspace)
+    await opened(tab, talk)
+    call = {"toolCallId": "1", "title": "Paint the house", "kind": "other"}
+    await say(tab, {"ask": {"toolCall": call}, "as": "x"}, {"tell": "x"})
+    await tab.sees(said(tab), "Paint the house")
+    await (await ready(tab, "Deny")).click()
+
+    await tab.sees(said(tab), '{"outcome": {"outcome": "selected", "optionId": "no"')
+
+
+async def test_a_form_is_filled_in_and_its_values_reach_the_agent(
+    shared_person: Person, workspace: Path, tab: Tab
+) -> None:
+    talk = await begun(shared_person, workspace)
+    await opened(tab, talk)
+    schema = {
+        "type": "object",
+        "required": ["name"],
+        "properties": {
+            "name": {"type": "string", "title": "Name"},
+            "loud": {"type": "boolean", "title": "Loud"},
+        },
+    }
+    await say(
+        tab, {"elicit": {"message": "Who are you?", "requestedSchema": schema}, "as": "x"}, {"tell": "x"}
+    )
+    await tab.sees(said(tab), "Who are you?")
+    await ready(tab, "Answer")
+    await answers(tab).get_by_role("button", name="Answer").click()
+    await tab.sees(answers(tab), "Name is required")
+    await answers(tab).get_by_label("Name").fill("Ada")
+    await answers(tab).get_by_label("Loud").check()
+    await (await ready(tab, "Answer")).click()
+
+    await tab.sees(said(tab), '"Ada"')
+
+
+async def test_a_second_message_is_queued_sent_or_dropped(
+    shared_person: Person, workspace: Path, tab: Tab
+) -> None:
+    talk = await begun(shared_person, workspace)
+    await opened(tab, talk)
+    await say(tab, {"say": "first"}, {"hang": True})
+    await tab.sees(said(tab), "first")
+    queue = room(tab).get_by_role("region", name="Queued messages").get_by_role("listitem")
+
+    for word in ("second", "third"):
+        await field(tab).fill(script({"say": f"{word} answer"}))
+        await room(tab).get_by_role("radio", name="Queue").check()
+        await field(tab).press("Enter")
+        await expect(field(tab)).to_have_value("", timeout=MS)
+    await expect(queue).to_have_count(2, timeout=MS)
+    await queue.last.get_by_role("button", name="Drop this message").click()
+    await expect(queue).to_have_count(1, timeout=MS)
+    await queue.first.get_by_role("button", name="Send now").click()
+
+    await tab.sees(said(tab), "second answer")
+    await expect(queue).to_have_count(0, timeout=MS)
+    await expect(pane(tab).get_by_role("article", name="scripted")).to_have_count(2, timeout=MS)
+
+    await say(tab, {"say": "fourth"}, {"hang": True})
+    await tab.sees(said(tab), "fourth")
+    await field(tab).fill(script({"say": "fifth answer"}))
+    await room(tab).get_by_role("radio", name="Replace").check()
+    await field(tab).press("Enter")
+    await tab.sees(said(tab), "fifth answer")
+
+
+async def test_modes_are_chosen_and_threads_forked_renamed_and_deleted(
+    shared_person: Person, workspace: Path, tab: Tab
+) -> None:
+    talk = await begun(shared_person, workspace, title="The original")
+    await opened(tab, talk)
+    await say(tab, {"say": "an answer"})
+    await tab.sees(said(tab), "an answer")
+    await room(tab).get_by_role("combobox", name="Mode").select_option("Code")
+
+    async def chosen() -> Json | None:
+        seen = await talk.look()
+        return seen if seen["state"]["modes"]["current"] == "code" else None
+
+    await eventually(chosen)
+    mine = pane(tab).get_by_role("article", name="You").first
+    await mine.hover()
+    await mine.get_by_role("button", name="Edit and send again, in a fork").click()
+    await mine.get_by_label("Say it another way").fill(script({"say": "another answer"}))
+    await mine.get_by_label("Say it another way").press("Enter")
+    await tab.sees(said(tab), "another answer")
+    await expect(pane(tab).get_by_role("article")).to_have_count(2, timeout=MS)
+    await tab.sees(room(tab).locator("header").first, "fork of another thread")
+
+    await room(tab).get_by_role("button", name="More about this thread").click()
+    await tab.page.get_by_role("menuitem", name="Rename").click()
+    await room(tab).get_by_label("Title").fill("The branch")
+    await room(tab).get_by_label("Title").press("Enter")
+    threads = tab.page.get_by_role("region", name="Threads")
+    await tab.sees(threads, "The branch")
+
+    await room(tab).get_by_role("button", name="More about this thread").click()
+    await tab.page.get_by_role("menuitem", name="Delete…").click()
+    await room(tab).get_by_role("button", name="Delete", exact=True).click()
+    await expect(threads).not_to_contain_text("The branch", timeout=MS)
+    await tab.sees(threads, "The original")
+
+
+async def test_what_goes_wrong_is_said_and_the_thread_goes_on(
+    shared_person: Person, workspace: Path, tab: Tab
+) -> None:
+    talk = await begun(shared_person, workspace)
+    await opened(tab, talk)
+    await say(tab, {"say": "half a sent"}, {"crash": 3, "stderr": ["last", "words"]})
+    error = pane(tab).get_by_role("group", name="Error")
+    await expect(error).to_be_visible(timeout=MS)
+    await error.locator("summary").click()
+    await tab.sees(error.locator("pre"), "words")
+    await say(tab, {"say": "here again"})
+    await tab.sees(said(tab), "here again")
+
+    locked = await begun(shared_person, workspace, agent="locked")
+    await opened(tab, locked)
+    await say(tab, {"say": "never"})
+    await expect(pane(tab).get_by_role("button", name="With a key")).to_be_visible(timeout=MS)
+
+
+async def test_two_tabs_show_the_same_words_and_an_answer_in_one_clears_the_other(
+    shared_home: Home, shared_person: Person, browser: Browser, workspace: Path
+) -> None:
+    talk = await begun(shared_person, workspace)
+    async with signed_in(browser, shared_person) as one:
+        await opened(one, talk)
+        other = await another_tab(one.page.context, f"{shared_home.url}/t/{talk.id}")
+        await expect(field(other)).to_be_visible(timeout=MS)
+        await say(one, {"write": {"path": str(workspace / "a.txt"), "content": "a"}}, {"say": "done it"})
+        await ready(other, "Allow once")
+        await (await ready(one, "Allow once")).click()
+
+        await expect(answers(other)).to_have_count(0, timeout=MS)
+        await other.sees(said(other), "done it")
+        assert (workspace / "a.txt").read_text() == "a"
+        await other.page.close()
+
+
+def _long(count: int) -> Json:
+    """An exported conversation of so many messages."""
+    said = [
+        {
+            "role": "user" if at % 2 == 0 else "assistant",
+            "agent": "scripted",
+            "opened_at": 1_700_000_000_000 + at,
+            "ended_at": 1_700_000_000_000 + at,
+            "stop": None if at % 2 == 0 else "end_turn",
+            "parts": [{"kind": "text", "text": f"Message {at}. " + "It goes on for a while. " * (at % 7)}],
+        }
+        for at in range(count)
+    ]
+    thread = {
+        "title": "Very long",
+        "agent": "scripted",
+        "created_at": 1_700_000_000_000,
+        "updated_at": 1_700_000_000_000,
+    }
+    return {"handrail": 1, "thread": thread, "messages": said}
+
+
+async def test_five_thousand_messages_are_imported_opened_and_an_old_one_is_found(
+    shared_person: Person, tab: Tab, tmp_path: Path
+) -> None:
+    file = tmp_path / "long.json"
+    file.write_text(json.dumps(_long(5000)))
+    await go(tab)
+    await tab.page.locator('input[type="file"]').set_input_files(file)
+    await tab.sees(pane(tab), "Message 4999.")
+    drawn = await pane(tab).locator("[data-message]").count()
+    assert drawn < 90
+
+    thread = tab.page.url.rpartition("/")[2]
+    old = (await shared_person.get(f"threads/{thread}/messages", before=1000, limit=1))["said"][0]
+    words = old["parts"][0]["text"].partition(".")[0]
+    await tab.page.locator("#filter").fill(f"{words.replace('Message ', '')} message")
+    hit = tab.page.locator(f'[data-hit="{old["id"]}"]')
+    await hit.get_by_role("link").click()
+    await expect(pane(tab).locator(".found")).to_contain_text(f"{words}.", timeout=MS)
+    await expect(pane(tab)).not_to_contain_text("Message 4999.")
+
+    other = await begun(shared_person, title="Elsewhere")  # and back: it is read on where it was left
+    await tab.page.locator("#filter").fill("")
+    await row(tab, other.id).get_by_role("link").click()
+    await expect(room(tab).get_by_role("heading", name="Elsewhere")).to_be_visible(timeout=MS)
+    await row(tab, thread).get_by_role("link").click()
+    await expect(pane(tab).get_by_text(f"{words}.").first).to_be_in_viewport(timeout=MS)
+    await room(tab).get_by_role("button", name="To the end").click()
+    await tab.sees(pane(tab), "Message 4999.")
+
+
+async def test_a_daemon_that_is_killed_while_an_agent_speaks_leaves_an_honest_thread(
+    browser: Browser, workspace: Path
+) -> None:
+    with living(CONFIG) as home:
+        person = person_of(home)
+        async with signed_in(browser, person) as tab:
+            talk = await begun(person, workspace)
+            await opened(tab, talk)
+            await say(tab, {"say": "word{n} ", "times": 100_000, "every": 0.02})
+            await tab.sees(said(tab), "word20 ")
+            home.kill()
+            home.up()
+
+            await tab.sees(said(tab), "interrupted")
+            await tab.sees(said(tab), "word20 ")
+            await say(tab, {"say": "and on it goes"})
+            await tab.sees(said(tab), "and on it goes")
+
+
+@pytest.mark.parametrize("width", [1440, 900, 640, 360])
+async def test_the_page_fits_and_axe_finds_nothing_serious(
+    shared_person: Person, workspace: Path, tab: Tab, width: int
+) -> None:
+    talk = await begun(shared_person, workspace, title="A thread to look at")
+    await talk.act(
+        {"think": "hm"}, {"say": "Some `code` and a [link](https://example.org).\n\n```py\nx = 1\n```\n"}
+    )
+    await opened(tab, talk)
+    await tab.sees(pane(tab), "Some code and a link.")
+    await tab.page.set_viewport_size({"width": width, "height": 800})
+    await expect(field(tab)).to_be_visible(timeout=MS)
+
+    over = await tab.page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+    wide = await room(tab).evaluate("one => one.scrollWidth - one.clientWidth")
+    assert (over, wide) == (0, 0)
+    await tab.page.evaluate(AXE.read_text())
+    found = await tab.page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
+    assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in serious] == []
+
+
+async def test_threads_are_reached_and_left_by_keyboard(
+    shared_person: Person, workspace: Path, tab: Tab
+) -> None:
+    first = await begun(shared_person, workspace, title="First")
+    second = await begun(shared_person, workspace, title="Second")
+    await go(tab)
+    await expect(row(tab, second.id)).to_be_visible(timeout=MS)
+    await row(tab, second.id).get_by_role("link").focus()
+    await tab.page.keyboard.press("j")
+    await expect(tab.page).to_have_url(re.compile(first.id), timeout=MS)
+    await expect(room(tab).get_by_role("heading", name="First")).to_be_visible(timeout=MS)
+    await tab.page.keyboard.press("i")
+    await expect(field(tab)).to_be_focused(timeout=MS)
+    await tab.page.keyboard.press("Escape")
+    await tab.page.keyboard.press("?")
+    await tab.sees(tab.page.get_by_role("dialog", name="Keys"), "go to the threads")

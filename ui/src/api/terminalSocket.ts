@@ -1,0 +1,109 @@
+/**
+ * A terminal as it lives: its bytes with absolute offsets and its state, over reconnects; and the way back,
+ * for keys and for a size.
+ *
+ * Owns the frames' shapes (eight bytes of offset, then bytes; text for states) and resuming where it stopped.
+ * It does not know what the bytes mean (lib/outputTail.ts, term/), nor who may type.
+ */
+import type { Frame } from "../lib/outputTail.ts";
+import type { AttachRefused, AttachState } from "./types.ts";
+import type { Api } from "./client.ts";
+
+/** From an offset on, or so many bytes before the end. */
+export type From = { readonly after: number } | { readonly tail: number };
+
+export interface Listener {
+  frame(frame: Frame): void;
+  state?(message: AttachState): void;
+  refused?(message: AttachRefused): void;
+  /** The line is up, or it is not; `ended` when there is nothing more to come. */
+  line?(line: Line): void;
+}
+
+export type Line = "up" | "down" | "ended";
+
+export interface Attachment {
+  /** False when the line is down: nothing is kept to be typed later. */
+  type(keys: Uint8Array): boolean;
+  resize(cols: number, rows: number): void;
+  /** Leaves the line and begins again from elsewhere. */
+  restart(from: From): void;
+  detach(): void;
+}
+
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 4000;
+/** The terminal has ended and all of it was sent; or there is none. */
+const OVER = new Set([1000, 4404]);
+
+/** Attaches until detached. */
+export function attach(api: Pick<Api, "socket">, terminal: string, from: From, listener: Listener): Attachment {
+  let start = from;
+  let socket: WebSocket;
+  let retry: ReturnType<typeof setTimeout> | undefined;
+  let pause = FIRST_PAUSE_MS;
+
+  function connect(): void {
+    const query = "after" in start ? `after=${start.after}` : `tail=${start.tail}`;
+    const mine = api.socket(`/api/terminals/${encodeURIComponent(terminal)}/attach?${query}`);
+    socket = mine;
+    mine.binaryType = "arraybuffer";
+    mine.onopen = () => listener.line?.("up");
+    mine.onmessage = ({ data }: MessageEvent<ArrayBuffer | string>) => {
+      if (mine !== socket) return;
+      pause = FIRST_PAUSE_MS;
+      if (typeof data === "string") hear(JSON.parse(data) as AttachState | AttachRefused);
+      else take(unpacked(data));
+    };
+    mine.onclose = ({ code }) => {
+      if (mine !== socket) return;
+      listener.line?.(OVER.has(code) ? "ended" : "down");
+      if (!OVER.has(code)) later();
+    };
+  }
+
+  function hear(message: AttachState | AttachRefused): void {
+    if ("refused" in message) return listener.refused?.(message);
+    if (message.begin !== null && message.begin !== undefined && "tail" in start) start = { after: message.begin };
+    listener.state?.(message);
+  }
+
+  function take(frame: Frame): void {
+    start = { after: frame.offset + frame.bytes.length };
+    listener.frame(frame);
+  }
+
+  function later(): void {
+    retry = setTimeout(connect, pause);
+    pause = Math.min(pause * 1.7, LONGEST_PAUSE_MS);
+  }
+
+  function leave(): void {
+    clearTimeout(retry);
+    const mine = socket;
+    mine.onclose = mine.onmessage = mine.onopen = null;
+    mine.close();
+  }
+
+  connect();
+  return {
+    type(keys) {
+      if (socket.readyState !== WebSocket.OPEN) return false;
+      socket.send(keys as Uint8Array<ArrayBuffer>);
+      return true;
+    },
+    resize(cols, rows) {
+      if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ size: [cols, rows] }));
+    },
+    restart(elsewhere) {
+      leave();
+      start = elsewhere;
+      later();
+    },
+    detach: leave,
+  };
+}
+
+export function unpacked(data: ArrayBuffer): Frame {
+  return { offset: Number(new DataView(data).getBigUint64(0)), bytes: new Uint8Array(data, 8) };
+}

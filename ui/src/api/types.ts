@@ -1,0 +1,96 @@
+/**
+ * Short names for the wire's types. They are generated (wire.ts) from the server's own description;
+ * nothing here repeats a field.
+ */
+import type { components } from "../wire.ts";
+
+type Schemas = components["schemas"];
+/** A body as it is sent: what has a default may be left out. */
+type Sent<Body, Needed extends keyof Body> = Pick<Body, Needed> & Partial<Omit<Body, Needed>>;
+
+export type State = Schemas["State"];
+export type LiveEntries = Schemas["LiveEntries"];
+export type Entry = Schemas["Entry"];
+export type Event = Entry["event"];
+export type Kind = Event["kind"];
+export type EventOf<K extends Kind> = Extract<Event, { kind: K }>;
+
+export type CallView = Schemas["CallView"];
+export type CallDetail = Schemas["CallDetail"];
+export type Status = CallView["status"];
+export type ApprovalView = Schemas["ApprovalView"];
+export type Risk = ApprovalView["risk"];
+export type Completion = Schemas["Completion"];
+export type CompleteBody = Partial<Schemas["CompleteBody"]>;
+export type AnswerBody = Sent<Schemas["AnswerBody"], "answer" | "digest">;
+export type EditBody = Partial<Schemas["EditBody"]>;
+export type EditView = Schemas["EditView"];
+export type ProposalView = Schemas["ProposalView"];
+export type PartRisk = Schemas["PartRisk"];
+export type Seen = Schemas["Seen"];
+export type AllowedLow = Schemas["AllowedLow"];
+export type Usual = Schemas["Usual"];
+export type Verdict = Schemas["Verdict"];
+export type Effect = Verdict["effect"];
+export type Comment = Schemas["Comment"];
+export type Forced = Schemas["Forced"];
+export type Restart = Schemas["Restart"];
+export type SignedIn = Schemas["SignedIn"];
+
+export type Caller = Schemas["Caller"];
+export type Claim = Schemas["Claim"];
+export type Receipt = Schemas["Receipt"];
+export type Preview = NonNullable<CallDetail["preview"]>;
+export type DiffPreview = Schemas["DiffPreview"];
+export type CommandPreview = Schemas["CommandPreview"];
+export type Json = CallDetail["input"];
+export type InputPreview = Schemas["InputPreview"];
+
+export type Rule = Schemas["Rule"];
+export type RuleBody = Partial<Schemas["RuleBody"]>;
+export type RuleView = Schemas["RuleView"];
+export type RulesView = Schemas["RulesView"];
+export type Scope = Rule["scope"];
+export type Suggestion = Omit<Schemas["Suggestion"], "rule"> & { readonly rule: RuleBody };
+export type ProposedView = Schemas["ProposedView"];
+export type TestBody = Partial<Omit<Schemas["TestBody"], "rule">> & { readonly rule?: RuleBody | null };
+export type TestView = Schemas["TestView"];
+export type FolderView = Schemas["FolderView"];
+export type FileChange = Schemas["FileChange"];
+export type UndoView = Schemas["UndoView"];
+export type UndoFile = Schemas["UndoFile"];
+
+export type TerminalView = Schemas["TerminalView"];
+export type TerminalDetail = Schemas["TerminalDetail"];
+export type Asks = Schemas["AsksView"];
+export type Taken = Schemas["TakenView"];
+export type Owner = Schemas["Owner"];
+export type Command = Schemas["CommandView"];
+export type Typed = Schemas["TypedView"];
+export type Found = Schemas["FoundView"];
+export type Closed = Schemas["Closed"];
+export type OpenBody = Partial<Schemas["OpenBody"]>;
+export type AttachState = Schemas["AttachState"];
+export type AttachRefused = Schemas["AttachRefused"];
+
+export type ThreadView = Schemas["ThreadView"];
+export type ThreadDetail = Schemas["ThreadDetail"];
+export type ThreadPage = Schemas["ThreadPage"];
+export type ThreadFlow = Schemas["ThreadFlow"];
+export type Growth = Schemas["Growth"];
+export type Message = Schemas["MessageView"];
+export type Part = Schemas["MessagePart"];
+export type PartKind = Part["kind"];
+export type Stop = NonNullable<Message["stop"]>;
+export type ThreadBody = Partial<Schemas["ThreadBody"]>;
+export type PromptBody = Sent<Schemas["PromptBody"], "text">;
+export type Picture = Schemas["ImageBody"];
+export type Prompted = Schemas["Prompted"];
+export type ForkBody = Sent<Schemas["ForkBody"], "message">;
+export type SettingBody = Sent<Schemas["SettingBody"], "setting" | "value">;
+export type OperationDetail = Schemas["OperationDetail"];
+export type Activity = Schemas["ActivityView"];
+export type AgentView = Schemas["AgentView"];
+export type LoginView = Schemas["LoginView"];
+export type SearchHit = Schemas["SearchHit"];
+export type SearchView = Schemas["SearchView"];

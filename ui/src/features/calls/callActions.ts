@@ -1,0 +1,72 @@
+/**
+ * What a person can do about a call: answer, cancel, complete, stop; and what is said when it is too late.
+ *
+ * Owns the requests and their remarks. It does not know guards, keys or buttons, and does not change the
+ * model: the facts come back over the live socket, to this tab as to every other.
+ */
+import { type Api, Refused } from "../../api/client.ts";
+import { session } from "../../api/auth.svelte.ts";
+import type { AnswerBody, CompleteBody, OpenBody } from "../../api/types.ts";
+import { toasts } from "../../state/toasts.svelte.ts";
+
+export class Verbs {
+  private readonly api: Api;
+  private readonly underway = new Set<string>();
+
+  constructor(api: Api) {
+    this.api = api;
+  }
+
+  answer(approval: string, body: AnswerBody): Promise<boolean> {
+    return this.once(approval, () => this.api.answer(approval, body));
+  }
+
+  /** A request about this is under way. */
+  busy(thing: string): boolean {
+    return this.underway.has(thing);
+  }
+
+  cancel(call: string): Promise<boolean> {
+    return this.once(call, async () => late(await this.api.cancel(call)));
+  }
+
+  complete(call: string, body: CompleteBody): Promise<boolean> {
+    return this.once(call, async () => late(await this.api.complete(call, body)));
+  }
+
+  stopTerminal(terminal: string): Promise<boolean> {
+    return this.once(terminal, () => this.api.closeTerminal(terminal));
+  }
+
+  /** A terminal of the person's own; its id, unless it was refused. */
+  async openTerminal(body: OpenBody): Promise<string | null> {
+    let id: string | null = null;
+    await this.once("new terminal", async () => (id = (await this.api.openTerminal(body)).id));
+    return id;
+  }
+
+  /** One request about one thing at a time; a double click asks once. */
+  private async once(thing: string, ask: () => Promise<unknown>): Promise<boolean> {
+    if (this.underway.has(thing)) return false;
+    this.underway.add(thing);
+    try {
+      await ask();
+      return true;
+    } catch (error) {
+      complain(error);
+      return false;
+    } finally {
+      this.underway.delete(thing);
+    }
+  }
+}
+
+function late(forced: { won: boolean; message: string }): void {
+  if (!forced.won) toasts.say(forced.message);
+}
+
+export function complain(error: unknown): void {
+  if (error instanceof Refused && error.status === 401) session.signedOut(error.message);
+  else if (error instanceof Refused) toasts.say(error.message, error.status === 409 ? "plain" : "red");
+  else toasts.say("The daemon did not answer, so it is not known whether this happened. The page shows it when the daemon is back.", "red");
+}

@@ -1,0 +1,42 @@
+/** Everything about the selected call, fetched anew whenever a fact about it is announced. */
+import { type Api, Refused } from "../../api/client.ts";
+import type { CallDetail } from "../../api/types.ts";
+
+export class Details {
+  current = $state.raw<CallDetail | null>(null);
+  problem = $state("");
+  private readonly api: Api;
+  private wanted = "";
+  private loading = false;
+  private again = false;
+
+  constructor(api: Api) {
+    this.api = api;
+  }
+
+  /** One request at a time: facts that come meanwhile lead to one more, not to many. */
+  async show(id: string | null): Promise<void> {
+    if (this.wanted !== (id ?? "")) {
+      this.current = null;
+      this.problem = "";
+    }
+    this.wanted = id ?? "";
+    this.again = true;
+    if (this.loading) return;
+    this.loading = true;
+    while (this.again && this.wanted) {
+      this.again = false;
+      await this.load(this.wanted);
+    }
+    this.loading = false;
+  }
+
+  private async load(id: string): Promise<void> {
+    try {
+      const detail = await this.api.call(id);
+      if (this.wanted === id) this.current = detail;
+    } catch (error) {
+      if (this.wanted === id && error instanceof Refused) this.problem = error.message;
+    }
+  }
+}

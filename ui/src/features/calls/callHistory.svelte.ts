@@ -1,0 +1,86 @@
+/**
+ * The calls a filter finds, as the daemon knows them, brought up to date by what the page hears.
+ *
+ * Owns asking again when the filter or the journal moves on, never more than one request at a time.
+ */
+import { type Api, Refused } from "../../api/client.ts";
+import { parseFilter, query } from "./callFilter.ts";
+import type { CallView } from "../../api/types.ts";
+
+/** Calls asked for at a time. */
+const PAGE = 200;
+/** The most one request may ask for. */
+const MOST = 1000;
+
+export class Found {
+  calls = $state.raw<readonly CallView[] | null>(null);
+  /** When the answer came, on the page's clock: elapsed times count from here. */
+  received = $state(0);
+  problem = $state("");
+  /** There may be older ones. */
+  more = $state(false);
+  private readonly api: Api;
+  private asking = false;
+  private again: string | null = null;
+  private text = "";
+
+  constructor(api: Api) {
+    this.api = api;
+  }
+
+  /** Ask for what these words find, or for news of what they found before. */
+  async find(text: string): Promise<void> {
+    this.again = text;
+    if (this.asking) return;
+    this.asking = true;
+    while (this.again !== null) {
+      const words = this.again;
+      this.again = null;
+      await this.refresh(words);
+    }
+    this.asking = false;
+  }
+
+  /** Ask for the ones before those shown. */
+  async older(): Promise<void> {
+    const text = this.text;
+    const found = await this.ask(text, PAGE, this.end(this.calls ?? []));
+    if (found === null || text !== this.text) return;
+    const shown = this.calls ?? []; // as they are by now: news may have come meanwhile
+    const end = this.end(shown);
+    this.calls = [...shown, ...found.filter((call) => call.seq < end)];
+    this.more = found.length === PAGE;
+  }
+
+  /** The newest anew, as many as are shown; what is older than one answer can hold stays as it was. */
+  private async refresh(text: string): Promise<void> {
+    const known = text === this.text ? (this.calls?.length ?? 0) : 0;
+    const limit = Math.min(MOST, Math.max(PAGE, known));
+    const found = await this.ask(text, limit);
+    if (found === null) return;
+    const full = found.length === limit;
+    const shown = text === this.text ? this.calls : null;
+    const end = this.end(found);
+    if (shown === null || !full) this.more = full; // else nothing falls off the end, so it stays as it was
+    this.text = text;
+    this.calls = full && shown !== null ? [...found, ...shown.filter((call) => call.seq < end)] : found;
+    this.received = performance.now();
+  }
+
+  private end(calls: readonly CallView[]): number {
+    return calls.at(-1)?.seq ?? Number.MAX_SAFE_INTEGER;
+  }
+
+  private async ask(text: string, limit: number, before?: number): Promise<readonly CallView[] | null> {
+    const from = before === undefined ? "" : `before=${before}`;
+    const asked = [query(parseFilter(text)), `limit=${limit}`, from].filter(Boolean).join("&");
+    try {
+      const found = await this.api.calls(asked);
+      this.problem = "";
+      return found;
+    } catch (error) {
+      if (error instanceof Refused) this.problem = error.message;
+      return null; // a daemon that is away has its own banner
+    }
+  }
+}

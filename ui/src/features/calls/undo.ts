@@ -1,0 +1,23 @@
+/** What an undo does to a file, in words and signs; pure. */
+import type { UndoFile, UndoView } from "../../api/types.ts";
+import type { Sign, Tone } from "../../lib/callText.ts";
+
+interface Does {
+  readonly sign: Sign;
+  readonly tone: Tone;
+  readonly word: string;
+  readonly past: string;
+}
+
+export const UNDOES: Record<UndoFile["does"], Does> = {
+  restore: { sign: "withdrawn", tone: "teal", word: "restore", past: "restored" },
+  recreate: { sign: "withdrawn", tone: "teal", word: "bring back", past: "brought back" },
+  remove: { sign: "cancelled", tone: "amber", word: "remove", past: "removed" },
+  nothing: { sign: "done", tone: "grey", word: "as it was", past: "as it was" },
+  refuse: { sign: "denied", tone: "red", word: "left alone", past: "left alone" },
+};
+
+/** The files that it would really touch. */
+export function undoable({ files }: Pick<UndoView, "files">): UndoFile[] {
+  return files.filter(({ does }) => does === "restore" || does === "recreate" || does === "remove");
+}

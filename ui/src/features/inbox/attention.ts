@@ -1,0 +1,118 @@
+/**
+ * Nothing waits unseen: the title's count, the icon's dot, a soft sound, a notification when hidden.
+ *
+ * Owns how the person's attention is asked for; never takes the focus. Bursts become one remark.
+ */
+import type { Model, TrackedApproval, TrackedTerminal } from "../../state/model.ts";
+import { urgent, waiting } from "./sections.ts";
+import { settings } from "../../state/settings.svelte.ts";
+import { spelledOut } from "../../lib/visibleText.ts";
+import { asking } from "../../lib/terminalText.ts";
+import { headline } from "../../lib/callText.ts";
+
+/** Questions that come within this time are one remark. */
+const BURST_MS = 400;
+
+/** Something that goes no further without the person. */
+export interface Need {
+  readonly id: string;
+  /** Put into words only when it is news: hundreds may be open, and every fact asks after them. */
+  says(): string;
+}
+
+export function needs(model: Model): Need[] {
+  return [...waiting(model).map((approval) => ({ id: approval.id, says: () => said(approval) })), ...urgent(model).map(toBeTyped)];
+}
+
+export class Attention {
+  private known: Set<string> | null = null;
+  private fresh: Need[] = [];
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private readonly announce: (text: string) => void;
+
+  constructor(announce: (text: string) => void) {
+    this.announce = announce;
+  }
+
+  /** What needs the person now; what did so when the page came up is no news. */
+  see(open: readonly Need[], live: boolean): void {
+    document.title = open.length ? `(${open.length}) Handrail` : "Handrail";
+    paintIcon(open.length > 0, live);
+    const fresh = this.known ? open.filter(({ id }) => !this.known?.has(id)) : [];
+    this.known = new Set(open.map(({ id }) => id));
+    if (fresh.length === 0) return;
+    this.fresh.push(...fresh);
+    this.timer ??= setTimeout(() => this.tell(), BURST_MS);
+  }
+
+  private tell(): void {
+    this.timer = undefined;
+    const fresh = this.fresh.filter(({ id }) => this.known?.has(id));
+    this.fresh = [];
+    if (fresh.length === 0) return;
+    const text = fresh.length > 1 ? `${fresh.length} calls need you` : (fresh[0]?.says() ?? "");
+    this.announce(text);
+    if (settings.sound) chime();
+    if (settings.notify && document.hidden) notify(text);
+  }
+}
+
+function said(first: TrackedApproval): string {
+  const what = first.preview?.kind === "command" ? headline({ title: first.title }, first) : first.title;
+  return `Needs you, ${first.risk} risk: ${spelledOut(what).slice(0, 120)}`;
+}
+
+function toBeTyped({ id, name, asks }: TrackedTerminal): Need {
+  return { id: `${id} ${asks?.since ?? 0}`, says: () => `Needs you: ${spelledOut(name).slice(0, 60)} ${asks ? asking(asks) : ""}` };
+}
+
+export function notify(text: string): void {
+  try {
+    const note = new Notification("Handrail", { body: text, tag: "handrail" });
+    note.onclick = () => {
+      window.focus();
+      note.close();
+    };
+  } catch {
+    // some phones know notifications but not from a page; the title and the dot still tell
+  }
+}
+
+/** Asked for only when the person turns notifications on, by their click. */
+export async function mayNotify(): Promise<boolean> {
+  if (!("Notification" in window)) return false;
+  return (await Notification.requestPermission()) === "granted";
+}
+
+/** Two soft notes. */
+export function chime(): void {
+  const audio = new AudioContext();
+  [523.25, 783.99].forEach((pitch, at) => {
+    const from = audio.currentTime + at * 0.12;
+    const tone = audio.createOscillator();
+    const gain = audio.createGain();
+    tone.frequency.value = pitch;
+    gain.gain.setValueAtTime(0, from);
+    gain.gain.linearRampToValueAtTime(0.08, from + 0.02);
+    gain.gain.exponentialRampToValueAtTime(0.0001, from + 0.5);
+    tone.connect(gain).connect(audio.destination);
+    tone.start(from);
+    tone.stop(from + 0.55);
+  });
+  setTimeout(() => void audio.close(), 1000);
+}
+
+/** A rail with a post; amber dot when somebody waits, hollow when the daemon is away. */
+function paintIcon(needed: boolean, live: boolean): void {
+  const rail = live ? "#8a87f0" : "#8d8d99";
+  const dot = needed ? `<circle cx="24" cy="8" r="7" fill="#f0a020"/>` : "";
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><path d="M4 25 28 13M9 22v7M20 17v12" fill="none" stroke="${rail}" stroke-width="4" stroke-linecap="round"/>${dot}</svg>`;
+  let link = document.querySelector<HTMLLinkElement>("link[rel=icon]");
+  if (!link) {
+    link = document.createElement("link");
+    link.rel = "icon";
+    document.head.append(link);
+  }
+  const href = `data:image/svg+xml,${encodeURIComponent(svg)}`;
+  if (link.href !== href) link.href = href;
+}

@@ -1,0 +1,167 @@
+/**
+ * A proposal as rows to look at: hunks, what lies between them, unified or side by side; pure.
+ *
+ * Owns numbers, pairs and which words of a line changed. It does not know choices' meaning (lib/hunks.ts) or colours.
+ */
+import { type Change, changes, type Span } from "../../lib/sequenceDiff.ts";
+import { type Choice, chosen, CONTEXT, type Hunk, lines, type Proposed } from "../../lib/hunks.ts";
+
+export interface Row {
+  readonly kind: "same" | "added" | "removed";
+  readonly text: string;
+  /** Counted from 1. */
+  readonly old: number | null;
+  readonly new: number | null;
+  /** No newline ends it. */
+  readonly open: boolean;
+  /** The letters that changed, where the line faces one that it came from. */
+  readonly marks: readonly Span[];
+}
+
+export interface Pair {
+  readonly left: Row | null;
+  readonly right: Row | null;
+}
+
+/** The lines between two hunks, or at an end; the middle is folded away until somebody asks. */
+export interface Gap {
+  readonly top: readonly Row[];
+  readonly folded: Span;
+  readonly bottom: readonly Row[];
+}
+
+/** Fewer than this are shown rather than counted. */
+const WORTH_FOLDING = 3;
+/** Longer lines and blocks are not compared word by word. */
+const WORDS_IN = 600;
+const WORDS_OF_LINES = 40;
+
+/** A hunk's own lines: as proposed, or as the person made them. */
+export function hunkRows(whole: Proposed, at: number, choice: Choice): Row[] {
+  const hunk = whole.hunks[at];
+  if (!hunk) return [];
+  const old = whole.before.slice(...hunk.old);
+  if (typeof choice === "string") return rows(old, whole.after.slice(...hunk.new), hunk.changes.map((change) => moved(change, hunk)), hunk);
+  const own = lines(chosen(whole, at, choice));
+  return rows(old, own, changes(old, own), hunk);
+}
+
+/** How many rows a hunk has, as proposed. */
+export function sizeOf({ old, changes: all }: Hunk): number {
+  return all.reduce((sum, change) => sum + change.new[1] - change.new[0], old[1] - old[0]);
+}
+
+/** What lies before hunk `at`; past the last one, what lies after all. */
+export function gap({ before, hunks }: Proposed, at: number): Gap {
+  const previous = hunks[at - 1];
+  const from = previous?.old[1] ?? 0;
+  const to = hunks[at]?.old[0] ?? before.length;
+  const shift = previous ? previous.new[1] - previous.old[1] : 0;
+  const top = Math.min(to, previous ? from + CONTEXT : from);
+  const bottom = Math.max(top, hunks[at] ? to - CONTEXT : to);
+  const folds = bottom - top >= WORTH_FOLDING;
+  return {
+    top: plain(before, [from, folds ? top : to], shift),
+    folded: folds ? [top, bottom] : [to, to],
+    bottom: folds ? plain(before, [bottom, to], shift) : [],
+  };
+}
+
+/** Lines that are the same on both sides. */
+export function plain(before: readonly string[], [from, to]: Span, shift: number): Row[] {
+  return before.slice(from, to).map((line, at) => row("same", line, from + at, from + at + shift));
+}
+
+/** Between the numbers of both sides, before hunk `at`. */
+export function shiftAt({ hunks }: Proposed, at: number): number {
+  const previous = hunks[at - 1];
+  return previous ? previous.new[1] - previous.old[1] : 0;
+}
+
+/** Side by side: removed lines face the added ones that follow them. */
+export function pairs(all: readonly Row[]): Pair[] {
+  const found: Pair[] = [];
+  let removed: Row[] = [];
+  let added: Row[] = [];
+  const flush = () => {
+    for (let at = 0; at < Math.max(removed.length, added.length); at++) found.push({ left: removed[at] ?? null, right: added[at] ?? null });
+    removed = [];
+    added = [];
+  };
+  for (const one of all) {
+    if (one.kind === "added") added.push(one);
+    else {
+      if (added.length || one.kind === "same") flush();
+      if (one.kind === "removed") removed.push(one);
+      else found.push({ left: one, right: one });
+    }
+  }
+  flush();
+  return found;
+}
+
+function rows(old: readonly string[], fresh: readonly string[], all: readonly Change[], { old: [oldFrom], new: [newFrom] }: Hunk): Row[] {
+  const found: Row[] = [];
+  let done = 0;
+  let shift = newFrom;
+  for (const change of all) {
+    for (; done < change.old[0]; done++) found.push(row("same", old[done] ?? "", oldFrom + done, shift + done));
+    found.push(...changed(old.slice(...change.old), fresh.slice(...change.new), oldFrom + change.old[0], newFrom + change.new[0]));
+    done = change.old[1];
+    shift = newFrom + change.new[1] - change.old[1];
+  }
+  for (; done < old.length; done++) found.push(row("same", old[done] ?? "", oldFrom + done, shift + done));
+  return found;
+}
+
+function changed(old: readonly string[], fresh: readonly string[], oldFrom: number, newFrom: number): Row[] {
+  const compared = Math.max(old.length, fresh.length) <= WORDS_OF_LINES ? Math.min(old.length, fresh.length) : 0;
+  const words = old.slice(0, compared).map((line, at) => wordMarks(line, fresh[at] ?? ""));
+  return [
+    ...old.map((line, at) => row("removed", line, oldFrom + at, null, words[at]?.old)),
+    ...fresh.map((line, at) => row("added", line, null, newFrom + at, words[at]?.new)),
+  ];
+}
+
+interface Marks {
+  readonly old: readonly Span[];
+  readonly new: readonly Span[];
+}
+const NONE: Marks = { old: [], new: [] };
+
+/** Which letters of two lines differ, by words; none where hardly anything is the same. */
+function wordMarks(old: string, fresh: string): Marks {
+  if (old.length > WORDS_IN || fresh.length > WORDS_IN) return NONE;
+  const [left, right] = [words(old), words(fresh)];
+  const found = changes(left, right);
+  const marks = { old: found.map((one) => letters(left, one.old)).filter(wide), new: found.map((one) => letters(right, one.new)).filter(wide) };
+  return covered(marks.old) * 2 > old.trim().length || covered(marks.new) * 2 > fresh.trim().length ? NONE : marks;
+}
+
+function words(line: string): string[] {
+  return line.replace(/\n$/, "").match(/[\p{L}\p{N}_]+|\s+|./gsu) ?? [];
+}
+
+function letters(all: readonly string[], [from, to]: Span): Span {
+  const start = all.slice(0, from).join("").length;
+  return [start, start + all.slice(from, to).join("").length];
+}
+
+function wide([from, to]: Span): boolean {
+  return to > from;
+}
+
+function covered(marks: readonly Span[]): number {
+  return marks.reduce((sum, [from, to]) => sum + to - from, 0);
+}
+
+/** The same change, counted from the start of its hunk. */
+function moved({ old, new: fresh }: Change, hunk: Hunk): Change {
+  const [a, b] = [hunk.old[0], hunk.new[0]];
+  return { old: [old[0] - a, old[1] - a], new: [fresh[0] - b, fresh[1] - b] };
+}
+
+function row(kind: Row["kind"], line: string, old: number | null, fresh: number | null, marks: readonly Span[] = []): Row {
+  const open = !line.endsWith("\n");
+  return { kind, text: open ? line : line.slice(0, -1), old: old === null ? null : old + 1, new: fresh === null ? null : fresh + 1, open, marks };
+}

@@ -1,0 +1,53 @@
+/**
+ * The file that a question proposes, read from the daemon, and again while it is looked at: it may change on disk.
+ *
+ * Owns these requests and what is wrong with the file. It does not know what a person makes of it (draft.svelte.ts).
+ */
+import { type Api, Refused } from "../../api/client.ts";
+import type { ApprovalView } from "../../api/types.ts";
+import { type Draft, draftOf } from "./reviewDraft.svelte.ts";
+
+/** Between two looks at a file that somebody else may change. */
+const EVERY_MS = 3000;
+
+export class Proposal {
+  draft = $state.raw<Draft | null>(null);
+  /** What is other than when the question was asked; null while it still holds. */
+  changed = $state<string | null>(null);
+  /** How the file changed since, as a diff. */
+  difference = $state("");
+  /** Why there is nothing to look at. */
+  problem = $state("");
+  private readonly approval: ApprovalView;
+  private readonly api: Pick<Api, "proposal">;
+
+  constructor(approval: ApprovalView, api: Pick<Api, "proposal">) {
+    this.approval = approval;
+    this.api = api;
+  }
+
+  /** Looks now, every few seconds and when the window is looked at again; gives back how to stop. */
+  watch(): () => void {
+    const look = (): void => void this.look();
+    const seen = setInterval(() => document.visibilityState === "visible" && look(), EVERY_MS);
+    addEventListener("focus", look);
+    look();
+    return () => {
+      clearInterval(seen);
+      removeEventListener("focus", look);
+    };
+  }
+
+  private async look(): Promise<void> {
+    try {
+      const came = await this.api.proposal(this.approval.id);
+      const preview = this.approval.preview;
+      this.draft = draftOf(this.approval.id, came, preview?.kind === "diff" ? preview : { diff: "", notes: [] });
+      this.changed = came.changed;
+      this.difference = came.difference;
+    } catch (error) {
+      // What was shown once stays: whether the daemon is away is a banner's to tell.
+      if (!this.draft) this.problem = error instanceof Refused ? error.message : "The daemon did not answer. The file is read again in a moment.";
+    }
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * The review's keys: between hunks, what becomes of one, comments, and sending.
+ *
+ * Heard before the page's own keys (app/pageKeys.ts), which it leaves alone otherwise; off while somebody types. It owns
+ * no decision: it asks the guard, and moves eye and hand.
+ */
+import type { Draft } from "./reviewDraft.svelte.ts";
+import type { Reading } from "./reviewView.svelte.ts";
+
+export interface Review {
+  readonly draft: Draft | null;
+  readonly reading: Reading;
+  readonly ready: () => boolean;
+  /** Strongly: with Shift, as a high risk asks for. */
+  readonly send: (strong: boolean) => void;
+}
+
+/** For the page's list of keys. */
+export const REVIEW_KEYS = [
+  { key: "[ ]", does: "review: previous, next hunk" },
+  { key: "y", does: "review: keep the hunk" },
+  { key: "n", does: "review: reject the hunk" },
+  { key: "Shift+E", does: "review: edit the whole file (e: the hunk)" },
+  { key: "m", does: "review: comment on the line; ↑ ↓ move between lines" },
+  { key: "Ctrl+Enter", does: "review: send it (with Shift for high risk); ⌘ on a Mac" },
+] as const;
+
+export function reviewKeys(review: Review): (event: KeyboardEvent) => void {
+  return (event) => {
+    const act = event.defaultPrevented || elsewhere(review.reading.root, event.target) ? null : acts(review, event);
+    if (!act) return;
+    event.preventDefault();
+    if (!event.repeat || event.key.startsWith("Arrow")) act();
+  };
+}
+
+function acts(review: Review, event: KeyboardEvent): (() => void) | null {
+  const { draft, reading } = review;
+  if (!draft) return null;
+  const guarded = (act: () => void) => () => review.ready() && act();
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) return guarded(() => review.send(event.shiftKey));
+  if ((event.ctrlKey || event.metaKey || event.altKey) && !event.getModifierState("AltGraph")) return null;
+  const at = reading.current;
+  switch (event.key) {
+    case "[":
+    case "]":
+      return () => go(review, at + (event.key === "]" ? 1 : -1));
+    case "y":
+      return guarded(() => draft.choose(at, "keep"));
+    case "n":
+      return guarded(() => draft.choose(at, "reject"));
+    case "e":
+      return guarded(() => edit(review, at));
+    case "E":
+      return guarded(() => edit(review, "file"));
+    case "m":
+      return guarded(() => comment(review));
+    case "ArrowDown":
+    case "ArrowUp":
+      return lineAt(event.target) ? () => step(review, event.target as HTMLElement, event.key === "ArrowDown" ? 1 : -1) : null;
+    default:
+      return null;
+  }
+}
+
+function go({ draft, reading }: Review, to: number): void {
+  if (!draft?.whole.hunks.length) return;
+  reading.current = Math.max(0, Math.min(draft.whole.hunks.length - 1, to));
+  reading.editing = null;
+  const hunk = reading.hunk(reading.current);
+  hunk?.focus({ preventScroll: true });
+  hunk?.scrollIntoView({ block: "nearest" });
+}
+
+function edit({ draft, reading }: Review, what: number | "file"): void {
+  if (draft && !draft.deletes && (what === "file" || draft.whole.hunks.length)) reading.editing = what;
+}
+
+/** On the line that has the focus, else on the first changed one of the current hunk. */
+function comment({ draft, reading }: Review): void {
+  const hunk = reading.hunk(reading.current);
+  const button = lineAt(document.activeElement) ?? hunk?.querySelector<HTMLElement>(".row:has(.added, .removed) [data-line]") ?? reading.root?.querySelector<HTMLElement>("[data-line]");
+  if (draft && button) button.click();
+}
+
+/** From line to line; the hunk that is entered becomes the current one. */
+function step({ reading }: Review, from: HTMLElement, by: number): void {
+  const all = [...(reading.root?.querySelectorAll<HTMLElement>("[data-line]") ?? [])];
+  const to = all[all.indexOf(from) + by];
+  to?.focus();
+  const hunk = to?.closest<HTMLElement>("[data-hunk]")?.dataset.hunk;
+  if (hunk !== undefined) reading.current = Number(hunk);
+}
+
+function lineAt(target: EventTarget | null): HTMLElement | null {
+  return target instanceof HTMLElement && target.dataset.line !== undefined ? target : null;
+}
+
+/** Somebody types, something lies over the page, or another review is meant. */
+function elsewhere(root: HTMLElement | undefined, target: EventTarget | null): boolean {
+  const meant = (target instanceof Element ? target.closest("[data-review]") : null) ?? document.querySelector("[data-review]");
+  if (meant !== root || document.querySelector("dialog[open]")) return true;
+  return target instanceof HTMLElement && (target.isContentEditable || target.closest("input, textarea, select, [role=menu]") !== null);
+}
+

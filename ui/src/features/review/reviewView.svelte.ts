@@ -1,0 +1,98 @@
+/**
+ * What a person looks at in a review: the current hunk, what is unfolded, what is being written, the colours that came.
+ *
+ * Owns the place of eye and hand. It does not know what is decided (draft.svelte.ts).
+ */
+import type { Proposed } from "../../lib/hunks.ts";
+import { type Draft, key, type Place } from "./reviewDraft.svelte.ts";
+import { languageOf, loadLanguage } from "../../lib/languages.ts";
+import type { Token } from "../../lib/codePieces.ts";
+
+/** Rows drawn in one picture's time; a generated file must not stop the page. */
+const ROWS_A_PICTURE = 150;
+/** The rest of a long file waits so long for its colours. */
+const PATIENCE_MS = 2000;
+/** More rows than this are not drawn again for colours that come late. */
+const DRAWN_ONCE = 1000;
+/** More than this are drawn only when asked for. */
+export const ROWS_AT_FIRST = 6000;
+
+export class Reading {
+  /** Where all of it is drawn. */
+  root: HTMLElement | undefined;
+  current = $state(0);
+  /** A hunk, or the whole file. */
+  editing = $state<number | "file" | null>(null);
+  composing = $state.raw<Place | null>(null);
+  unfolded = $state.raw<ReadonlySet<number>>(new Set());
+  side = $state(false);
+  drawn = $state(ROWS_A_PICTURE);
+  limit = $state(ROWS_AT_FIRST);
+  /** The colours have come, or none will: what is drawn from now on is drawn once. */
+  settled = $state(false);
+  old = $state.raw<readonly (readonly Token[])[]>([]);
+  new = $state.raw<readonly (readonly Token[])[]>([]);
+
+  isComposing(place: Place): boolean {
+    return this.composing !== null && key(this.composing) === key(place);
+  }
+
+  unfold(gap: number): void {
+    this.unfolded = new Set([...this.unfolded, gap]);
+  }
+
+  unfoldAll(hunks: number): void {
+    this.unfolded = new Set(Array.from({ length: hunks + 1 }, (_, at) => at));
+  }
+
+  hunk(at: number): HTMLElement | null {
+    return this.root?.querySelector<HTMLElement>(`[data-hunk="${at}"]`) ?? null;
+  }
+
+  /** Where a line is commented on. */
+  line(place: Pick<Place, "side" | "number">): HTMLElement | null {
+    return this.root?.querySelector<HTMLElement>(`[data-line="${key(place)}"]`) ?? null;
+  }
+
+  /** Unified or side by side; all of it is drawn anew, a little at a time as at first. */
+  turn(side: boolean): void {
+    if (side === this.side) return;
+    this.side = side;
+    this.drawn = ROWS_A_PICTURE;
+  }
+
+  /** Draws so many rows, some in each picture; gives back how to stop. */
+  draw(rows: number): () => void {
+    let frame = 0;
+    const more = (): void => {
+      if (this.drawn > rows) return;
+      this.drawn += ROWS_A_PICTURE;
+      frame = requestAnimationFrame(more);
+    };
+    frame = requestAnimationFrame(more);
+    return () => cancelAnimationFrame(frame);
+  }
+
+  /** Colours for both sides, when they have come; a file that cannot have any stays plain. */
+  async colour({ path, whole }: Pick<Draft, "path" | "whole">, off: AbortSignal): Promise<void> {
+    this.new = []; // those of another text fit no line of this one
+    this.settled = false;
+    this.drawn = ROWS_A_PICTURE;
+    const enough = setTimeout(() => (this.settled = true), PATIENCE_MS);
+    off.addEventListener("abort", () => clearTimeout(enough));
+    const [old, fresh] = await colours(path, whole, off).catch(() => []); // colours that do not come are not missed
+    if (off.aborted || (this.settled && this.drawn > DRAWN_ONCE)) return;
+    this.old = old ?? [];
+    this.new = fresh ?? [];
+    this.settled = true;
+  }
+}
+
+type Colours = readonly (readonly Token[])[] | null;
+
+async function colours(path: string, { before, after }: Proposed, off: AbortSignal): Promise<Colours[]> {
+  const name = languageOf(path);
+  if (!name) return [];
+  const [language, { coloured }] = await Promise.all([loadLanguage(name), import("../../lib/highlight.ts")]);
+  return [await coloured(before.join(""), language, off), await coloured(after.join(""), language, off)];
+}

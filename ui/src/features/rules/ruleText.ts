@@ -1,0 +1,146 @@
+/**
+ * Rules in words: what one is about, how far it reaches, what it would have done; pure.
+ *
+ * Owns how the page speaks of rules. It does not know how one decides (the daemon does).
+ */
+import type { Claim, Effect, ProposedView, Rule, RuleBody, RuleView, Scope, Suggestion, TestView, Verdict } from "../../api/types.ts";
+import { counted } from "../../lib/duration.ts";
+import type { Sign, Tone } from "../../lib/callText.ts";
+
+export const ABOUT = ["command", "path", "host", "tool"] as const;
+/** What a rule is about; `tool` is everything one tool does. */
+export type About = (typeof ABOUT)[number];
+
+export const SCOPES: readonly { readonly scope: Scope; readonly word: string; readonly says: string }[] = [
+  { scope: "session", word: "Session", says: "This agent, until its session ends" },
+  { scope: "project", word: "Project", says: "Every agent in this folder" },
+  { scope: "user", word: "User", says: "Every agent in every trusted folder" },
+];
+
+const HOUR = 3600;
+export const EXPIRIES: readonly { readonly word: string; readonly seconds: number | null }[] = [
+  { word: "never expires", seconds: null },
+  { word: "for 1 hour", seconds: HOUR },
+  { word: "for 8 hours", seconds: 8 * HOUR },
+  { word: "for 1 day", seconds: 24 * HOUR },
+  { word: "for 7 days", seconds: 7 * 24 * HOUR },
+  { word: "for 30 days", seconds: 30 * 24 * HOUR },
+];
+
+export const EFFECT: Record<Effect, { readonly sign: Sign; readonly tone: Tone; readonly word: string; readonly does: string }> = {
+  deny: { sign: "denied", tone: "red", word: "deny", does: "denied" },
+  ask: { sign: "needs", tone: "amber", word: "ask", does: "asks" },
+  allow: { sign: "rule", tone: "green", word: "allow", does: "allowed" },
+};
+
+export function aboutOf(rule: RuleBody): About {
+  return rule.command ?? rule.pattern ? "command" : rule.path ? "path" : rule.host ? "host" : "tool";
+}
+
+export function patternOf(rule: RuleBody): string {
+  return rule.command ?? rule.path ?? rule.host ?? rule.pattern ?? "";
+}
+
+/** The same rule about something else; what it was about before is let go. */
+export function withPattern(rule: RuleBody, about: About, pattern: string): RuleBody {
+  const { command: _, path: __, host: ___, pattern: ____, ...rest } = rule;
+  return about === "tool" ? rest : { ...rest, [about]: pattern };
+}
+
+/** A rule as it would be written again: how a revoked one comes back. Of a session, nobody can. */
+export function bodyOf(rule: Rule, now: number): RuleBody | null {
+  if (rule.scope === "session") return null;
+  const { id: _, session: __, source: ___, expires_at, ...rest } = rule;
+  const left = expires_at === null || expires_at === undefined ? null : Math.ceil((expires_at - now) / 1000);
+  if (left !== null && left <= 0) return null;
+  return { ...rest, expires_in: left };
+}
+
+/** What it would have done, judged by the past. */
+export function judged({ matches, calls, decided, prompts }: ProposedView): string {
+  const seen = calls ? `matches ${matches} of your last ${counted(calls, "call")}` : "there are no calls yet to judge it by";
+  if (!prompts) return seen;
+  return `${seen} · would have decided ${decided} of your last ${counted(prompts, "prompt")}`;
+}
+
+/** One line of the "Always allow…" editor: a rule to be made, and the parts of the question that it is about. */
+export interface Line {
+  readonly suggestion: Suggestion;
+  /** Other rules for the same parts. */
+  readonly others: readonly Suggestion[];
+}
+
+/** The first suggestion for each part, with the others for the same beside it. */
+export function lines(suggestions: readonly Suggestion[]): Line[] {
+  const covered = new Set<number>();
+  const found: { suggestion: Suggestion; others: Suggestion[] }[] = [];
+  for (const suggestion of suggestions) {
+    const line = found.find((one) => one.suggestion.claims.join() === suggestion.claims.join());
+    if (line) line.others.push(suggestion);
+    else if (suggestion.claims.length === 0 || suggestion.claims.some((claim) => !covered.has(claim))) found.push({ suggestion, others: [] });
+    for (const claim of suggestion.claims) covered.add(claim);
+  }
+  return found;
+}
+
+/** Parts that ask and that none of these lines is about: no rule is offered for them. */
+export function uncovered(claims: readonly Claim[], verdicts: readonly Verdict[], suggested: readonly Line[]): { claim: Claim; why: string }[] {
+  const covered = new Set(suggested.flatMap(({ suggestion }) => suggestion.claims));
+  return verdicts
+    .filter(({ claim, effect }) => effect !== "allow" && !covered.has(claim))
+    .flatMap(({ claim, why }) => (claims[claim] ? [{ claim: claims[claim], why: claims[claim].opaque || why }] : []));
+}
+
+export interface Group {
+  readonly title: string;
+  readonly says: string;
+  readonly rules: readonly { readonly number: number; readonly view: RuleView }[];
+}
+
+const TITLES: Record<Effect, readonly [string, string]> = {
+  deny: ["Deny", "One that matches ends it: nothing overrides a deny."],
+  ask: ["Ask", "These ask even where something below would allow."],
+  allow: ["Allow", "The first that matches lets it pass."],
+};
+const FLOORS = ["Built-in floors", "Nothing overrides these, whatever is allowed below."] as const;
+const DEFAULTS = ["Built-in defaults", "What holds where no rule of yours matched."] as const;
+
+/** In the order of evaluation, neighbours of one kind together; numbers count through. */
+export function grouped(rules: readonly RuleView[]): Group[] {
+  const groups: { key: string; title: string; says: string; rules: { number: number; view: RuleView }[] }[] = [];
+  rules.forEach((view, at) => {
+    const below = rules.slice(0, at).some(({ builtin, rule }) => (builtin && rule.effect === "allow") || (!builtin && rule.effect === "allow"));
+    const [title, says] = !view.builtin ? TITLES[view.rule.effect] : below || view.rule.effect === "allow" ? DEFAULTS : FLOORS;
+    const last = groups.at(-1);
+    if (last?.key === title) last.rules.push({ number: at + 1, view });
+    else groups.push({ key: title, title, says, rules: [{ number: at + 1, view }] });
+  });
+  return groups;
+}
+
+/** A rule nobody needed for this long may go. */
+const LONG_UNUSED_MS = 30 * 24 * HOUR * 1000;
+/** And a new one has not had its chance yet. */
+const NEW_MS = 24 * HOUR * 1000;
+
+export function isUnused({ removable, hits, last_used_at, added_at }: RuleView, now: number): boolean {
+  if (!removable) return false;
+  if (!hits) return added_at !== null && now - added_at > NEW_MS;
+  return last_used_at !== null && now - last_used_at > LONG_UNUSED_MS;
+}
+
+/** Where a rule stands on the page. */
+export function ruleHref(name: string): string {
+  return `/rules#${encodeURIComponent(name)}`;
+}
+
+/** How a decision reads: `ask, by rule 4`. */
+export function decided(test: Pick<TestView, "effect" | "rule">, numbers: ReadonlyMap<string, number>): string {
+  const number = numbers.get(test.rule);
+  return `${test.effect}, by ${number ? `rule ${number}` : test.rule}`;
+}
+
+export function scopeText(rule: Pick<Rule, "scope" | "workspace">): string {
+  const folder = rule.workspace?.split("/").filter(Boolean).at(-1);
+  return folder ? `${rule.scope} ${folder}` : rule.scope;
+}

@@ -1,0 +1,100 @@
+/**
+ * All rules as the daemon knows them, asked for again whenever a fact about rules or folders is told.
+ *
+ * Owns asking, making, revoking (with a way back) and trusting. It does not know how they are shown.
+ */
+import { type Api, Refused } from "../../api/client.ts";
+import { bodyOf } from "./ruleText.ts";
+import type { FolderView, RuleBody, RulesView, RuleView } from "../../api/types.ts";
+import { toasts } from "../../state/toasts.svelte.ts";
+import { complain } from "../calls/callActions.ts";
+
+export class Rules {
+  view = $state.raw<RulesView | null>(null);
+  problem = $state("");
+  /** As they hold in this folder; empty is each where it is meant to. */
+  folder = $state("");
+  readonly api: Api;
+  private asking = false;
+  private again = false;
+
+  constructor(api: Api) {
+    this.api = api;
+  }
+
+  /** One request at a time: facts that come meanwhile lead to one more, not to many. */
+  async refresh(): Promise<void> {
+    this.again = true;
+    if (this.asking) return;
+    this.asking = true;
+    while (this.again) {
+      this.again = false;
+      await this.ask();
+    }
+    this.asking = false;
+  }
+
+  /** Shows them as they hold in this folder. */
+  look(folder: string): void {
+    this.folder = folder;
+    void this.refresh();
+  }
+
+  /** What a rule says; its name where it is not known (any more). */
+  words(name: string): string {
+    const found = this.view?.rules.find(({ rule }) => rule.id === name);
+    return found && !found.builtin ? found.words.replace(/ in this (project|session)$/, "") : name;
+  }
+
+  /** Says why not, or nothing when it was made. */
+  async make(body: RuleBody): Promise<string> {
+    try {
+      const { words } = await this.api.makeRule(body);
+      toasts.say(`Made: ${words}`);
+      await this.refresh();
+      return "";
+    } catch (error) {
+      if (error instanceof Refused && error.status !== 401) return error.message;
+      complain(error);
+      return "";
+    }
+  }
+
+  async revoke({ rule, words }: RuleView): Promise<void> {
+    await this.done(() => this.api.revoke(rule.id), () => {
+      const back = bodyOf(rule, Date.now());
+      if (back) toasts.offer(`Revoked: ${words}`, "Undo", () => void this.make(back));
+      else toasts.say(`Revoked: ${words}`);
+    });
+  }
+
+  async trust({ folder, config }: Pick<FolderView, "folder" | "config">): Promise<boolean> {
+    return this.done(() => this.api.trust(folder, config), () => toasts.offer(`Trusted: ${folder}`, "Undo", () => void this.distrust(folder)));
+  }
+
+  async distrust(folder: string): Promise<boolean> {
+    return this.done(() => this.api.distrust(folder), () => toasts.say(`No longer trusted: ${folder}`));
+  }
+
+  private async done(act: () => Promise<unknown>, then: () => void): Promise<boolean> {
+    try {
+      await act();
+      then();
+    } catch (error) {
+      complain(error);
+      return false;
+    } finally {
+      void this.refresh();
+    }
+    return true;
+  }
+
+  private async ask(): Promise<void> {
+    try {
+      this.view = await this.api.rules(this.folder || undefined);
+      this.problem = "";
+    } catch (error) {
+      if (error instanceof Refused) this.problem = error.message;
+    }
+  }
+}

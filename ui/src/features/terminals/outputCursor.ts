@@ -1,0 +1,30 @@
+/**
+ * A place in an output, and what of a frame is new there; pure.
+ *
+ * Owns the promise of no gap and no doubled byte: what was taken before is cut off, what is missing is
+ * counted. It does not know sockets (attach.ts).
+ */
+import type { Frame } from "../../lib/outputTail.ts";
+
+export interface Taken {
+  /** The new bytes; may be empty. */
+  readonly bytes: Uint8Array;
+  /** The offset of the first of them. */
+  readonly at: number;
+  /** How many bytes are missing before them. */
+  readonly missing: number;
+}
+
+export class Place {
+  /** The offset after the last byte taken; null before the first. */
+  end: number | null = null;
+
+  take({ offset, bytes }: Frame): Taken {
+    const known = this.end === null ? 0 : Math.max(0, this.end - offset);
+    const missing = this.end === null ? 0 : Math.max(0, offset - this.end);
+    const fresh = known ? bytes.subarray(Math.min(known, bytes.length)) : bytes;
+    const at = offset + bytes.length - fresh.length;
+    this.end = Math.max(this.end ?? 0, offset + bytes.length);
+    return { bytes: fresh, at, missing };
+  }
+}

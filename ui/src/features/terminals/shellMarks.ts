@@ -1,0 +1,46 @@
+/**
+ * What a shell's own marks say (OSC 133 and 633); pure.
+ *
+ * Owns their shapes and the one thing that makes them true: the terminal's nonce. It does not know lines or
+ * decorations (terminals/xterm/gutter.ts).
+ */
+export type Mark =
+  | { readonly kind: "prompt" }
+  | { readonly kind: "typing" }
+  | { readonly kind: "output" }
+  | { readonly kind: "ended"; readonly exitCode: number | null }
+  | { readonly kind: "line"; readonly line: string };
+
+/** The mark, or null when it is none, or not this terminal's: a program may print anything. */
+export function parseMark(code: 133 | 633, data: string, nonce: string): Mark | null {
+  if (!nonce) return null;
+  const [letter, ...rest] = data.split(";");
+  if (code === 633) return letter === "E" && rest.at(-1) === nonce ? { kind: "line", line: unescaped(rest[0] ?? "") } : null;
+  if (!rest.includes(`nonce=${nonce}`)) return null;
+  if (letter === "A") return { kind: "prompt" };
+  if (letter === "B") return { kind: "typing" };
+  if (letter === "C") return { kind: "output" };
+  if (letter === "D") return { kind: "ended", exitCode: number(rest[0]) };
+  return null;
+}
+
+/** `\x3b` for what would end a part, `\\` for the backslash itself. */
+function unescaped(text: string): string {
+  return text.replace(/\\(?:\\|x([0-9a-f]{2}))/gi, (_, hex: string | undefined) => (hex ? String.fromCharCode(Number.parseInt(hex, 16)) : "\\"));
+}
+
+function number(text: string | undefined): number | null {
+  return text && /^\d{1,3}$/.test(text) ? Number(text) : null;
+}
+
+const ESCAPE = 0x1b;
+/** `]133;`, which stands after the escape. */
+const BEGINNING = [0x5d, 0x31, 0x33, 0x33, 0x3b];
+
+/** Where marks begin in these bytes: cut there, so that each mark's offset is known when it is read. */
+export function markStarts(bytes: Uint8Array): number[] {
+  const starts: number[] = [];
+  for (let at = bytes.indexOf(ESCAPE); at >= 0; at = bytes.indexOf(ESCAPE, at + 1))
+    if (BEGINNING.every((byte, step) => bytes[at + 1 + step] === byte)) starts.push(at);
+  return starts;
+}

@@ -1,0 +1,83 @@
+/** What is said above a terminal's screen; pure. It does not know how it looks (terminals/StatusLine.svelte). */
+import type { TerminalView, Typed } from "../../api/types.ts";
+import { spelledOut } from "../../lib/visibleText.ts";
+import { asking, asksNow } from "../../lib/terminalText.ts";
+import { counted, sizeText } from "../../lib/duration.ts";
+import type { Tone } from "../../lib/callText.ts";
+
+/** A line above the screen: what is true of this terminal right now, the most urgent first. */
+export interface Remark {
+  readonly tone: Tone;
+  readonly sign: "needs" | "keyboard" | "gone" | "done" | "alert";
+  readonly text: string;
+  /** What a person can do about it. */
+  readonly act?: "search";
+}
+
+export interface Shown {
+  readonly terminal: TerminalView;
+  /** The last input that was not a person's. */
+  readonly typed: Typed | null;
+  /** Its connection was lost, and is being made again. */
+  readonly lost: boolean;
+  /** Offset of the first byte on the screen. */
+  readonly begin: number;
+  /** The screen keeps no more lines: older ones have left it. */
+  readonly full: boolean;
+  readonly refused: string;
+  readonly letterboxed: boolean;
+}
+
+export function remarks({ terminal, typed, lost, begin, full, refused, letterboxed }: Shown): Remark[] {
+  return [
+    ...(lost ? [say("violet", "gone", "The connection was lost; it goes on where it stopped. Keys are not sent meanwhile.")] : []),
+    ...(refused ? [say("amber", "alert", refused)] : []),
+    ...waits(terminal),
+    ...hands(terminal),
+    ...older(terminal, begin, full),
+    ...(typed && terminal.running ? [say("grey", "keyboard", `${typed.by} typed ${quoted(typed.text)}`)] : []),
+    ...(letterboxed ? [say("grey", "keyboard", `Drawn smaller than usual, at its own ${terminal.size.join(" × ")}: ${sizeOwner(terminal)}.`)] : []),
+  ];
+}
+
+function waits(terminal: TerminalView): Remark[] {
+  const asks = asksNow(terminal);
+  if (!asks) return [];
+  const only = asks.secret ? " — only you can answer; it is not recorded" : "";
+  return [say("amber", "needs", asking(asks).replace(/^./, (first) => first.toUpperCase()) + only)];
+}
+
+function hands({ taken, running }: TerminalView): Remark[] {
+  if (!taken || !running) return [];
+  if (!taken.holds) return [say("teal", "keyboard", "You are typing: agents cannot type until you pause")];
+  return [say("teal", "keyboard", "You have it: agents cannot type until you release it")];
+}
+
+function older({ first, forgotten, lines_dropped }: TerminalView, begin: number, full: boolean): Remark[] {
+  if (forgotten) return [say("violet", "gone", "Its output was deleted, to keep within what is kept of ended terminals.")];
+  const dropped = lines_dropped ? `, ${counted(lines_dropped, "line")}` : "";
+  const gone = first > 0 ? `The first ${sizeText(first)}${dropped} were dropped to keep within the limits. ` : "";
+  if (begin > first || full) return [{ ...say("grey", "alert", `${gone}Older output has left the screen; searching and downloading have it.`), act: "search" }];
+  return gone ? [say("grey", "alert", gone.trim())] : [];
+}
+
+function sizeOwner({ attached, taken, owner }: TerminalView): string {
+  if (attached) return "the window of handrail shell sets it";
+  if (taken?.holds || owner?.person) return "type here to fit it to this page";
+  return "take it over to fit it to this page";
+}
+
+function quoted(text: string | null): string {
+  return text === null ? "something it does not show" : `“${spelledOut(text.replace(/[\r\n]+$/, "")).slice(0, 120)}”`;
+}
+
+function say(tone: Tone, sign: Remark["sign"], text: string): Remark {
+  return { tone, sign, text };
+}
+
+/** What stands there when nothing is to be said, so that nothing moves when something is. */
+export function quietly({ running, owner, of }: TerminalView): string {
+  if (!running) return "It has ended; its output is kept.";
+  if (owner?.person) return "Yours: an agent that wants to type here asks first.";
+  return of === "command" ? "It runs for a call; what you type here goes to its program." : "Shared: what an agent and what you type go to the same program.";
+}

@@ -1,0 +1,101 @@
+/**
+ * What a person can do about one terminal, and what is said when it cannot be done.
+ *
+ * Owns the requests and their remarks. It does not know buttons; what comes of an act is told by the terminal's own
+ * state, to this tab as to every other.
+ */
+import { type Api, Refused } from "../../api/client.ts";
+import { resolvedLines } from "../../lib/ansi.ts";
+import { counted } from "../../lib/duration.ts";
+import type { Command, Found } from "../../api/types.ts";
+import { toasts } from "../../state/toasts.svelte.ts";
+import { complain } from "../calls/callActions.ts";
+
+/** More than this is no text to paste anywhere. */
+const COPIED_BYTES = 8 << 20;
+const FOUND = 200;
+
+export interface Acts {
+  take(): Promise<boolean>;
+  release(): Promise<boolean>;
+  interrupt(): Promise<boolean>;
+  press(key: string): Promise<boolean>;
+  stop(): Promise<boolean>;
+  search(words: string): Promise<Found | null>;
+  save(mode: "text" | "raw", name: string): Promise<boolean>;
+  /** The whole output as text. */
+  copyAll(): Promise<boolean>;
+  copyOutput(command: Command): Promise<boolean>;
+}
+
+export function acts(api: Api, id: string): Acts {
+  return {
+    take: () => done(() => api.takeTerminal(id)),
+    release: () => done(() => api.releaseTerminal(id)),
+    interrupt: () => done(() => api.pressIn(id, ["ctrl-c"])),
+    press: (key) => done(() => api.pressIn(id, [key])),
+    stop: () =>
+      done(async () => {
+        const closed = await api.closeTerminal(id);
+        if (closed.left.length) toasts.say(`${counted(closed.left.length, "process")} could not be ended.`, "red");
+      }),
+    async search(words) {
+      const query = new URLSearchParams({ pattern: escaped(words), max_results: String(FOUND), case_insensitive: "true" });
+      let found: Found | null = null;
+      await done(async () => (found = await api.searchIn(id, query)));
+      return found;
+    },
+    save: (mode, name) =>
+      done(async () => {
+        const blob = await api.outputOf(id, new URLSearchParams({ mode, download: "1" }));
+        saved(blob, `${name.replace(/[^\w.-]+/g, "-").slice(0, 60) || "terminal"}-${id}.${mode === "raw" ? "raw" : "txt"}`);
+      }),
+    copyAll: () =>
+      done(async () => {
+        const blob = await api.outputOf(id, new URLSearchParams({ mode: "text", download: "1" }));
+        if (blob.size > COPIED_BYTES) return toasts.say("That is too much to copy. Download it instead.");
+        await copied(await blob.text());
+      }),
+    copyOutput: (command) =>
+      done(async () => {
+        const blob = await api.outputOf(id, new URLSearchParams({ mode: "raw", after: String(command.output), download: "1" }));
+        const part = blob.slice(0, command.end === null ? blob.size : command.end - command.output);
+        if (part.size > COPIED_BYTES) return toasts.say("That is too much to copy. Download it instead.");
+        await copied(resolvedLines(await part.text()));
+      }),
+  };
+}
+
+async function done(act: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await act();
+    return true;
+  } catch (error) {
+    if (error instanceof Refused && error.status === 409) toasts.say(error.message);
+    else complain(error);
+    return false;
+  }
+}
+
+export async function copied(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    toasts.say("Copied.");
+  } catch {
+    toasts.say("The browser does not let this page copy. Select the text and copy it by hand.", "red");
+  }
+}
+
+/** Hands the browser a file to save. */
+export function saved(blob: Blob, name: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+/** The words as they are: a person who searches types no patterns. */
+function escaped(words: string): string {
+  return words.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+}

@@ -1,0 +1,124 @@
+/**
+ * One terminal on the page: its state as it changes, its bytes on their way to the screen, and the way back.
+ *
+ * Owns attaching, resuming without gap or repeat, skipping a flood nobody could read, and whose turn it is to set the
+ * size. What is typed passes through and is kept nowhere. It does not know xterm's insides (term/) or buttons.
+ */
+import type { Attachment, From, Line, Listener } from "../../api/terminalSocket.ts";
+import { Place } from "./outputCursor.ts";
+import type { Screen } from "./xterm/screen.ts";
+import { sizeText } from "../../lib/duration.ts";
+import type { AttachRefused, AttachState, TerminalDetail, TerminalView } from "../../api/types.ts";
+
+export type Attach = (from: From, listener: Listener) => Attachment;
+
+/** How much of what came before is read when a terminal is opened: more than its screen keeps of plain text. */
+const AT_FIRST = 2 << 20;
+/** And how much when a flood was left out: the newest. */
+const AFTER_FLOOD = 256 << 10;
+
+export class Watch {
+  view = $state.raw<TerminalView | null>(null);
+  line = $state<Line>("down");
+  /** It was connected before: a line that is down now was lost. */
+  wasUp = $state(false);
+  /** Offset of the first byte on this screen. */
+  begin = $state(0);
+  /** Offset after the last byte that came. */
+  end = $state(0);
+  leftOut = $state(0);
+  refused = $state("");
+  /** The size follows this page. */
+  holds = $state(false);
+  private place = new Place();
+  /** The daemon lets this page set it. */
+  private sizes = false;
+  /** The alternate screen is on where the bytes go on after a gap. */
+  private alternate = false;
+  private attachment: Attachment | undefined;
+  private readonly screen: Screen;
+  private readonly attach: Attach;
+
+  constructor(screen: Screen, attach: Attach, detail: TerminalDetail) {
+    this.screen = screen;
+    this.attach = attach;
+    this.view = detail;
+    screen.gutter.nonce = detail.nonce;
+    this.attachment = this.attach({ tail: AT_FIRST }, {
+      frame: (frame) => this.take(frame),
+      state: (message) => this.hear(message),
+      refused: (message) => this.refuse(message),
+      line: (line) => this.hang(line),
+    });
+  }
+
+  stop(): void {
+    this.attachment?.detach();
+  }
+
+  /** The screen was drawn: a good moment to say how much there is. */
+  drawn(): void {
+    this.end = this.place.end ?? 0;
+  }
+
+  /** Sends what a hand typed; false when nobody would get it. */
+  type(keys: Uint8Array): boolean {
+    this.refused = "";
+    return this.attachment?.type(keys) ?? false;
+  }
+
+  /** This page wants the size from now on. */
+  hold(size: [number, number]): void {
+    this.holds = true;
+    this.resize(size);
+  }
+
+  resize(size: [number, number]): void {
+    if (this.holds && this.view?.size.join() !== size.join()) this.attachment?.resize(...size);
+  }
+
+  private take(frame: { offset: number; bytes: Uint8Array }): void {
+    const { bytes, at, missing } = this.place.take(frame);
+    if (missing) this.miss(missing);
+    if (bytes.length && !this.screen.feed.take(bytes, at)) this.skip(at);
+  }
+
+  private hear({ state, sizes, begin, alternate }: AttachState): void {
+    this.view = state;
+    if (this.sizes && !sizes) this.holds = false; // somebody else has typed since
+    this.sizes = sizes;
+    if (begin !== null && begin !== undefined) {
+      this.alternate = alternate === true;
+      if (this.place.end === null) this.start(begin);
+    }
+  }
+
+  private start(begin: number): void {
+    this.begin = this.place.end = begin;
+    if (this.alternate) this.screen.alternate();
+  }
+
+  private refuse({ refused, what }: AttachRefused): void {
+    if (what === "size") this.holds = false;
+    else this.refused = refused;
+  }
+
+  private hang(line: Line): void {
+    this.line = line;
+    if (line === "up") this.wasUp = true;
+  }
+
+  /** Bytes that are no longer kept, or that were let go by. */
+  private miss(count: number): void {
+    this.leftOut += count;
+    this.screen.gutter.clear();
+    this.screen.say(`${sizeText(count)} left out`);
+    if (this.alternate) this.screen.alternate();
+  }
+
+  /** The page is far behind: what waits is dropped, and the newest is asked for. */
+  private skip(at: number): void {
+    this.place.end = at - this.screen.feed.drop();
+    this.attachment?.restart({ tail: AFTER_FLOOD });
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * All terminals as the daemon knows them: those that run first, then the ended ones, newest first.
+ *
+ * Owns asking again when the journal speaks of terminals, and now and then for what no fact tells (what has the
+ * keyboard, when it last printed). It does not know rows or filters.
+ */
+import { type Api, Refused } from "../../api/client.ts";
+import type { TerminalView } from "../../api/types.ts";
+
+/** What changes without a fact is this old at most. */
+const LOOKS_MS = 2000;
+const PAGE = 200;
+
+export class Terminals {
+  list = $state.raw<readonly TerminalView[] | null>(null);
+  problem = $state("");
+  private readonly api: Pick<Api, "terminals">;
+  private asking = false;
+  private again = false;
+  private timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(api: Pick<Api, "terminals">) {
+    this.api = api;
+  }
+
+  /** Keeps asking until the returned function is called. */
+  watch(): () => void {
+    this.timer = setInterval(() => {
+      if (!document.hidden && this.list?.some(({ running }) => running)) void this.refresh();
+    }, LOOKS_MS);
+    return () => clearInterval(this.timer);
+  }
+
+  /** One request at a time: facts that come meanwhile lead to one more, not to many. */
+  async refresh(): Promise<void> {
+    this.again = true;
+    if (this.asking) return;
+    this.asking = true;
+    while (this.again) {
+      this.again = false;
+      await this.ask();
+    }
+    this.asking = false;
+  }
+
+  private async ask(): Promise<void> {
+    try {
+      const found = await this.api.terminals(`limit=${PAGE}`);
+      this.list = ordered(found);
+      this.problem = "";
+    } catch (error) {
+      if (error instanceof Refused) this.problem = error.message;
+    }
+  }
+}
+
+export function ordered(terminals: readonly TerminalView[]): TerminalView[] {
+  return [...terminals].sort((a, b) => Number(b.running) - Number(a.running) || b.started_at - a.started_at);
+}

@@ -1,0 +1,107 @@
+/**
+ * Signs beside the lines on which commands began: how each one ended, and where to jump.
+ *
+ * Owns the marks in xterm's buffer, made while output is read and only from marks that carry the nonce. It does not
+ * know offsets' meaning beyond finding the command a sign belongs to.
+ */
+import type { IDecoration, IMarker, Terminal } from "@xterm/xterm";
+
+import { type Mark, parseMark } from "../shellMarks.ts";
+
+/** More signs than this are older than what the screen keeps. */
+const MOST = 1000;
+
+export interface Sign {
+  readonly marker: IMarker;
+  /** The offset at which its output begins. */
+  readonly at: number;
+  exitCode: number | null;
+  ended: boolean;
+  line: string;
+  decoration: IDecoration | undefined;
+}
+
+export class Gutter {
+  signs: Sign[] = [];
+  nonce = "";
+  private prompt: IMarker | undefined;
+  private line = "";
+  private readonly term: Terminal;
+  private readonly offset: () => number;
+
+  constructor(term: Terminal, offset: () => number) {
+    this.term = term;
+    this.offset = offset;
+    for (const code of [133, 633] as const)
+      term.parser.registerOscHandler(code, (data) => {
+        const mark = parseMark(code, data, this.nonce);
+        if (mark) this.take(mark);
+        return true;
+      });
+  }
+
+  /** The sign of the command whose output begins hereabouts. */
+  of(command: { readonly begin: number; readonly output: number }): Sign | undefined {
+    return this.signs.find(({ at, marker }) => !marker.isDisposed && at >= command.begin && at <= command.output);
+  }
+
+  /** The line of the command before or after what is in view. */
+  beside(step: -1 | 1): number | null {
+    const top = this.term.buffer.active.viewportY;
+    const lines = this.signs.filter(({ marker }) => !marker.isDisposed).map(({ marker }) => marker.line);
+    return (step < 0 ? lines.findLast((line) => line < top) : lines.find((line) => line > top)) ?? null;
+  }
+
+  clear(): void {
+    for (const { marker } of this.signs) marker.dispose();
+    this.signs = [];
+    this.prompt = undefined;
+  }
+
+  private take(mark: Mark): void {
+    switch (mark.kind) {
+      case "prompt":
+      case "typing":
+        if (this.term.buffer.active.type === "normal") this.prompt = this.term.registerMarker(0);
+        return;
+      case "line":
+        this.line = mark.line;
+        return;
+      case "output":
+        return this.begin();
+      case "ended":
+        return this.end(mark.exitCode);
+    }
+  }
+
+  private begin(): void {
+    const marker = this.prompt;
+    this.prompt = undefined;
+    if (!marker || marker.isDisposed) return;
+    const sign: Sign = { marker, at: this.offset(), exitCode: null, ended: false, line: this.line, decoration: undefined };
+    this.line = "";
+    sign.decoration = this.term.registerDecoration({ marker, x: 0, width: 1 });
+    sign.decoration?.onRender((element) => paint(element, sign));
+    this.signs.push(sign);
+    if (this.signs.length > MOST) this.signs.shift()?.marker.dispose();
+  }
+
+  private end(exitCode: number | null): void {
+    const sign = this.signs.at(-1);
+    if (!sign || sign.ended) return;
+    sign.ended = true;
+    sign.exitCode = exitCode;
+    if (sign.decoration?.element) paint(sign.decoration.element, sign);
+  }
+}
+
+function paint(element: HTMLElement, { ended, exitCode }: Sign): void {
+  const tone = !ended ? "blue" : exitCode === 0 ? "green" : exitCode === null ? "grey" : "red";
+  const sign = !ended ? "◐" : exitCode === 0 ? "✓" : exitCode === null ? "·" : `✗${exitCode}`;
+  if (element.dataset.sign === sign) return;
+  element.className = `xterm-decoration gutter ${tone}`;
+  element.dataset.sign = sign;
+  element.textContent = sign;
+  element.title = !ended ? "runs" : exitCode === null ? "ended" : `exit code ${exitCode}`;
+  element.setAttribute("aria-hidden", "true"); // the list of commands says the same in words
+}

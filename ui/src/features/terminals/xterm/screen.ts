@@ -1,0 +1,186 @@
+/**
+ * One terminal's screen: xterm, made quiet, fed at its own pace, typed into by hands alone.
+ *
+ * Owns the xterm object and everything that touches it. It does not know where bytes come from, who may type, or
+ * what stands around the screen (terminals/TerminalPane.svelte).
+ */
+import "@xterm/xterm/css/xterm.css";
+
+import { SearchAddon } from "@xterm/addon-search";
+import { Unicode11Addon } from "@xterm/addon-unicode11";
+import { WebLinksAddon } from "@xterm/addon-web-links";
+import { Terminal } from "@xterm/xterm";
+
+import { type Extent, letterFor, sizeFor } from "../fontSize.ts";
+import { safeLink } from "../safeLink.ts";
+import { matchColours, theme } from "./theme.ts";
+import { Feed } from "./writeQueue.ts";
+import { Gutter } from "./gutter.ts";
+import { isByHand } from "./userInput.ts";
+import { cell, follow, options, SCROLLBACK } from "./options.ts";
+import { ours } from "./reservedKeys.ts";
+import { quiet } from "./blockedSequences.ts";
+
+const METHOD_KEY = 229;
+
+export interface Watcher {
+  typed(keys: Uint8Array): void;
+  /** A person wants to paste; the screen pastes nothing by itself. */
+  pasted(text: string): void;
+  titled(title: string): void;
+  /** The pointer is on a link to this address, or on none. */
+  pointed(address: string | null): void;
+  found(at: number, count: number): void;
+  /** Something in view has changed. */
+  drawn(): void;
+  /** A key of the page, not of the program. */
+  asked(what: "leave" | "find" | "copy"): void;
+}
+
+export class Screen {
+  readonly term: Terminal;
+  readonly gutter: Gutter;
+  readonly feed: Feed;
+  /** The wheel may type in a full-screen program. */
+  wheelTypes = false;
+  private readonly search = new SearchAddon();
+  private readonly encoder = new TextEncoder();
+  private methodKeyAt = Number.NEGATIVE_INFINITY;
+  private byUs = false;
+  private readonly host: HTMLElement;
+
+  constructor(host: HTMLElement, size: readonly [number, number], watcher: Watcher) {
+    this.host = host;
+    this.term = new Terminal(options(size, (address) => watcher.pointed(address)));
+    this.gutter = new Gutter(this.term, () => this.feed.at);
+    this.feed = new Feed((bytes, parsed) => this.term.write(bytes, parsed), afterDrawing);
+    quiet(this.term.parser);
+    this.addons(watcher);
+    this.term.open(host);
+    this.listen(watcher);
+  }
+
+  dispose(): void {
+    this.term.dispose();
+  }
+
+  /** Words of ours between the output, and a clean state after them. */
+  say(words: string): void {
+    this.term.write(`\x1b[!p\x1b[?1049l\x1b[0m\r\n\x1b[2m⋯ ${words} ⋯\x1b[0m\r\n`);
+  }
+
+  alternate(): void {
+    this.term.write("\x1b[?1049h");
+  }
+
+  /** Pastes for a person who was asked, or needed not be. */
+  paste(text: string): void {
+    this.byUs = true;
+    try {
+      this.term.paste(text);
+    } finally {
+      this.byUs = false;
+    }
+  }
+
+  /** Shows so many columns and rows as large as the room lets it. */
+  fit(room: Extent, size: readonly [number, number]): void {
+    if (this.term.cols !== size[0] || this.term.rows !== size[1]) this.term.resize(size[0], size[1]);
+    const letter = letterFor(room, size, cell);
+    if (this.term.options.fontSize !== letter) this.term.options.fontSize = letter;
+  }
+
+  sizeIn(room: Extent): [number, number] {
+    return sizeFor(room, cell);
+  }
+
+  paintAnew(): void {
+    this.term.options.theme = theme();
+  }
+
+  find(text: string, step: -1 | 0 | 1): void {
+    if (!text) return this.search.clearDecorations();
+    const how = { decorations: matchColours(), incremental: step === 0 };
+    if (step < 0) this.search.findPrevious(text, how);
+    else this.search.findNext(text, how);
+  }
+
+  forgetFind(): void {
+    this.search.clearDecorations();
+    this.term.clearSelection();
+  }
+
+  /** No more lines are kept than there are. */
+  get full(): boolean {
+    return this.term.buffer.normal.length >= SCROLLBACK + this.term.rows;
+  }
+
+  /** Brings a line to the top. After a resize the scroll bar may lag behind; a step to and fro mends that. */
+  scrollTo(line: number): void {
+    this.term.scrollToLine(line);
+    if (this.term.buffer.active.viewportY === line) return;
+    this.term.scrollLines(line === 0 ? 1 : -1);
+    this.term.scrollToLine(line);
+  }
+
+  get following(): boolean {
+    const { viewportY, baseY } = this.term.buffer.active;
+    return viewportY >= baseY;
+  }
+
+  private addons(watcher: Watcher): void {
+    this.term.loadAddon(new Unicode11Addon());
+    this.term.unicode.activeVersion = "11";
+    this.term.loadAddon(this.search);
+    this.term.loadAddon(
+      new WebLinksAddon((event, address) => follow(event, address), {
+        hover: (_, address) => watcher.pointed(safeLink(address)),
+        leave: () => watcher.pointed(null),
+      }),
+    );
+  }
+
+  private listen(watcher: Watcher): void {
+    this.term.onData((data) => {
+      if (this.byUs || isByHand(data, this.moment())) watcher.typed(this.encoder.encode(data));
+    });
+    this.term.onTitleChange((title) => watcher.titled(title));
+    this.search.onDidChangeResults(({ resultIndex, resultCount }) => watcher.found(resultIndex, resultCount));
+    this.term.onRender(() => watcher.drawn());
+    this.term.attachCustomKeyEventHandler((event) => {
+      if (event.keyCode === METHOD_KEY) this.methodKeyAt = performance.now();
+      const what = ours(event, this.term.hasSelection());
+      if (!what) return true;
+      event.preventDefault();
+      event.stopPropagation();
+      if (event.type === "keydown" && !event.repeat) watcher.asked(what);
+      return false;
+    });
+    this.host.addEventListener("keydown", (event) => event.stopPropagation()); // no key here is the page's
+    this.term.attachCustomWheelEventHandler(() => this.wheelTypes || this.term.buffer.active.type === "normal");
+    this.host.addEventListener(
+      "paste",
+      (event) => {
+        event.preventDefault();
+        event.stopImmediatePropagation();
+        watcher.pasted(event.clipboardData?.getData("text/plain") ?? "");
+      },
+      { capture: true },
+    );
+  }
+
+  private moment(): Parameters<typeof isByHand>[1] {
+    return {
+      event: window.event,
+      field: this.term.textarea?.value ?? "",
+      sinceMethodKey: performance.now() - this.methodKeyAt,
+      wheelTypes: this.wheelTypes,
+    };
+  }
+}
+
+/** A page that is not seen draws nothing, but goes on. */
+function afterDrawing(go: () => void): void {
+  if (document.hidden) setTimeout(go);
+  else requestAnimationFrame(go);
+}

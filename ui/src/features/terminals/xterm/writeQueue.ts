@@ -1,0 +1,104 @@
+/**
+ * Bytes on their way to the screen, at the pace at which it can read them.
+ *
+ * Owns back-pressure: one small batch at a time, the next one after the browser has drawn; what waits is bounded, and
+ * who feeds too fast is told. It does not know xterm beyond one write with a callback.
+ */
+import { markStarts } from "../shellMarks.ts";
+
+/** A piece is parsed without a pause: this much takes a millisecond or two. */
+const PIECE = 16 << 10;
+/** Bytes between two pictures: enough for several megabytes a second, little enough to leave time to draw. */
+const BATCH = 160 << 10;
+/** More than this waiting means that nobody will ever read it. */
+export const MOST_WAITING = 8 << 20;
+
+type Write = (bytes: Uint8Array, parsed: () => void) => void;
+
+interface Piece {
+  readonly bytes: Uint8Array;
+  /** Absolute offset of its first byte. */
+  readonly at: number;
+}
+
+export class Feed {
+  /** The offset up to which the screen has read: the beginning of the piece that is being parsed. */
+  at = 0;
+  /** Bytes that wait. */
+  waiting = 0;
+  private pieces: Piece[] = [];
+  private next = 0;
+  private readonly underWay: Piece[] = [];
+  private resting = false;
+  private readonly write: Write;
+  private readonly afterDrawing: (go: () => void) => void;
+
+  constructor(write: Write, afterDrawing: (go: () => void) => void) {
+    this.write = write;
+    this.afterDrawing = afterDrawing;
+  }
+
+  /** False when too much waits already: nothing was taken. */
+  take(bytes: Uint8Array, at: number): boolean {
+    if (this.waiting + bytes.length > MOST_WAITING) return false;
+    for (const [from, to] of cuts(bytes)) this.pieces.push({ bytes: bytes.subarray(from, to), at: at + from });
+    this.waiting += bytes.length;
+    if (this.underWay.length === 0 && !this.resting) this.go();
+    return true;
+  }
+
+  /** Forgets what waits; what is under way is still parsed. */
+  drop(): number {
+    const dropped = this.waiting;
+    this.pieces = [];
+    this.next = 0;
+    this.waiting = 0;
+    return dropped;
+  }
+
+  private go(): void {
+    for (let size = 0; size < BATCH; ) {
+      const piece = this.pieces[this.next];
+      if (!piece) break;
+      this.next++;
+      if (this.underWay.length === 0) this.at = piece.at;
+      this.underWay.push(piece);
+      this.waiting -= piece.bytes.length;
+      size += piece.bytes.length;
+      this.write(piece.bytes, () => this.parsed(piece));
+    }
+    if (this.next > 256 || this.next === this.pieces.length) {
+      this.pieces = this.pieces.slice(this.next);
+      this.next = 0;
+    }
+  }
+
+  /** Called after a piece and before the next one, so that `at` is true while a mark in it is read. */
+  private parsed(piece: Piece): void {
+    this.underWay.shift();
+    this.at = this.underWay[0]?.at ?? piece.at + piece.bytes.length;
+    if (this.underWay.length === 0 && this.waiting > 0) this.rest();
+  }
+
+  private rest(): void {
+    this.resting = true;
+    this.afterDrawing(() => {
+      this.resting = false;
+      this.go();
+    });
+  }
+}
+
+/** Small pieces that begin where marks begin. */
+function cuts(bytes: Uint8Array): [number, number][] {
+  const starts = [...markStarts(bytes), bytes.length];
+  const found: [number, number][] = [];
+  let from = 0;
+  for (const start of starts)
+    for (; from < start; ) {
+      const to = Math.min(start, from + PIECE);
+      found.push([from, to]);
+      from = to;
+    }
+  return found;
+}

@@ -1,0 +1,102 @@
+/**
+ * What the operations of one conversation are and were busy with, each asked for once and brought forward by facts.
+ *
+ * Owns asking and hearing. It does not know how facts are put together (threads/activityTree.ts), nor how they look; an operation
+ * whose agent tells nothing of this has none, and is shown as if this were not there.
+ */
+import { SvelteMap } from "svelte/reactivity";
+
+import { type Api, Refused } from "../../api/client.ts";
+import { type Activities, closed, heard, isCancelled, joined, NONE } from "./activityTree.ts";
+import type { Entry, EventOf, OperationDetail } from "../../api/types.ts";
+import type { Ear } from "../../state/store.svelte.ts";
+
+export interface Doing {
+  readonly activities: Activities;
+  /** Who cancelled the whole of it. */
+  readonly by: string | null;
+}
+
+/** Facts that come together are drawn together. */
+const TOGETHER_MS = 30;
+
+export class Doings {
+  private readonly known = new SvelteMap<string, Doing>();
+  private readonly asked = new Set<string>();
+  private readonly ended = new Map<string, { readonly at: number; readonly event: EventOf<"OperationEnded"> }>();
+  private readonly api: Pick<Api, "operation">;
+  private readonly thread: string;
+  private readonly deaf: () => void;
+  private entries: Entry[] = [];
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(api: Pick<Api, "operation">, thread: string, hear: (ear: Ear) => () => void) {
+    this.api = api;
+    this.thread = thread;
+    this.deaf = hear((entry) => this.hear(entry));
+  }
+
+  stop(): void {
+    this.deaf();
+    clearTimeout(this.timer);
+  }
+
+  /** Nothing where nothing is known, or nothing was told. */
+  of(operation: string | null): Doing | null {
+    const doing = operation === null ? undefined : this.known.get(operation);
+    return doing?.activities.size ? doing : null;
+  }
+
+  /** Makes sure that what was told of it before this page listened is known. */
+  async ask(operation: string): Promise<void> {
+    if (this.asked.has(operation)) return;
+    this.asked.add(operation);
+    try {
+      this.take(operation, await this.api.operation(operation));
+    } catch (error) {
+      if (!(error instanceof Refused)) this.asked.delete(operation); // the daemon is away: asked again when it is looked at again
+    }
+  }
+
+  private take(operation: string, detail: OperationDetail): void {
+    const all = joined(this.known.get(operation)?.activities ?? NONE, detail.activities);
+    const heard = this.ended.get(operation); // while it was asked for
+    const { cancelled_by: by } = heard?.event ?? detail;
+    const over = heard?.at ?? detail.ended_at;
+    this.known.set(operation, { activities: over === null ? all : closed(all, isCancelled(heard?.event ?? detail), over), by });
+  }
+
+  private hear(entry: Entry | null): void {
+    if (!entry) return this.again();
+    const { event } = entry;
+    const told = (event.kind === "ActivityStarted" || event.kind === "ActivityEnded") && event.thread === this.thread;
+    if (!told && event.kind !== "OperationEnded") return;
+    if (event.kind === "OperationEnded") {
+      if (!this.known.has(event.operation) && !this.asked.has(event.operation)) return; // another thread's
+      this.ended.set(event.operation, { at: entry.at, event });
+    }
+    this.entries.push(entry);
+    this.timer ??= setTimeout(() => this.draw(), TOGETHER_MS);
+  }
+
+  private draw(): void {
+    this.timer = undefined;
+    const entries = this.entries;
+    this.entries = [];
+    const operations = new Set(entries.flatMap(({ event }) => ("operation" in event && event.operation ? [event.operation] : [])));
+    for (const operation of operations) {
+      const { activities, by } = this.known.get(operation) ?? { activities: NONE, by: null };
+      this.known.set(operation, { activities: heard(activities, entries, operation), by: this.ended.get(operation)?.event.cancelled_by ?? by });
+    }
+  }
+
+  /** Facts were missed: what was under way is asked for anew. */
+  private again(): void {
+    this.entries = [];
+    for (const operation of [...this.asked, ...this.known.keys()]) {
+      if (this.ended.has(operation)) continue;
+      this.asked.delete(operation);
+      void this.ask(operation);
+    }
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * The words for what an operation is or was busy with; pure. What each activity is, is threads/activityTree.ts's to know.
+ */
+import type { Activity, CallView, Message } from "../../api/types.ts";
+import { type Activities, type Branch, edges, isUnderWay, treeOf, within } from "./activityTree.ts";
+import { callData } from "./callPart.ts";
+import { counted } from "../../lib/duration.ts";
+import { type Standing, standing } from "../../lib/callText.ts";
+
+/** Our call that an activity is, where one is known. */
+export type Linked = (activity: Activity) => Pick<CallView, "status"> | undefined;
+
+/** What is going on right now, for one line. */
+export interface Now {
+  /** Which step of the operation. */
+  readonly step: string;
+  readonly words: string;
+  /** What it is about, where it is one thing. */
+  readonly about: string;
+  /** Calls that wait for the person. */
+  readonly waits: number;
+  /** When the oldest of it began, by the daemon's clock; null when nothing is under way. */
+  readonly since: number | null;
+}
+
+export function nowOf(activities: Activities, linked: Linked): Now {
+  const top = treeOf(activities);
+  const at = edges(top);
+  const step = within(top).findLast(({ activity }) => isUnderWay(activity) && activity.sort === "step")?.activity.title ?? "";
+  const calls = at.filter(({ sort }) => sort === "call");
+  const [only] = at;
+  return {
+    step,
+    words: busyWith(activities, at) || (at.length && !step ? "at work" : ""),
+    about: at.length === 1 && only?.sort === "call" ? only.title : "",
+    waits: calls.filter((one) => linked(one)?.status === "waiting").length,
+    since: at.length ? Math.min(...at.map(({ started_at }) => started_at)) : null,
+  };
+}
+
+function busyWith(activities: Activities, at: readonly Activity[]): string {
+  const open = [...activities.values()].filter(isUnderWay);
+  const some = (sort: Activity["sort"], of = at): number => of.filter((one) => one.sort === sort).length;
+  const compacting = some("compaction", open) > 0;
+  const said = [
+    compacting ? "compacting" : some("model") ? "model asked" : "",
+    some("thinking") ? "thinking" : "",
+    some("call") ? counted(some("call"), "call") : "",
+    some("agent", open) ? counted(some("agent", open), "sub-agent") : "",
+  ];
+  return said.filter(Boolean).join(" · ");
+}
+
+/** What there was, for one line: `3 steps · 4 calls`. */
+export function didWords(activities: Activities): string {
+  const all = [...activities.values()];
+  const some = (sort: Activity["sort"], word: string): string[] => {
+    const count = all.filter((one) => one.sort === sort).length;
+    return count ? [counted(count, word)] : [];
+  };
+  const steps = within(treeOf(activities)).filter(({ activity }) => activity.sort === "step").length;
+  const said = [...(steps ? [counted(steps, "step")] : []), ...some("call", "call"), ...some("agent", "sub-agent"), ...some("compaction", "compaction")];
+  return said.join(" · ");
+}
+
+/** From the first beginning to the last end. */
+export function tookOf(activities: Activities): number {
+  const all = [...activities.values()];
+  if (all.length === 0) return 0;
+  return Math.max(...all.map(({ started_at, ended_at }) => ended_at ?? started_at)) - Math.min(...all.map(({ started_at }) => started_at));
+}
+
+/** What was cut off, at its innermost: cancelling a step cancels what is in it, which is not two things. */
+export function cutOff(top: readonly Branch[]): Activity[] {
+  return top.flatMap(({ activity, below }) => {
+    const deeper = cutOff(below);
+    return deeper.length || activity.how !== "cancelled" ? deeper : [activity];
+  });
+}
+
+const HOW: Record<NonNullable<Activity["how"]>, Standing> = {
+  done: { sign: "done", tone: "green", word: "done" },
+  failed: { sign: "failed", tone: "red", word: "failed" },
+  cancelled: { sign: "cancelled", tone: "grey", word: "cancelled" },
+  interrupted: { sign: "gone", tone: "violet", word: "interrupted" },
+};
+
+/** What our own call says of itself is more than that it is over, but while it waits, only the question counts. */
+export function activityStanding({ how }: Activity, call: CallView | undefined): Standing {
+  if (how === null) return call?.status === "waiting" ? { sign: "needs", tone: "amber", word: "waits for you" } : { sign: "running", tone: "blue", word: "running" };
+  return call && how !== "interrupted" && ["denied", "completed", "failed"].includes(call.status) ? standing(call) : HOW[how];
+}
+
+const CANCELS: Record<Activity["sort"], string> = {
+  operation: "Stop all of it",
+  step: "Stop what this step is busy with",
+  model: "Close this request to the model: what it said so far is kept, and the work ends here",
+  thinking: "Close this request to the model while it thinks: the work ends here",
+  call: "Stop this call: the agent is told so, and goes on",
+  agent: "Stop this sub-agent and all it does: whoever sent it is told what it had said, and goes on",
+  compaction: "Leave the conversation as long as it is, and go on",
+};
+
+/** What a Cancel would do. */
+export function cancelTitle({ sort }: Activity): string {
+  return CANCELS[sort];
+}
+
+/** Our calls by the agent's own ids for them, as its message tells. */
+export function linksOf(message: Pick<Message, "parts"> | undefined): ReadonlyMap<string, string> {
+  const links = new Map<string, string>();
+  for (const part of message?.parts ?? []) {
+    if (part.kind !== "call") continue;
+    const { id, call } = callData(part);
+    if (id && call) links.set(id, call);
+  }
+  return links;
+}

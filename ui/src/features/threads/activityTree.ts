@@ -1,0 +1,117 @@
+/**
+ * What an operation is busy with, as far as its agent tells: activities put together from a snapshot and from facts, and the
+ * tree they make; pure.
+ *
+ * That one began and that it ended are each said once, so a snapshot and facts may meet in any order. It does not know
+ * sockets (threads/activities.svelte.ts), nor words for what it holds (threads/activityText.ts).
+ */
+import type { Activity, Entry, EventOf, Stop } from "../../api/types.ts";
+
+/** By id, in the order they began. */
+export type Activities = ReadonlyMap<string, Activity>;
+
+export const NONE: Activities = new Map();
+
+/** An activity and what is below it. */
+export interface Branch {
+  readonly activity: Activity;
+  readonly below: readonly Branch[];
+}
+
+/** After these facts; those that tell nothing of this operation's activities are passed over. */
+export function heard(known: Activities, entries: readonly Entry[], operation: string): Activities {
+  const next = new Map(known);
+  for (const { at, event } of entries) {
+    if (!("operation" in event) || event.operation !== operation) continue;
+    if (event.kind === "ActivityStarted") next.set(event.activity, merged(next.get(event.activity), begun(event, at)));
+    if (event.kind === "ActivityEnded") end(next, event, at);
+    if (event.kind === "OperationEnded") close(next, isCancelled(event), at);
+  }
+  return next;
+}
+
+/** With what the daemon knows of all of them. */
+export function joined(known: Activities, all: readonly Activity[]): Activities {
+  const next = new Map(all.map((one) => [one.id, merged(known.get(one.id), one)]));
+  for (const [id, one] of known) if (!next.has(id)) next.set(id, one);
+  return next;
+}
+
+/** As they stand once their operation is over: nothing goes on without it. */
+export function closed(known: Activities, cancelled: boolean, at: number): Activities {
+  const next = new Map(known);
+  close(next, cancelled, at);
+  return next;
+}
+
+/** No agent's work is nested deeper than this; what claims to be stands beside what it says it is below. */
+const DEEPEST = 32;
+
+interface Grown extends Branch {
+  readonly below: Grown[];
+  readonly above: Grown | undefined;
+  readonly depth: number;
+}
+
+export function isCancelled({ stop, cancelled_by }: { readonly stop?: Stop | null; readonly cancelled_by: string | null }): boolean {
+  return stop === "cancelled" || cancelled_by !== null;
+}
+
+/** Below whom each stands. One that names somebody who began later, or nobody, stands at the top: no circle can come about. */
+export function treeOf(activities: Activities): readonly Branch[] {
+  const branches = new Map<string, Grown>();
+  const top: Grown[] = [];
+  for (const activity of activities.values()) {
+    const named = activity.parent === null ? undefined : branches.get(activity.parent);
+    const above = named?.depth === DEEPEST ? named.above : named;
+    const branch: Grown = { activity, below: [], above, depth: (above?.depth ?? 0) + 1 };
+    (above?.below ?? top).push(branch);
+    branches.set(activity.id, branch);
+  }
+  return top;
+}
+
+/** What the operation itself consists of: it is no line of its own where it alone stands at the top. */
+export function within(top: readonly Branch[]): readonly Branch[] {
+  const [root] = top;
+  return top.length === 1 && root?.activity.sort === "operation" ? root.below : top;
+}
+
+/** An agent that was sent, instead of the call that sent it: one line for both. */
+export function sent(branch: Branch): Branch {
+  const [only] = branch.below;
+  return branch.activity.sort === "call" && branch.below.length === 1 && only?.activity.sort === "agent" ? only : branch;
+}
+
+export function isUnderWay({ ended_at }: Activity): boolean {
+  return ended_at === null;
+}
+
+/** Where the work really is: under way, and nothing below it is. */
+export function edges(top: readonly Branch[]): Activity[] {
+  return top.flatMap(({ activity, below }) => {
+    const deeper = edges(below);
+    return deeper.length || !isUnderWay(activity) ? deeper : [activity];
+  });
+}
+
+function begun({ activity, parent, sort, title, tool_call }: EventOf<"ActivityStarted">, at: number): Activity {
+  return { id: activity, parent, sort, title, tool_call, call: null, started_at: at, ended_at: null, how: null, by: "", detail: "" };
+}
+
+function end(next: Map<string, Activity>, { activity, how, by, detail }: EventOf<"ActivityEnded">, at: number): void {
+  const one = next.get(activity);
+  if (one && isUnderWay(one)) next.set(activity, { ...one, ended_at: at, how, by, detail });
+}
+
+function close(next: Map<string, Activity>, cancelled: boolean, at: number): void {
+  const how = cancelled ? "cancelled" : "interrupted";
+  for (const [id, one] of next) if (isUnderWay(one)) next.set(id, { ...one, ended_at: at, how });
+}
+
+/** Two tellings of one activity: what only one of them knows counts. */
+function merged(known: Activity | undefined, fresh: Activity): Activity {
+  if (!known) return fresh;
+  const over = isUnderWay(known) ? fresh : known;
+  return { ...fresh, call: fresh.call ?? known.call, ended_at: over.ended_at, how: over.how, by: over.by, detail: over.detail };
+}

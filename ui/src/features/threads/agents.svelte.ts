@@ -1,0 +1,25 @@
+/** The agents this machine has, asked for when somebody is about to choose one. It does not know conversations. */
+import { type Api, Refused } from "../../api/client.ts";
+import type { AgentView } from "../../api/types.ts";
+
+export class Agents {
+  list = $state.raw<readonly AgentView[] | null>(null);
+  problem = $state("");
+  private readonly api: Pick<Api, "agents">;
+
+  constructor(api: Pick<Api, "agents">) {
+    this.api = api;
+  }
+
+  async refresh(): Promise<void> {
+    try {
+      this.list = await this.api.agents();
+      this.problem = "";
+    } catch (error) {
+      if (error instanceof Refused) this.problem = error.message;
+    }
+  }
+
+  /** Those that can be prompted. */
+  readonly found = $derived((this.list ?? []).filter(({ found }) => found));
+}

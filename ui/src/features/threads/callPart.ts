@@ -1,0 +1,69 @@
+/**
+ * The data of a part of kind call, as the page reads it: what an agent says it does, and our call where there is one; pure.
+ *
+ * Mirrors store/part.py; what is missing is empty, since agents leave things out. It does not know how a call looks.
+ */
+import type { Json, Part } from "../../api/types.ts";
+import type { Sign, Standing, Tone } from "../../lib/callText.ts";
+
+export type Content =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "diff"; readonly path: string; readonly old: string | null; readonly new: string }
+  | { readonly kind: "terminal"; readonly terminal: string }
+  | { readonly kind: "image"; readonly image: string; readonly mime: string };
+
+export interface CallData {
+  readonly id: string;
+  readonly title: string;
+  readonly sort: string;
+  readonly status: string;
+  /** Ours. */
+  readonly call: string | null;
+  readonly tool: string;
+  readonly locations: readonly { readonly path: string; readonly line?: number }[];
+  readonly content: readonly Content[];
+  readonly input: unknown;
+  readonly output: unknown;
+}
+
+export function callData({ data }: Pick<Part, "data">): CallData {
+  const list = <T>(name: string): readonly T[] => (Array.isArray(data[name]) ? (data[name] as unknown as readonly T[]) : []);
+  const word = (name: string): string => (typeof data[name] === "string" ? data[name] : "");
+  return {
+    id: word("id"), title: word("title"), sort: word("sort") || "other", status: word("status") || "pending", call: word("call") || null, tool: word("tool"),
+    locations: list("locations"), content: list("content"), input: data.input ?? null, output: data.output ?? null,
+  };
+}
+
+const STATUS: Record<string, readonly [Sign, Tone, string]> = {
+  pending: ["running", "grey", "pending"],
+  in_progress: ["running", "blue", "running"],
+  completed: ["done", "green", "done"],
+  failed: ["failed", "red", "failed"],
+  cancelled: ["cancelled", "grey", "cancelled"],
+};
+
+/** As the agent tells it. */
+export function saidStanding({ status }: Pick<CallData, "status">): Standing {
+  const [sign, tone, word] = STATUS[status] ?? ["gone", "grey", status];
+  return { sign, tone, word };
+}
+
+/** Something to show, or "" when there is nothing. */
+export function shownJson(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "string") return value;
+  const text = JSON.stringify(value, null, 2);
+  return text === "{}" || text === "[]" ? "" : text;
+}
+
+export interface PlanEntry {
+  readonly content: string;
+  readonly status: string;
+  readonly priority: string;
+}
+
+export function planOf(data: Json): PlanEntry[] {
+  const entries = Array.isArray(data.entries) ? (data.entries as Json[]) : [];
+  return entries.map(({ content, status, priority }) => ({ content: String(content ?? ""), status: String(status ?? "pending"), priority: String(priority ?? "") }));
+}

@@ -1,0 +1,234 @@
+/**
+ * One conversation on the page: what was said, as far back as somebody has looked, and what is being said now.
+ *
+ * Owns the socket of its flow, coming back after a loss, and which stretch of it is loaded. It does not know how
+ * growths are put together (threads/messages.ts), nor scrolling or cards.
+ */
+import { type Api, Refused } from "../../api/client.ts";
+import { chunked, type Chunk, flowed, joined, preceded, type Said } from "./messages.ts";
+import type { Entry, Json, ThreadFlow, ThreadView } from "../../api/types.ts";
+import type { Ear } from "../../state/store.svelte.ts";
+
+export type Wire = Pick<Api, "thread" | "messages" | "socket">;
+
+const PAGE = 60;
+/** A message that somebody looks for lies in the middle of such a stretch. */
+const AROUND = 30;
+/** The most one request may ask for. */
+const MOST = 1000;
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 4000;
+/** A hidden page draws no pictures, but must not gather for ever. */
+const UNSEEN_MS = 500;
+/** There is no such thread (any more). */
+const GONE = 4404;
+
+export class Conversation {
+  thread = $state.raw<ThreadView | null>(null);
+  said = $state.raw<Said>([]);
+  state = $state.raw<Readonly<Record<string, Json>>>({});
+  /** There are older messages. */
+  more = $state(false);
+  /** There are newer messages than those that are loaded: somebody looked for an old one. */
+  apart = $state(false);
+  operation = $state<string | null>(null);
+  line = $state<"up" | "down">("down");
+  loaded = $state(false);
+  problem = $state("");
+  readonly id: string;
+  private readonly api: Wire;
+  private socket: WebSocket | undefined;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private pause = FIRST_PAUSE_MS;
+  private stopped = false;
+  private rev = 0;
+  private loading: Promise<void> | null = null;
+  private flows: ThreadFlow[] = [];
+  private drawing = 0;
+  private readonly deaf: () => void;
+
+  constructor(api: Wire, id: string, hear: (ear: Ear) => () => void) {
+    this.api = api;
+    this.id = id;
+    this.deaf = hear((entry) => this.hear(entry));
+    void this.connect();
+  }
+
+  private boxes: readonly Chunk[] = [];
+  readonly chunks = $derived.by(() => (this.boxes = chunked(this.shown, this.boxes)));
+  /** Prompts that wait for their turn stand apart. */
+  readonly shown = $derived(this.said.filter(({ queued }) => !queued));
+  readonly queue = $derived(this.said.filter(({ queued }) => queued));
+
+  stop(): void {
+    this.stopped = true;
+    this.deaf();
+    clearTimeout(this.timer);
+    cancelAnimationFrame(this.drawing);
+    this.hang();
+  }
+
+  /** Loads what lies before; says whether anything came. */
+  async older(): Promise<boolean> {
+    const first = this.said[0];
+    if (!this.more || !first) return false;
+    return this.page(first.n, PAGE, (said) => preceded(this.said, said));
+  }
+
+  /** Loads what lies after, where the end is not loaded. */
+  async newer(): Promise<boolean> {
+    const last = this.said.at(-1);
+    if (!this.apart || !last) return false;
+    const came = await this.stretch(last.n + 1 + PAGE, PAGE);
+    if (!came) return false;
+    this.said = joined(this.said, came.said);
+    this.apart = came.said.length === PAGE && came.said.at(-1)?.n === last.n + PAGE;
+    if (!this.apart) await this.load();
+    return true;
+  }
+
+  /** Back to the end. */
+  async toEnd(): Promise<void> {
+    if (!this.apart) return;
+    this.said = [];
+    this.apart = false;
+    await this.load();
+  }
+
+  /** Makes sure that this message is loaded; its place is known where a search found it. */
+  async find(message: string, n: number | null): Promise<boolean> {
+    await this.loading;
+    if (this.has(message)) return true;
+    if (n !== null) return this.around(message, n);
+    while (this.more && !this.has(message)) {
+      const first = this.said[0]?.n ?? 0;
+      if (!(await this.page(first, MOST, (said) => preceded(this.said, said)))) break;
+    }
+    return this.has(message);
+  }
+
+  private async around(message: string, n: number): Promise<boolean> {
+    const came = await this.stretch(n + AROUND, 2 * AROUND);
+    if (!came?.said.length) return false;
+    const close = (this.said[0]?.n ?? 0) <= (came.said.at(-1)?.n ?? 0) + 1;
+    this.said = close ? preceded(this.said, came.said) : came.said;
+    this.more = came.more;
+    if (!close) this.apart = true;
+    return this.has(message);
+  }
+
+  private has(message: string): boolean {
+    return this.said.some(({ id }) => id === message);
+  }
+
+  private async page(before: number, limit: number, put: (said: Said) => Said): Promise<boolean> {
+    const came = await this.stretch(before, limit);
+    if (!came) return false;
+    this.said = put(came.said);
+    this.more = came.more;
+    return came.said.length > 0;
+  }
+
+  private async stretch(before: number, limit: number): Promise<{ said: Said; more: boolean } | null> {
+    return this.api.messages(this.id, before, limit).catch(() => null); // the banner tells of a daemon that is away
+  }
+
+  private async connect(): Promise<void> {
+    if (this.stopped) return;
+    await this.load();
+    if (this.stopped || this.problem) return;
+    if (!this.loaded) return this.later();
+    const mine = this.api.socket(`/api/threads/${encodeURIComponent(this.id)}/live?after=${this.rev}`);
+    this.socket = mine;
+    mine.onopen = () => {
+      this.line = "up";
+      this.pause = FIRST_PAUSE_MS;
+    };
+    mine.onmessage = ({ data }: MessageEvent<string>) => this.gather(JSON.parse(data) as ThreadFlow);
+    mine.onclose = ({ code }) => {
+      if (mine !== this.socket) return;
+      this.line = "down";
+      if (code === GONE) this.problem = "This thread was deleted.";
+      else this.later();
+    };
+  }
+
+  private hang(): void {
+    const mine = this.socket;
+    this.socket = undefined;
+    if (!mine) return;
+    mine.onclose = mine.onmessage = mine.onopen = null;
+    mine.close();
+  }
+
+  private later(): void {
+    if (this.stopped) return;
+    this.timer = setTimeout(() => void this.connect(), this.pause);
+    this.pause = Math.min(this.pause * 1.7, LONGEST_PAUSE_MS);
+  }
+
+  /** The newest of it, joined to what is known; one request at a time. */
+  private load(): Promise<void> {
+    this.loading ??= this.ask().finally(() => (this.loading = null));
+    return this.loading;
+  }
+
+  private async ask(): Promise<void> {
+    try {
+      const { rev, said, more, state, ...thread } = await this.api.thread(this.id);
+      const fresh = this.apart ? this.said : joined(this.said, said);
+      if (!this.apart && fresh.length === said.length) this.more = more;
+      this.said = fresh;
+      this.thread = thread;
+      this.operation = thread.operation;
+      this.state = state;
+      this.rev = rev;
+      this.loaded = true;
+      this.problem = "";
+    } catch (error) {
+      if (error instanceof Refused) this.problem = error.message;
+    }
+  }
+
+  /** Begins again from a snapshot: something is missing. */
+  private restart(): void {
+    this.flows = [];
+    this.hang();
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.connect());
+  }
+
+  private gather(flow: ThreadFlow): void {
+    this.flows.push(flow);
+    if (this.drawing) return;
+    if (document.hidden) this.drawing = setTimeout(() => this.draw(), UNSEEN_MS) as unknown as number;
+    else this.drawing = requestAnimationFrame(() => this.draw());
+  }
+
+  /** All that came since the last picture, at once. */
+  private draw(): void {
+    this.drawing = 0;
+    const flows = this.flows;
+    this.flows = [];
+    let said = this.said;
+    for (const flow of flows) {
+      const next = flowed(said, flow, this.apart);
+      if (!next) return this.restart();
+      said = next;
+      this.rev = flow.rev;
+      if (flow.reset || Object.keys(flow.state).length) this.state = flow.reset ? flow.state : { ...this.state, ...flow.state };
+    }
+    this.said = said;
+  }
+
+  /** What is no part of what is said: whether work runs for it, and what it is called. */
+  private hear(entry: Entry | null): void {
+    if (!entry) return this.restart();
+    const { event } = entry;
+    if (event.kind === "OperationEnded" && event.operation === this.operation) this.operation = null;
+    if (event.kind === "OperationOpened" && event.caller.thread === this.id) this.operation = event.operation;
+    if (!("thread" in event) || event.thread !== this.id) return;
+    if (event.kind === "ThreadRenamed" && this.thread) this.thread = { ...this.thread, title: event.title };
+    if (event.kind === "ThreadDeleted") this.problem = "This thread was deleted.";
+  }
+}

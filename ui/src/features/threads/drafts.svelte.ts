@@ -1,0 +1,69 @@
+/**
+ * What a person has begun to write in each conversation, and where they were reading.
+ *
+ * Owns that switching threads loses neither. Words outlive a reload of this tab, and no longer; pictures do not.
+ */
+import { SvelteMap } from "svelte/reactivity";
+
+import type { Picture } from "../../api/types.ts";
+
+export interface Draft {
+  readonly text: string;
+  readonly pictures: readonly Picture[];
+  /** Whom it is for, where that is not the thread's own agent. */
+  readonly agent: string | null;
+}
+
+/** A message, its place in the thread, and how far from the window's edge it begins; null is the end. */
+export type Reading = { readonly message: string; readonly n: number; readonly offset: number } | null;
+
+const EMPTY: Draft = { text: "", pictures: [], agent: null };
+const KEY = "handrail.draft.";
+
+class Drafts {
+  private readonly known = new SvelteMap<string, Draft>();
+  private readonly readings = new Map<string, Reading>();
+  /** Where the next click on send waits for the work that runs, instead of replacing it. */
+  queue = $state(false);
+
+  of(thread: string): Draft {
+    return this.known.get(thread) ?? { ...EMPTY, text: stored(thread) };
+  }
+
+  change(thread: string, facts: Partial<Draft>): void {
+    const draft = { ...this.of(thread), ...facts };
+    this.known.set(thread, draft);
+    keep(thread, draft.text);
+  }
+
+  clear(thread: string): void {
+    this.change(thread, { text: "", pictures: [] });
+  }
+
+  reading(thread: string): Reading {
+    return this.readings.get(thread) ?? null;
+  }
+
+  read(thread: string, place: Reading): void {
+    this.readings.set(thread, place);
+  }
+}
+
+function stored(thread: string): string {
+  try {
+    return sessionStorage.getItem(KEY + thread) ?? "";
+  } catch {
+    return ""; // a browser that keeps nothing still lets people write
+  }
+}
+
+function keep(thread: string, text: string): void {
+  try {
+    if (text) sessionStorage.setItem(KEY + thread, text);
+    else sessionStorage.removeItem(KEY + thread);
+  } catch {
+    // the draft holds for this visit
+  }
+}
+
+export const drafts = new Drafts();

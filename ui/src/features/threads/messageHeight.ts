@@ -1,0 +1,20 @@
+/** About how tall messages are that nobody has drawn yet; pure. What is drawn is measured instead (Reel). */
+import type { Chunk } from "./messages.ts";
+import type { Message, Part } from "../../api/types.ts";
+
+const LINE = 21;
+/** Characters on a line of a wide page. */
+const LETTERS = 105;
+const AROUND: Record<Message["role"], number> = { user: 68, assistant: 44, system: 12 };
+
+export function heightOf({ messages }: Chunk): number {
+  return messages.reduce((sum, { role, parts }) => sum + AROUND[role] + parts.reduce((inner, part) => inner + ofPart(part), 0), 0);
+}
+
+function ofPart({ kind, text }: Part): number {
+  if (kind === "call") return 38;
+  if (kind === "plan") return 120;
+  if (kind === "image") return 230;
+  if (kind !== "text") return 30;
+  return 8 + LINE * text.split("\n").reduce((lines, line) => lines + Math.max(1, Math.ceil(line.length / LETTERS)), 0);
+}

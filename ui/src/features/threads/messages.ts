@@ -1,0 +1,128 @@
+/**
+ * What was said in a conversation, as it grows; pure.
+ *
+ * Owns how snapshots, pages of older messages and flows come together without a gap or a repeat. It does not
+ * know sockets (threads/conversation.svelte.ts) or how a message looks. Untouched messages keep their identity.
+ */
+import type { Growth, Message, Part, ThreadFlow } from "../../api/types.ts";
+
+export type Said = readonly Message[];
+
+/** Messages that are drawn or left out together. */
+export interface Chunk {
+  readonly key: number;
+  readonly messages: Said;
+}
+
+/** Messages in a chunk: enough that few boxes stand for many, few enough to be drawn in one picture. */
+const CHUNK = 8;
+
+/** Newer messages joined to those that are known; what lies between them and is not known drops the older ones. */
+export function joined(known: Said, fresh: Said): Said {
+  const first = fresh[0];
+  const last = known.at(-1);
+  if (!first || !last) return fresh.length ? fresh : known;
+  if (first.n > last.n + 1) return fresh;
+  const same = new Map(known.map((message) => [message.id, message]));
+  const kept = known.filter(({ n }) => n < first.n);
+  return [...kept, ...fresh.map((message) => alike(same.get(message.id), message))];
+}
+
+/** Older messages put before those that are known. */
+export function preceded(known: Said, older: Said): Said {
+  const first = known[0];
+  return first ? [...older.filter(({ n }) => n < first.n), ...known] : older;
+}
+
+/**
+ * After what a thread's live socket sent; null when something is missing before it, and all must be asked for again.
+ * `apart`: the end is not loaded, so what begins there is none of these messages' business.
+ */
+export function flowed(said: Said, flow: Pick<ThreadFlow, "messages" | "parts" | "dropped" | "reset">, apart = false): Said | null {
+  if (flow.reset && apart) return said;
+  const heads = flow.reset ? joined(said, flow.messages) : headed(said, flow.messages, apart);
+  const kept = flow.dropped.length ? heads.filter(({ id }) => !flow.dropped.includes(id)) : heads;
+  return flow.parts.reduce<Said | null>((known, growth) => known && grown(known, growth), kept);
+}
+
+/** Messages that began, ended or moved; what was said in them stays. */
+function headed(said: Said, heads: Said, apart: boolean): Said {
+  if (heads.length === 0) return said;
+  const next = [...said];
+  for (const head of heads) {
+    const at = indexOf(next, head.id);
+    const known = next[at];
+    if (known) next[at] = { ...head, parts: known.parts };
+    else if (!apart) next.push(head);
+  }
+  return next.sort((one, other) => one.n - other.n);
+}
+
+function grown(said: Said, growth: Growth): Said | null {
+  const at = indexOf(said, growth.message);
+  const message = said[at];
+  if (!message) return said; // older than what is loaded
+  const parts = withGrowth(message.parts, growth);
+  return parts && replaced(said, at, { ...message, parts });
+}
+
+/** In boxes of a few messages each; a box whose messages are the same is the same. */
+export function chunked(said: Said, before: readonly Chunk[] = []): readonly Chunk[] {
+  const known = new Map(before.map((chunk) => [chunk.key, chunk]));
+  const groups = new Map<number, Message[]>();
+  for (const message of said) {
+    const key = Math.floor(message.n / CHUNK);
+    const group = groups.get(key);
+    if (group) group.push(message);
+    else groups.set(key, [message]);
+  }
+  return [...groups].map(([key, messages]) => {
+    const was = known.get(key);
+    return was && equal(was.messages, messages) ? was : { key, messages };
+  });
+}
+
+/** Everything in it that is text to read, as it was written. */
+export function textOf({ parts }: Pick<Message, "parts">): string {
+  return parts.filter(({ kind }) => kind === "text").map(({ text }) => text).join("\n\n").trim();
+}
+
+function withGrowth(parts: readonly Part[], { n, kind, at, text, data }: Growth): Part[] | null {
+  const place = parts.findIndex((part) => part.n === n);
+  const part = parts[place];
+  if (!part) return at === 0 ? [...parts, { n, kind, text, data: data ?? {} }].sort((a, b) => a.n - b.n) : null;
+  const whole = spliced(part.text, at, text);
+  if (whole === null) return null;
+  const next = [...parts];
+  next[place] = { ...part, kind, text: whole, data: data ?? part.data };
+  return next;
+}
+
+/** The daemon counts characters, a browser counts halves of some. */
+function spliced(known: string, at: number, text: string): string | null {
+  if (at === 0) return text;
+  if (at === known.length && !ASTRAL.test(known)) return known + text;
+  const characters = [...known];
+  if (at > characters.length) return null;
+  return (at === characters.length ? known : characters.slice(0, at).join("")) + text;
+}
+
+const ASTRAL = /[\ud800-\udbff]/;
+
+function indexOf(said: Said, id: string): number {
+  return said.findLastIndex((message) => message.id === id);
+}
+
+function replaced(said: Said, at: number, message: Message): Said {
+  const next = [...said];
+  next[at] = message;
+  return next;
+}
+
+function alike(known: Message | undefined, fresh: Message): Message {
+  return known && JSON.stringify(known) === JSON.stringify(fresh) ? known : fresh;
+}
+
+function equal(one: Said, other: Said): boolean {
+  return one.length === other.length && one.every((message, at) => message === other[at]);
+}

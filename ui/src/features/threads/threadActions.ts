@@ -1,0 +1,101 @@
+/**
+ * What a person can do about conversations: begin, prompt, stop, queue, branch off, rename, delete, save, bring in.
+ *
+ * Owns the requests and what is said when they are refused. It does not change what is shown: the facts come back
+ * over the live socket, to this tab as to every other.
+ */
+import type { Api } from "../../api/client.ts";
+import type { ForkBody, PromptBody, SettingBody, ThreadBody } from "../../api/types.ts";
+import { saved } from "../terminals/terminalActions.ts";
+import { toasts } from "../../state/toasts.svelte.ts";
+import { complain } from "../calls/callActions.ts";
+
+export class Talk {
+  private readonly api: Api;
+
+  constructor(api: Api) {
+    this.api = api;
+  }
+
+  /** A new thread's id, unless it was refused. */
+  open(body: ThreadBody): Promise<string | null> {
+    return asked(async () => (await this.api.openThread(body)).id);
+  }
+
+  async prompt(thread: string, body: PromptBody): Promise<boolean> {
+    return (await asked(() => this.api.prompt(thread, { files: [], images: [], queue: false, ...body }))) !== null;
+  }
+
+  async stop(operation: string): Promise<void> {
+    const answer = await asked(() => this.api.cancelOperation(operation));
+    if (answer && !answer.won) toasts.say("It had ended already.");
+  }
+
+  /** Stops a part of what an operation does. */
+  cancelActivity(operation: string, activity: string): Promise<unknown> {
+    return asked(() => this.api.cancelActivity(operation, activity));
+  }
+
+  /** The branch's id. */
+  fork(thread: string, body: ForkBody): Promise<string | null> {
+    return asked(async () => (await this.api.fork(thread, { before: false, title: "", ...body })).id);
+  }
+
+  /** Says something another way: in a branch that ends before it. */
+  async resend(thread: string, message: string, body: PromptBody): Promise<string | null> {
+    const branch = await this.fork(thread, { message, before: true });
+    if (branch) await this.prompt(branch, body);
+    return branch;
+  }
+
+  choose(thread: string, body: SettingBody): Promise<unknown> {
+    return asked(() => this.api.choose(thread, { id: "", ...body }));
+  }
+
+  async rename(thread: string, title: string): Promise<boolean> {
+    return (await asked(() => this.api.renameThread(thread, title))) !== null;
+  }
+
+  async delete(thread: string): Promise<boolean> {
+    return (await asked(async () => (await this.api.deleteThread(thread), true))) === true;
+  }
+
+  sendNow(thread: string, message: string): Promise<unknown> {
+    return asked(() => this.api.sendQueued(thread, message));
+  }
+
+  drop(thread: string, message: string): Promise<unknown> {
+    return asked(() => this.api.dropQueued(thread, message));
+  }
+
+  async login(agent: string, method: string): Promise<void> {
+    const done = await asked(async () => (await this.api.login(agent, method), true));
+    if (done) toasts.say(`Logged in to ${agent}. Send your message again.`);
+  }
+
+  async save(thread: string, title: string, format: "md" | "json"): Promise<void> {
+    const blob = await asked(() => this.api.exportThread(thread, format));
+    if (blob) saved(blob, `${title.replace(/[^\w.-]+/g, "-").slice(0, 60) || "thread"}-${thread}.${format}`);
+  }
+
+  /** Brings a saved conversation in; the new thread's id. */
+  async bring(file: File): Promise<string | null> {
+    let thread: unknown;
+    try {
+      thread = JSON.parse(await file.text());
+    } catch {
+      toasts.say(`${file.name} is not a thread saved as JSON.`, "red");
+      return null;
+    }
+    return asked(async () => (await this.api.importThread(thread)).id);
+  }
+}
+
+async function asked<T>(ask: () => Promise<T>): Promise<T | null> {
+  try {
+    return await ask();
+  } catch (error) {
+    complain(error);
+    return null;
+  }
+}

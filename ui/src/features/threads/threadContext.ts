@@ -1,0 +1,26 @@
+/**
+ * What the pieces of a conversation need from the room they stand in, without knowing who gives it.
+ *
+ * The page gives what the daemon has; the gallery gives what it made up.
+ */
+import { createContext, type Snippet } from "svelte";
+
+import type { TrackedCall } from "../../state/model.ts";
+import type { CallData } from "./callPart.ts";
+
+export interface Room {
+  /** A picture as an address that may be drawn; it is fetched with the bearer, which no address can carry. */
+  picture(sha: string): Promise<string>;
+  login(agent: string, method: string): void;
+  watch(terminal: string): void;
+  /** Adding this to the daemon's time gives this page's. */
+  readonly skew: number;
+  /** A call of ours, as far as the page knows it. */
+  call(id: string): TrackedCall | undefined;
+  /** Cancels a part of what an operation does; `call` is ours, where it is one. */
+  cancel(operation: string, activity: string, call: TrackedCall | undefined): Promise<unknown>;
+  /** A call of ours, with everything a person can do about it. */
+  readonly card: Snippet<[CallData]>;
+}
+
+export const [room, giveRoom] = createContext<Room>();

@@ -1,0 +1,164 @@
+/**
+ * The words for conversations: how one stands, where it belongs, and what its agent said of it as a whole; pure.
+ *
+ * Owns reading a thread's state (agents/state.py says its shapes). It does not know elements.
+ */
+import type { Json, SearchHit, Stop, ThreadView } from "../../api/types.ts";
+import type { Sign, Standing, Tone } from "../../lib/callText.ts";
+
+export interface Group {
+  readonly workspace: string | null;
+  readonly name: string;
+  readonly threads: readonly ThreadView[];
+}
+
+/** By the folder they are about; the folder with the newest words first. */
+export function grouped(threads: readonly ThreadView[]): Group[] {
+  const groups = new Map<string | null, ThreadView[]>();
+  for (const thread of threads) groups.set(thread.workspace, [...(groups.get(thread.workspace) ?? []), thread]);
+  return [...groups].map(([workspace, list]) => ({ workspace, name: folderName(workspace), threads: list }));
+}
+
+export function folderName(workspace: string | null): string {
+  return workspace?.split("/").filter(Boolean).at(-1) ?? "no folder";
+}
+
+export function titleOf({ title }: Pick<ThreadView, "title">): string {
+  return title.trim() || "Untitled";
+}
+
+/** How a thread stands in a list. */
+export function threadStanding({ operation, queued, stop }: Pick<ThreadView, "operation" | "queued" | "stop">, needs: boolean): Standing {
+  if (needs) return { sign: "needs", tone: "amber", word: "needs you" };
+  if (operation) return { sign: "running", tone: "blue", word: "running" };
+  if (queued) return { sign: "expired", tone: "violet", word: `${queued} queued` };
+  return stop ? stopped(stop) : { sign: "done", tone: "grey", word: "" };
+}
+
+const STOPS: Record<Stop, readonly [Sign, Tone, string]> = {
+  end_turn: ["done", "grey", ""],
+  max_tokens: ["gone", "amber", "stopped at its token limit"],
+  max_turn_requests: ["gone", "amber", "stopped at its limit of steps"],
+  refusal: ["denied", "red", "refused"],
+  cancelled: ["cancelled", "grey", "cancelled"],
+  failed: ["failed", "red", "failed"],
+  interrupted: ["gone", "violet", "interrupted"],
+};
+
+export function stopped(stop: Stop): Standing {
+  const [sign, tone, word] = STOPS[stop];
+  return { sign, tone, word };
+}
+
+export interface Choosable {
+  readonly setting: "mode" | "option";
+  readonly id: string;
+  readonly name: string;
+  readonly note: string;
+  readonly value: string | boolean;
+  readonly choices: readonly { readonly value: string; readonly word: string; readonly note: string; readonly group: string }[];
+}
+
+/** The modes and options an agent offers for this conversation; the mode is one control, whichever way it was told. */
+export function choosables(state: Readonly<Record<string, Json>>): Choosable[] {
+  const options = listed(state.options, "options");
+  const mode = options.some(({ category }) => category === "mode") ? null : modeOf(state.modes);
+  return [...(mode ? [mode] : []), ...options.map(option).filter(({ value, choices }) => typeof value === "boolean" || choices.length > 0)];
+}
+
+function modeOf(modes: Json | undefined): Choosable | null {
+  const choices = listed(modes, "modes").map((mode) => ({ value: text(mode.id), word: text(mode.name) || text(mode.id), note: text(mode.description), group: "" }));
+  return choices.length ? { setting: "mode", id: "", name: "Mode", note: "", value: text(modes?.current), choices } : null;
+}
+
+function option(one: Json): Choosable {
+  const choices = listed(one, "choices").map((each) => ({ value: text(each.value), word: text(each.name) || text(each.value), note: text(each.description), group: text(each.group) }));
+  const value = typeof one.value === "boolean" ? one.value : text(one.value);
+  return { setting: "option", id: text(one.id), name: text(one.name), note: text(one.description), value, choices };
+}
+
+export interface Command {
+  readonly name: string;
+  readonly description: string;
+  readonly hint: string;
+}
+
+export function commandsOf(state: Readonly<Record<string, Json>>): Command[] {
+  return listed(state.commands, "commands")
+    .map((one) => ({ name: text(one.name), description: text(one.description), hint: text(one.hint) }))
+    .filter(({ name }) => name);
+}
+
+export interface Usage {
+  readonly used: number | null;
+  readonly size: number | null;
+  readonly cost: string;
+}
+
+/** How full the agent's context is, and what it cost so far, where it says so. */
+export function usageOf(state: Readonly<Record<string, Json>>): Usage | null {
+  const usage = state.usage;
+  if (!usage) return null;
+  const used = number(usage.used);
+  const { amount, currency } = object(usage.cost);
+  const cost = money(number(amount), text(currency));
+  return !used && !cost ? null : { used, size: number(usage.size) || null, cost };
+}
+
+function money(amount: number | null, currency: string): string {
+  if (!amount) return "";
+  try {
+    return amount.toLocaleString("en", { style: "currency", currency: currency || "USD", minimumFractionDigits: 2, maximumFractionDigits: amount < 1 ? 4 : 2 });
+  } catch {
+    return `${amount} ${currency}`; // what no bank knows is shown as it came
+  }
+}
+
+/** `940`, `12.3k`, `200k`, `1.2M`. */
+export function tokensText(tokens: number): string {
+  if (tokens < 1000) return String(tokens);
+  const [value, unit] = tokens < 999_950 ? [tokens / 1000, "k"] : [tokens / 1_000_000, "M"];
+  return `${value < 100 && value % 1 >= 0.05 ? value.toFixed(1) : Math.round(value)}${unit}`;
+}
+
+/** Files that a prompt points to: `@src/auth.py`, at the beginning of a word, with something of a path in it. */
+export function mentions(prompt: string): string[] {
+  const found = [...prompt.matchAll(/(?<![^\s(["'])@([^\s@"'`<>]*[./][^\s@"'`<>]*)/g)].map(([, path]) => (path ?? "").replace(/[.,;:!?)\]]+$/, ""));
+  return [...new Set(found)].filter((path) => /[^./]/.test(path)).slice(0, 50);
+}
+
+/** What is being typed where a command may stand: at the very beginning, and nothing after it. */
+export function commandPrefix(prompt: string, caret: number): string | null {
+  return /^\/(\S*)$/.exec(prompt.slice(0, caret))?.[1] ?? null;
+}
+
+/** A hit's words in pieces: those that were looked for, and those around them. */
+export function marked({ snippet, marks }: Pick<SearchHit, "snippet" | "marks">): { readonly text: string; readonly hit: boolean }[] {
+  const letters = [...snippet]; // counted by whole characters, as the daemon does
+  const pieces: { text: string; hit: boolean }[] = [];
+  let done = 0;
+  for (const [from, to] of marks) {
+    if (from > done) pieces.push({ text: letters.slice(done, from).join(""), hit: false });
+    if (to > Math.max(done, from)) pieces.push({ text: letters.slice(Math.max(done, from), to).join(""), hit: true });
+    done = Math.max(done, to);
+  }
+  if (done < letters.length) pieces.push({ text: letters.slice(done).join(""), hit: false });
+  return pieces;
+}
+
+function listed(from: Json | undefined, name: string): Json[] {
+  const list = from?.[name];
+  return (Array.isArray(list) ? list : []).filter((one): one is Json => typeof one === "object" && one !== null && !Array.isArray(one));
+}
+
+function object(value: unknown): Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function number(value: unknown): number | null {
+  return typeof value === "number" && Number.isFinite(value) ? value : null;
+}

@@ -1,0 +1,57 @@
+/**
+ * All conversations as the daemon knows them, those with the newest words first.
+ *
+ * Owns asking again when the journal speaks of them. It does not know what was said, nor rows.
+ */
+import { type Api, Refused } from "../../api/client.ts";
+import type { ThreadView } from "../../api/types.ts";
+
+const PAGE = 200;
+
+export class Threads {
+  list = $state.raw<readonly ThreadView[] | null>(null);
+  problem = $state("");
+  /** There may be older ones. */
+  more = $state(false);
+  private readonly api: Pick<Api, "threads">;
+  private asking = false;
+  private again = false;
+
+  constructor(api: Pick<Api, "threads">) {
+    this.api = api;
+  }
+
+  get(id: string): ThreadView | undefined {
+    return this.list?.find((thread) => thread.id === id);
+  }
+
+  /** Where conversations took place. */
+  readonly workspaces = $derived([...new Set((this.list ?? []).flatMap(({ workspace }) => workspace ?? []))]);
+
+  /** One request at a time: facts that come meanwhile lead to one more, not to many. */
+  async refresh(): Promise<void> {
+    this.again = true;
+    if (this.asking) return;
+    this.asking = true;
+    while (this.again) {
+      this.again = false;
+      await this.ask(Math.max(PAGE, this.list?.length ?? 0));
+    }
+    this.asking = false;
+  }
+
+  async older(): Promise<void> {
+    await this.ask((this.list?.length ?? 0) + PAGE);
+  }
+
+  private async ask(limit: number): Promise<void> {
+    try {
+      const found = await this.api.threads(`limit=${Math.min(limit, 1000)}`);
+      this.list = found;
+      this.more = found.length >= limit && limit < 1000;
+      this.problem = "";
+    } catch (error) {
+      if (error instanceof Refused) this.problem = error.message;
+    }
+  }
+}

@@ -1,0 +1,138 @@
+/**
+ * The words and signs of the page for the states of a call; pure. One place, so that a state looks and
+ * reads the same wherever it appears. It does not know colours: a tone is a name that style.css paints.
+ */
+import type { ApprovalView, Asks, CallDetail, Caller, CallView, Json, Preview, Restart, Risk } from "../api/types.ts";
+import { typed } from "./visibleText.ts";
+import { asking } from "./terminalText.ts";
+import { counted } from "./duration.ts";
+
+export type Tone = "amber" | "blue" | "green" | "teal" | "red" | "grey" | "violet";
+export type Sign = "needs" | "running" | "done" | "rule" | "completed" | "failed" | "denied" | "cancelled" | "gone" | "expired" | "withdrawn";
+
+export interface Standing {
+  readonly sign: Sign;
+  readonly tone: Tone;
+  readonly word: string;
+}
+
+/** How the daemon begins to tell of a question that nobody answered in time; the record of its call says no more. */
+const EXPIRED = /^Expired: (?=nobody answered)/;
+
+/** `asks`: what its terminal waits for, when it does; `asked`: what became of the question about it. */
+export function standing(call: CallView, asks: Asks | null = null, asked: ApprovalView["status"] | null = null): Standing {
+  if ((asked === "expired" && call.status !== "waiting") || (call.status === "failed" && EXPIRED.test(call.message))) return { sign: "expired", tone: "violet", word: "expired" };
+  if (asked === "withdrawn" && call.status !== "waiting" && call.status !== "running") return { sign: "withdrawn", tone: "grey", word: "withdrawn" };
+  if (asks && call.status !== "waiting") return { sign: "needs", tone: "amber", word: asking(asks) };
+  switch (call.status) {
+    case "waiting":
+      return { sign: "needs", tone: "amber", word: call.client_gone ? "needs you, client gone" : "needs you" };
+    case "running":
+      if (call.client_gone) return { sign: "gone", tone: "violet", word: "client gone" };
+      if (call.handed_back) return { sign: "gone", tone: "violet", word: "handed back" };
+      return { sign: "running", tone: "blue", word: "running" };
+    case "done": {
+      const rule = ruleOf(call);
+      return rule ? { sign: "rule", tone: "green", word: "done, by rule" } : { sign: "done", tone: "green", word: "done" };
+    }
+    case "completed":
+      return { sign: "completed", tone: "teal", word: call.stopped ? "completed" : "completed, runs on" };
+    case "failed":
+      return { sign: "failed", tone: "red", word: "failed" };
+    case "denied":
+      return { sign: "denied", tone: "red", word: ruleOf(call) ? "denied by rule" : "denied" };
+    case "cancelled":
+      return { sign: "cancelled", tone: "grey", word: call.stopped ? "cancelled" : "cancelled, stopping" };
+    case "interrupted":
+      return { sign: "gone", tone: "violet", word: "interrupted" };
+  }
+}
+
+/** The rule that allowed or denied the call, unless a person did. */
+export function ruleOf(call: Pick<CallView, "status" | "allowed_by" | "by">): string | null {
+  const decider = call.status === "denied" ? call.by : call.allowed_by;
+  return decider?.startsWith("rule ") ? decider.slice("rule ".length) : null;
+}
+
+export function riskTone(risk: Risk): Tone {
+  return ({ low: "grey", medium: "amber", high: "red" } as const)[risk];
+}
+
+export function riskWord(risk: Risk): string {
+  return ({ low: "low", medium: "med", high: "high" } as const)[risk];
+}
+
+/** What stands in a list: the command itself where there is one, else verb and object. */
+export function headline(call: Pick<CallView, "title">, approval?: ApprovalView): string {
+  const preview = approval?.preview;
+  if (preview?.kind === "command") return preview.command;
+  if (preview?.kind !== "input") return call.title;
+  const { text, enter } = typed(preview.text);
+  return [...(text || enter ? [`${text}${enter ? " ⏎" : ""}`] : []), ...preview.keys].join(" ");
+}
+
+/** As much of a text as a list row holds, and how many characters that leaves out; the whole stands in the detail. */
+export function excerpt(text: string, characters = 400, lines = 6): { shown: string; hidden: number } {
+  const shown = text.slice(0, characters).split("\n").slice(0, lines).join("\n");
+  return { shown, hidden: text.length - shown.length };
+}
+
+export function isCode(call: CallView): boolean {
+  return call.tool === "execute_command" || call.tool === "send_to_terminal";
+}
+
+/** Verb and kind, above the thing itself: what the person is looking at. */
+export function subject(call: CallView, preview: Preview | null): string {
+  if (preview?.kind === "command" || call.tool === "execute_command") return "Run command";
+  if (preview?.kind === "input") return "Type into a terminal";
+  if (preview?.kind === "form") return "Answer a question";
+  if (preview?.kind === "diff") return preview.creates ? "Create file" : "Change file";
+  return call.title;
+}
+
+/** What is shown of a call: once it is written, what a review left of a proposal, and not what was proposed. */
+export function previewOf(detail: CallDetail | null, approval: ApprovalView | undefined): Preview | null {
+  return written(detail) ?? detail?.preview ?? approval?.preview ?? null;
+}
+
+function written(of: CallDetail | null): Preview | null {
+  const { applied, review, added, removed } = of?.result?.data ?? {};
+  if (of?.preview?.kind !== "diff" || !review || typeof applied !== "string") return null;
+  return { ...of.preview, diff: applied, added: Number(added), removed: Number(removed) };
+}
+
+/** Names under which agents explain themselves in what they send; it is shown apart, as theirs. */
+const PROSE = /^(description|explanation|reason|why|justification|rationale|summary|comment|purpose)$/i;
+
+/** What the agent says about its call, in its own words: never what will run. */
+export function prose(input: Json): string {
+  return Object.entries(input)
+    .filter(([name, value]) => PROSE.test(name) && typeof value === "string" && value.trim())
+    .map(([, value]) => String(value).trim())
+    .join("\n");
+}
+
+/** As much of a description as tells a person what a tool is for; the rest is for agents. */
+export function firstSentence(text: string): string {
+  return /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text;
+}
+
+export function place(caller: Caller): string {
+  return caller.workspace?.split("/").filter(Boolean).at(-1) ?? "no workspace";
+}
+
+/** First line of why it ended, to stand after the state's word in a list row. */
+export function remark(call: CallView): string {
+  if (call.status === "done" || call.status === "waiting" || call.status === "running") return "";
+  const line = (call.message.split("\n", 1)[0] ?? "").replace(EXPIRED, "");
+  return line && `: ${line}`;
+}
+
+export function restarted(found: Pick<Restart, "crashed" | "interrupted" | "approvals_kept" | "terminals_adopted">): string {
+  const facts = [
+    `${counted(found.interrupted, "call")} interrupted`,
+    `${counted(found.approvals_kept, "approval")} kept`,
+    `${counted(found.terminals_adopted, "terminal")} re-adopted`,
+  ];
+  return `Daemon ${found.crashed ? "crashed and restarted" : "restarted"}: ${facts.join(", ")}.`;
+}

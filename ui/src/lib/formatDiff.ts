@@ -1,0 +1,30 @@
+/** Two texts as one diff, in the form that components/Diff.svelte reads; pure. For what an agent says it changes. */
+import { type Hunk, CONTEXT, proposed } from "./hunks.ts";
+
+export interface Unified {
+  readonly diff: string;
+  readonly added: number;
+  readonly removed: number;
+}
+
+export function unifiedDiff(before: string, after: string): Unified {
+  const whole = proposed(before, after);
+  const lines = whole.hunks.flatMap((hunk) => hunkLines(whole.before, whole.after, hunk));
+  const count = (sign: string): number => lines.filter((line) => line.startsWith(sign)).length;
+  return { diff: lines.map((line) => (line.endsWith("\n") ? line : `${line}\n`)).join(""), added: count("+"), removed: count("-") };
+}
+
+function hunkLines(before: readonly string[], after: readonly string[], { old, new: fresh, changes }: Hunk): string[] {
+  const from = Math.max(0, old[0] - CONTEXT);
+  const to = Math.min(before.length, old[1] + CONTEXT);
+  const begin = fresh[0] - (old[0] - from);
+  const [olds, news] = [to - from, fresh[1] + (to - old[1]) - begin];
+  const lines = [`@@ -${olds ? from + 1 : from},${olds} +${news ? begin + 1 : begin},${news} @@`];
+  let done = from;
+  for (const change of changes) {
+    lines.push(...before.slice(done, change.old[0]).map((line) => ` ${line}`));
+    lines.push(...before.slice(...change.old).map((line) => `-${line}`), ...after.slice(...change.new).map((line) => `+${line}`));
+    done = change.old[1];
+  }
+  return [...lines, ...before.slice(done, to).map((line) => ` ${line}`)];
+}

@@ -1,0 +1,175 @@
+/**
+ * A proposed file in hunks, what a person chose of each, and the file that comes of it; pure.
+ *
+ * Owns the assembly: all kept is the proposal, all rejected is the file as it was, to the byte. It does not know rows
+ * (review/diffRows.ts) or how choices are made.
+ */
+import { type Change, changes, type Span } from "./sequenceDiff.ts";
+import { unified } from "./parseDiff.ts";
+
+/** Kept as proposed, left as it was, or the person's own. */
+export type Choice = "keep" | "reject" | { readonly text: string };
+
+export interface Hunk {
+  /** Which lines of the file as it was it is about, and which of the proposal; counted from 0. */
+  readonly old: Span;
+  readonly new: Span;
+  /** The changes in it, which lie close together. */
+  readonly changes: readonly Change[];
+}
+
+/** A file as it was and as it is proposed, in lines with their ends. */
+export interface Proposed {
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+  readonly hunks: readonly Hunk[];
+}
+
+export interface Tally {
+  readonly hunks: number;
+  readonly kept: number;
+  readonly rejected: number;
+  readonly edited: number;
+}
+
+/** Lines that are the same, to either side: changes that would share them are one hunk. */
+export const CONTEXT = 3;
+
+/** In the hunks of the daemon's own diff, so that both count the same; or in ours, where it gives none that fit. */
+export function proposed(before: string, after: string, diff = ""): Proposed {
+  const texts = { before: lines(before), after: lines(after) };
+  const theirs = { ...texts, hunks: hunksOf(diff) };
+  return theirs.hunks.length && fits(theirs) ? theirs : { ...texts, hunks: grouped(changes(texts.before, texts.after)) };
+}
+
+/** What will be written. */
+export function assembled({ before, after, hunks }: Proposed, choices: readonly Choice[]): string {
+  const parts: string[] = [];
+  let done = 0;
+  hunks.forEach((hunk, at) => {
+    parts.push(before.slice(done, hunk.old[0]).join(""), chosen({ before, after, hunks }, at, choices[at] ?? "keep"));
+    done = hunk.old[1];
+  });
+  return parts.join("") + before.slice(done).join("");
+}
+
+/** What a choice puts in the place of a hunk. */
+export function chosen({ before, after, hunks }: Proposed, at: number, choice: Choice): string {
+  const hunk = hunks[at];
+  if (!hunk) return "";
+  if (typeof choice === "object") return choice.text;
+  return choice === "keep" ? after.slice(...hunk.new).join("") : before.slice(...hunk.old).join("");
+}
+
+/** What a person typed in the place of a hunk, as lines: the newline that ends the last one is not theirs to think of. */
+export function written(whole: Proposed, at: number, typed: string): Choice {
+  const hunk = whole.hunks[at];
+  const kept = chosen(whole, at, "keep");
+  const last = (hunk?.old[1] ?? 0) === whole.before.length;
+  const open = last && kept !== "" && !kept.endsWith("\n");
+  return { text: typed === "" || open ? typed : `${typed}\n` };
+}
+
+/** An edit that changes nothing is none. */
+export function settled(whole: Proposed, at: number, choice: Choice): Choice {
+  if (typeof choice === "string") return choice;
+  const text = chosen(whole, at, choice);
+  if (text === chosen(whole, at, "keep")) return "keep";
+  return text === chosen(whole, at, "reject") ? "reject" : choice;
+}
+
+export function tally({ hunks }: Proposed, choices: readonly Choice[]): Tally {
+  const count = (is: (choice: Choice) => boolean) => hunks.filter((_, at) => is(choices[at] ?? "keep")).length;
+  return {
+    hunks: hunks.length,
+    kept: count((choice) => choice === "keep"),
+    rejected: count((choice) => choice === "reject"),
+    edited: count((choice) => typeof choice === "object"),
+  };
+}
+
+/** Everything that goes or comes. */
+export function changedText({ before, after, hunks }: Proposed): string {
+  return hunks.map(({ old, new: fresh }) => before.slice(...old).join("") + after.slice(...fresh).join("")).join("");
+}
+
+/** Lines with their ends; only a newline ends one. */
+export function lines(text: string): string[] {
+  return text.match(/[^\n]*\n|[^\n]+/g) ?? [];
+}
+
+/** Both with plain newlines, where all of their lines end with CR LF: so they are shown, edited and compared. */
+export function eased(before: string, after: string): { readonly before: string; readonly after: string; readonly crlf: boolean } {
+  const crlf = [before, after].every((text) => isCrlf(text) || !text.includes("\n")) && (isCrlf(before) || isCrlf(after));
+  return crlf ? { before: before.replaceAll("\r\n", "\n"), after: after.replaceAll("\r\n", "\n"), crlf } : { before, after, crlf };
+}
+
+/** The way back. */
+export function restored(text: string, crlf: boolean): string {
+  return crlf ? text.replaceAll("\n", "\r\n") : text;
+}
+
+function isCrlf(text: string): boolean {
+  return text.includes("\n") && !/(^|[^\r])\n/.test(text);
+}
+
+function grouped(all: readonly Change[]): Hunk[] {
+  const groups: Change[][] = [];
+  for (const change of all) {
+    const last = groups.at(-1)?.at(-1);
+    if (last && change.old[0] - last.old[1] <= 2 * CONTEXT) groups.at(-1)?.push(change);
+    else groups.push([change]);
+  }
+  return groups.map(around);
+}
+
+function around(group: readonly Change[]): Hunk {
+  const first = group[0] as Change;
+  const last = group.at(-1) as Change;
+  return { old: [first.old[0], last.old[1]], new: [first.new[0], last.new[1]], changes: group };
+}
+
+/** The hunks a unified diff has. */
+function hunksOf(diff: string): Hunk[] {
+  const groups: Change[][] = [];
+  let place = { old: 0, new: 0 };
+  for (const line of unified(diff)) {
+    if (line.kind === "hunk") {
+      groups.push([]);
+      place = startOf(line.text);
+    } else if (line.kind === "same") place = { old: place.old + 1, new: place.new + 1 };
+    else if (line.kind !== "note") place = grown(groups.at(-1) ?? [], line.kind === "added", place);
+  }
+  return groups.filter((group) => group.length).map(around);
+}
+
+function startOf(head: string): { old: number; new: number } {
+  const [, old = "0", olds = "1", fresh = "0", news = "1"] = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(head) ?? [];
+  return { old: Number(old) - (olds === "0" ? 0 : 1), new: Number(fresh) - (news === "0" ? 0 : 1) };
+}
+
+/** Takes one more line into the change that ends here, or into a new one. */
+function grown(group: Change[], added: boolean, { old, new: fresh }: { old: number; new: number }): { old: number; new: number } {
+  const next = added ? { old, new: fresh + 1 } : { old: old + 1, new: fresh };
+  const last = group.at(-1);
+  if (last && last.old[1] === old && last.new[1] === fresh) group[group.length - 1] = { old: [last.old[0], next.old], new: [last.new[0], next.new] };
+  else group.push({ old: [old, next.old], new: [fresh, next.new] });
+  return next;
+}
+
+/** Everything outside the changes is the same on both sides, to the end. */
+function fits({ before, after, hunks }: Proposed): boolean {
+  let old = 0;
+  let fresh = 0;
+  for (const change of hunks.flatMap((hunk) => hunk.changes)) {
+    if (!same(before, after, [old, change.old[0]], [fresh, change.new[0]])) return false;
+    [old, fresh] = [change.old[1], change.new[1]];
+  }
+  return same(before, after, [old, before.length], [fresh, after.length]);
+}
+
+function same(before: readonly string[], after: readonly string[], [a, aEnd]: Span, [b, bEnd]: Span): boolean {
+  if (aEnd - a !== bEnd - b || aEnd < a) return false;
+  for (let at = 0; at < aEnd - a; at++) if (before[a + at] !== after[b + at]) return false;
+  return true;
+}

@@ -1,0 +1,163 @@
+/**
+ * The end of a terminal's output, ready to be shown: blocks of finished lines and the line being written.
+ *
+ * Owns how much is kept and says from which byte on; takes megabytes per frame without keeping them.
+ * Does not know where bytes come from (api/terminalSocket.ts) or how they are drawn (calls/LiveOutput.svelte).
+ */
+import { resolved, resolvedLines } from "./ansi.ts";
+
+export interface Frame {
+  /** Absolute offset of its first byte. */
+  readonly offset: number;
+  readonly bytes: Uint8Array;
+}
+
+export interface Block {
+  /** Absolute offset of its first byte: its identity. */
+  readonly from: number;
+  readonly lines: number;
+  readonly text: string;
+}
+
+/** A block is what the browser lays out as one piece of text. */
+const BLOCK_LINES = 200;
+/** What one page keeps of a flood: enough to read, little enough to draw. */
+const KEPT_LINES = 5000;
+const KEPT_BYTES = 2 << 20;
+/** A line without an end is cut into pieces this long, so that nothing grows without bound. */
+const LONGEST_LINE = 16 << 10;
+
+const NEWLINE = 10;
+
+export class Tail {
+  blocks: readonly Block[] = [];
+  /** The unfinished last line, as it looks now. */
+  open = "";
+  /** Offset after the last byte taken. */
+  end = 0;
+  private rest: Uint8Array = new Uint8Array(0);
+  private readonly decoder = new TextDecoder();
+
+  /** Offset of the first byte that is still shown. */
+  get start(): number {
+    return this.blocks[0]?.from ?? this.end - this.rest.length;
+  }
+
+  /** Takes frames that came since the last time; a hole or a skip begins anew after it. */
+  take(frames: readonly Frame[]): void {
+    for (const { offset, bytes } of runs(lastOf(frames))) {
+      const known = this.end - offset;
+      if (known >= bytes.length && bytes.length > 0) continue;
+      if (known < 0) this.restart(offset);
+      this.push(known > 0 ? bytes.subarray(known) : bytes);
+    }
+    this.open = this.rest.length ? resolved(this.decoder.decode(this.rest)) : "";
+    this.trim();
+  }
+
+  private restart(offset: number): void {
+    this.blocks = [];
+    this.rest = new Uint8Array(0);
+    this.end = offset;
+  }
+
+  private push(bytes: Uint8Array): void {
+    const all = this.rest.length ? joined([this.rest, bytes]) : bytes;
+    const base = this.end - this.rest.length;
+    let at = startOfLast(all, KEPT_LINES);
+    const blocks = at > 0 ? [] : [...this.blocks];
+    for (let cut = cutAfter(all, at, room(blocks)); cut.end > at; cut = cutAfter(all, at, room(blocks))) {
+      append(blocks, base + at, cut.lines, this.text(all.subarray(at, cut.end)));
+      at = cut.end;
+    }
+    this.blocks = blocks;
+    this.rest = all.slice(at);
+    this.end = base + all.length;
+  }
+
+  private text(bytes: Uint8Array): string {
+    const text = this.decoder.decode(bytes);
+    return text.endsWith("\n") ? resolvedLines(text) : `${resolvedLines(text)}\n`;
+  }
+
+  private trim(): void {
+    let lines = this.blocks.reduce((sum, block) => sum + block.lines, 0);
+    let first = 0;
+    while (first < this.blocks.length - 1 && (lines > KEPT_LINES || this.end - (this.blocks[first]?.from ?? 0) > 2 * KEPT_BYTES))
+      lines -= this.blocks[first++]?.lines ?? 0;
+    if (first) this.blocks = this.blocks.slice(first);
+  }
+}
+
+/** Of a flood, only the last megabytes are worth a look: whole frames from the end. */
+function lastOf(frames: readonly Frame[]): readonly Frame[] {
+  let size = 0;
+  let first = frames.length;
+  while (first > 0 && size < KEPT_BYTES) size += frames[--first]?.bytes.length ?? 0;
+  return frames.slice(first);
+}
+
+/** Frames that follow each other without a gap, put together. */
+function runs(frames: readonly Frame[]): Frame[] {
+  const groups: Frame[][] = [];
+  for (const frame of frames) {
+    const last = groups.at(-1)?.at(-1);
+    if (last && last.offset + last.bytes.length === frame.offset) groups.at(-1)?.push(frame);
+    else groups.push([frame]);
+  }
+  return groups.map((group) => ({ offset: group[0]?.offset ?? 0, bytes: joined(group.map(({ bytes }) => bytes)) }));
+}
+
+/** Where the last `count` finished lines begin: what comes before them need not be decoded at all. */
+function startOfLast(bytes: Uint8Array, count: number): number {
+  let at = bytes.length;
+  for (let line = 0; line <= count; line++) {
+    at = at > 0 ? bytes.lastIndexOf(NEWLINE, at - 1) : -1;
+    if (at < 0) return 0;
+  }
+  return at + 1;
+}
+
+function room(blocks: readonly Block[]): number {
+  const last = blocks.at(-1);
+  return last && last.lines < BLOCK_LINES ? BLOCK_LINES - last.lines : BLOCK_LINES;
+}
+
+/** Up to `limit` finished lines from `from` on; an endless line counts as finished where it is cut. */
+function cutAfter(bytes: Uint8Array, from: number, limit: number): { end: number; lines: number } {
+  let end = from;
+  let lines = 0;
+  while (lines < limit) {
+    const newline = bytes.indexOf(NEWLINE, end);
+    const stop = newline >= 0 ? newline + 1 : bytes.length;
+    if (stop - end > LONGEST_LINE) end = characterStart(bytes, end + LONGEST_LINE);
+    else if (newline >= 0) end = stop;
+    else break;
+    lines++;
+  }
+  return { end, lines };
+}
+
+/** Not in the middle of a character. */
+function characterStart(bytes: Uint8Array, at: number): number {
+  let start = at;
+  while (start > at - 4 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start--;
+  return start;
+}
+
+function append(blocks: Block[], from: number, lines: number, text: string): void {
+  const last = blocks.at(-1);
+  if (last && last.lines < BLOCK_LINES) blocks[blocks.length - 1] = { from: last.from, lines: last.lines + lines, text: last.text + text };
+  else blocks.push({ from, lines, text });
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  if (parts.length === 1 && parts[0]) return parts[0];
+  const whole = new Uint8Array(parts.reduce((size, part) => size + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}

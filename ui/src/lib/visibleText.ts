@@ -1,0 +1,95 @@
+/**
+ * Text shown exactly: whatever could hide or disguise itself is spelled out and flagged; pure.
+ *
+ * Owns which characters are not what they seem. It does not know how a flag looks (components/VisibleText.svelte).
+ */
+export interface Piece {
+  readonly text: string;
+  /** What the hidden character is, when this piece stands for one. */
+  readonly flag?: string;
+}
+
+/** Control (but newline and tab), formatting, bidi, zero-width, odd spaces, fillers, tags, lone surrogates. */
+export const HIDDEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb]|[\u{1d173}-\u{1d17a}]|[\u{e0000}-\u{e0fff}]|[\ud800-\udfff]/gu;
+
+/** Nothing to look for in it. */
+const ASCII = /^[\t\n -~]*$/;
+
+const SHORT: Record<string, string> = { "\r": "\\r", "\b": "\\b", "\f": "\\f", "\v": "\\v", "\0": "\\0", "\x1b": "\\e" };
+
+const NAMES: readonly (readonly [number, number, string])[] = [
+  [0x00, 0x1f, "control character"],
+  [0x7f, 0x9f, "control character"],
+  [0xa0, 0xa0, "no-break space"],
+  [0xad, 0xad, "soft hyphen"],
+  [0x061c, 0x061c, "text direction mark"],
+  [0x2000, 0x200a, "unusual space"],
+  [0x200b, 0x200d, "zero-width character"],
+  [0x200e, 0x200f, "text direction mark"],
+  [0x2028, 0x2029, "unusual line break"],
+  [0x202a, 0x202e, "text direction override"],
+  [0x202f, 0x205f, "unusual space"],
+  [0x2060, 0x2064, "zero-width character"],
+  [0x2066, 0x2069, "text direction override"],
+  [0x3000, 0x3000, "unusual space"],
+  [0xd800, 0xdfff, "half a character"],
+  [0xfeff, 0xfeff, "zero-width character"],
+  [0xe0000, 0xe0fff, "invisible tag"],
+];
+
+/** The text in order, split where something had to be spelled out. */
+export function exact(text: string): Piece[] {
+  if (ASCII.test(text)) return [{ text }];
+  const pieces: Piece[] = [];
+  let done = 0;
+  for (const match of text.matchAll(HIDDEN)) {
+    if (match.index > done) pieces.push({ text: text.slice(done, match.index) });
+    pieces.push({ text: spelled(match[0]), flag: named(match[0]) });
+    done = match.index + match[0].length;
+  }
+  if (done < text.length || pieces.length === 0) pieces.push({ text: text.slice(done) });
+  return pieces;
+}
+
+/** The same as one string, for places that cannot flag: titles, notifications, output. */
+export function spelledOut(text: string): string {
+  return ASCII.test(text) ? text : text.replace(HIDDEN, spelled);
+}
+
+/** What is typed, apart from the Enter that ends it: that one is nothing to be warned of. */
+export function typed(text: string): { readonly text: string; readonly enter: boolean } {
+  const bare = text.replace(/(\r\n|\r|\n)$/, "");
+  return { text: bare, enter: bare !== text };
+}
+
+/** One sentence about what is hidden in the text, or none. */
+export function warning(text: string): string | null {
+  const kinds = new Map<string, number>();
+  for (const { flag } of exact(text)) if (flag) kinds.set(kindOf(flag), (kinds.get(kindOf(flag)) ?? 0) + 1);
+  if (kinds.size === 0) return null;
+  const parts = [...kinds].map(([kind, count]) => (count === 1 ? `1 ${kind}` : `${count} ${plural(kind)}`));
+  return `Holds what the eye would miss, spelled out here: ${parts.join(", ")}.`;
+}
+
+function spelled(character: string): string {
+  return SHORT[character] ?? `\\u{${code(character).toString(16)}}`;
+}
+
+function named(character: string): string {
+  const point = code(character);
+  const name = NAMES.find(([from, to]) => from <= point && point <= to)?.[2] ?? "invisible character";
+  return `U+${point.toString(16).toUpperCase().padStart(4, "0")} ${name}`;
+}
+
+function kindOf(flag: string): string {
+  return flag.slice(flag.indexOf(" ") + 1);
+}
+
+function plural(kind: string): string {
+  return kind === "half a character" ? "halves of characters" : `${kind}s`;
+}
+
+function code(character: string): number {
+  return character.codePointAt(0) ?? 0;
+}

@@ -1,0 +1,209 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { advance, fromState, type Model } from "./model.ts";
+import { frozen, next, sections, urgent } from "../features/inbox/sections.ts";
+import type { Event, EventOf, LiveEntries, State } from "../api/types.ts";
+
+const caller = { door: "stdio", client: "claude", key: "k", workspace: "/home/me/api", thread: null, operation: null } as const;
+const receipt = { ended_by: "page", stopped: false, signals: [], processes_stopped: [], processes_left: [], bytes_kept: 0, files_changed: [] };
+
+function empty(seq = 10): Model {
+  const state: State = {
+    seq,
+    now: 50_000,
+    version: "0",
+    started: { seq: 1, at: 0, pid: 1, crashed: false, interrupted: 0, approvals_kept: 0, terminals_adopted: 0 },
+    auto_approve: false,
+    human_in_the_loop: true,
+    command_line: "handrail mcp",
+    calls: [],
+    recent: [],
+    approvals: [],
+    terminals: [],
+  };
+  return fromState(state, 1000);
+}
+
+function frame(first: number, ...events: Event[]): LiveEntries {
+  return { now: 60_000, entries: events.map((event, at) => ({ seq: first + at, at: 58_000 + at, event })) };
+}
+
+function opened(call: string): Event {
+  return { kind: "CallOpened", call, tool: "execute_command", title: call, input: { command: call }, caller, assurance: "bound" };
+}
+
+function asked(call: string): Event {
+  const preview = { kind: "command" as const, command: call, cwd: "/", program: "bash", environment: [] };
+  return { kind: "ApprovalOpened", approval: `a-${call}`, call, digest: "d", claims: [], risk: "high", reasons: ["r"], why: "w", verdicts: [], preview };
+}
+
+function answered(answer: "allow" | "deny", facts: Partial<EventOf<"ApprovalAnswered">> = {}): Event {
+  return { kind: "ApprovalAnswered", approval: "a-c1", call: "c1", answer, reason: "no", by: "phone", digest: "", comments: [], rules: [], ...facts };
+}
+
+function settled(call: string, ending: "done" | "cancelled" = "done"): Event {
+  return { kind: "CallSettled", call, ending, by: "page", message: "m", result: null, receipt };
+}
+
+function then(model: Model | null, ...events: Event[]): Model {
+  assert.ok(model);
+  const after = advance(model, frame(model.seq + 1, ...events), 2000);
+  assert.ok(after);
+  return after;
+}
+
+test("an agent asking after its own calls is no news, but is on record", () => {
+  const started: Event = { kind: "CallStarted", call: "c1", claims: [], allowed_by: "rule own record", rules: [], files: [] };
+  const model = then(empty(), opened("c1"), started);
+  assert.deepEqual(sections(model), { needs: [], running: [], recent: [] });
+  assert.equal(model.calls.get("c1")?.status, "running");
+  assert.deepEqual(sections(then(model, settled("c1"))).recent, []);
+});
+
+test("a call that opens is running, and its timer counts from the daemon's clock", () => {
+  const model = then(empty(), opened("c1"));
+  assert.equal(model.calls.get("c1")?.status, "running");
+  assert.equal(model.calls.get("c1")?.since, 0); // received at 2000, when the fact was 2 s old
+});
+
+test("an approval makes its call wait and carries what the person must see", () => {
+  const model = then(empty(), opened("c1"), asked("c1"));
+  assert.equal(model.calls.get("c1")?.status, "waiting");
+  assert.deepEqual(model.approvals.get("a-c1")?.input, { command: "c1" });
+  assert.deepEqual(sections(model), { needs: ["c1"], running: [], recent: [] });
+});
+
+test("an answered approval is no question any more but still known", () => {
+  const answer = answered("deny");
+  const model = then(empty(), opened("c1"), asked("c1"), answer);
+  assert.equal(model.approvals.get("a-c1")?.status, "denied");
+  assert.equal(model.approvals.get("a-c1")?.by, "phone");
+  assert.deepEqual(sections(model).needs, []);
+});
+
+test("a denied call never stands among those that run", () => {
+  const answer = answered("deny");
+  const model = then(empty(), opened("c1"), asked("c1"), answer);
+  assert.deepEqual(sections(model), { needs: [], running: [], recent: ["c1"] });
+});
+
+test("an expired question is neither denied nor open", () => {
+  const model = then(empty(), opened("c1"), asked("c1"), { kind: "ApprovalExpired", approval: "a-c1", call: "c1", after_ms: 600_000 });
+  assert.equal(model.approvals.get("a-c1")?.status, "expired");
+  assert.deepEqual(sections(model).needs, []);
+});
+
+test("an answer that changed the input says so", () => {
+  const plain = then(empty(), opened("c1"), asked("c1"), answered("allow"));
+  const edited = then(empty(), opened("c1"), asked("c1"), answered("allow", { input: { command: "ls" } }));
+  assert.equal(plain.approvals.get("a-c1")?.edited, false);
+  assert.equal(edited.approvals.get("a-c1")?.edited, true);
+});
+
+test("a fact about rules or folders is noticed, and no other", () => {
+  const before = then(empty(), opened("c1"));
+  assert.equal(before.ruled, 10);
+  const after = then(before, { kind: "FolderTrusted", folder: "/home/me/api", config: null, by: "page" });
+  assert.equal(after.ruled, 12);
+  assert.equal(then(after, { kind: "RuleRemoved", rule: "r1", by: "page" }).ruled, 13);
+});
+
+test("a call whose files were put back is looked at again", () => {
+  const model = then(empty(), opened("c1"), settled("c1"));
+  const undone = then(model, { kind: "FilesRestored", undo: "u1", calls: ["c1"], files: [], by: "page" });
+  assert.ok((undone.calls.get("c1")?.touched ?? 0) > (model.calls.get("c1")?.touched ?? 0));
+});
+
+test("a settled call goes to recent, and says so when its work really ends", () => {
+  const model = then(empty(), opened("c1"), settled("c1", "cancelled"));
+  assert.deepEqual(sections(model).recent, ["c1"]);
+  assert.equal(model.calls.get("c1")?.stopped, false);
+  const stopped = then(model, { kind: "CallStopped", call: "c1", receipt: { ...receipt, stopped: true } });
+  assert.equal(stopped.calls.get("c1")?.stopped, true);
+});
+
+test("calls no entry speaks of keep their identity, so that their rows are not drawn again", () => {
+  const model = then(empty(), opened("c1"), opened("c2"));
+  const after = then(model, settled("c2"));
+  assert.equal(after.calls.get("c1"), model.calls.get("c1"));
+  assert.notEqual(after.calls.get("c2"), model.calls.get("c2"));
+});
+
+test("entries already known change nothing", () => {
+  const model = then(empty(), opened("c1"));
+  assert.equal(advance(model, frame(11, opened("c1")), 3000), model);
+});
+
+test("a missing entry asks for a new snapshot", () => {
+  assert.equal(advance(empty(), frame(12, opened("c1")), 2000), null);
+});
+
+test("an event this page does not know is passed over", () => {
+  const strange = { kind: "SomethingNew" } as unknown as Event;
+  assert.equal(then(empty(), strange, opened("c1")).seq, 12);
+});
+
+test("a daemon that starts anew is noticed", () => {
+  const started: Event = { kind: "DaemonStarted", version: "0", pid: 7, crashed: true, interrupted: 3, approvals_kept: 2, terminals_adopted: 4 };
+  const model = then(empty(), started);
+  assert.deepEqual(model.started, { seq: 11, at: 58_000, pid: 7, crashed: true, interrupted: 3, approvals_kept: 2, terminals_adopted: 4 });
+});
+
+test("what is over is forgotten in the end, what is open never", () => {
+  let model = then(empty(), opened("stays"));
+  for (let at = 0; at < 300; at++) model = then(model, opened(`c${at}`), settled(`c${at}`));
+  assert.equal(model.calls.size, 201);
+  assert.ok(model.calls.has("stays"));
+});
+
+test("a frozen list keeps every row in its place and lets new ones join at the end", () => {
+  const shown = { needs: ["a", "b"], running: ["r"], recent: ["x"] };
+  const wanted = { needs: ["n", "b"], running: ["a", "s"], recent: ["r", "y", "x"] };
+  assert.deepEqual(frozen(shown, wanted, () => true), { needs: ["a", "b", "n"], running: ["r", "s"], recent: ["x"] });
+});
+
+test("when a question is answered the next one after it follows, then the first", () => {
+  assert.equal(next(["a", "b", "c"], "b", () => true), "c");
+  assert.equal(next(["a", "b", "c"], "c", () => true), "a");
+  assert.equal(next(["a", "b", "c"], "a", (id) => id === "c"), "c");
+  assert.equal(next(["a"], "a", () => true), null);
+});
+
+const owner = { person: false, name: "claude", workspace: null };
+
+function begun(terminal: string, call: string | null): Event {
+  return { kind: "TerminalOpened", terminal, call, name: terminal, cwd: "/", pid: 1, of: call ? "command" : "tracked", owner, argv: [], cols: 80, rows: 24, nonce: "" };
+}
+
+function waits(terminal: string, sure: "certain" | "likely" = "certain", secret = false): Event {
+  return { kind: "TerminalAsked", terminal, prompt: "Name? ", sure, secret };
+}
+
+test("a call whose terminal surely waits for input needs the person until it goes on", () => {
+  const model = then(empty(), opened("c1"), begun("t1", "c1"), waits("t1"));
+  assert.deepEqual(sections(model), { needs: ["c1"], running: [], recent: [] });
+  assert.equal(urgent(model)[0]?.asks?.prompt, "Name? ");
+  const on = then(model, { kind: "TerminalWentOn", terminal: "t1" });
+  assert.deepEqual(sections(on), { needs: [], running: ["c1"], recent: [] });
+});
+
+test("a wait that is only likely is shown but calls nobody, unless it is a secret's", () => {
+  const model = then(empty(), opened("c1"), begun("t1", "c1"), waits("t1", "likely"));
+  assert.deepEqual(sections(model).needs, []);
+  assert.ok(model.terminals.get("t1")?.asks);
+  assert.deepEqual(sections(then(model, waits("t1", "likely", true))).needs, ["c1"]);
+});
+
+test("a call that was completed and whose terminal asks stands among what needs the person, once", () => {
+  const model = then(empty(), opened("c1"), begun("t1", "c1"), settled("c1"), waits("t1"));
+  assert.deepEqual(sections(model), { needs: ["c1"], running: [], recent: [] });
+});
+
+test("a terminal that ended is no longer among those that run, and asks nobody", () => {
+  const model = then(empty(), begun("t1", null), waits("t1"), { kind: "TerminalTaken", terminal: "t1", by: "page", holds: true });
+  assert.deepEqual(model.terminals.get("t1")?.taken, { by: "page", holds: true });
+  const ended = then(model, { kind: "TerminalEnded", terminal: "t1", exit_code: 0, signal: null, bytes: 1, lost: false });
+  assert.equal(ended.terminals.size, 0);
+  assert.deepEqual(urgent(ended), []);
+});
