@@ -4,14 +4,14 @@
  * The bearer lives in this object and nowhere else: no storage, no cookie, no address. Other tabs of the
  * same origin ask for it on a channel. It does not know what the bearer is used for.
  */
-import { Refused, signIn } from "./client.ts";
+import { ApiError, signIn } from "./client.ts";
 
 type Word = { say: "ask" } | { say: "bearer"; bearer: string };
 
 /** How long a new tab waits for another one's word before it asks the person. */
 const OTHERS_MS = 250;
 
-class Session {
+class Auth {
   bearer = $state.raw<string | null>(null);
   /** Undecided at first, so that the sign-in screen does not flash by. */
   settled = $state(false);
@@ -50,7 +50,7 @@ class Session {
       this.tell({ say: "bearer", bearer: this.bearer ?? "" });
       return true;
     } catch (error) {
-      this.problem = error instanceof Refused ? error.message : "The daemon does not answer.";
+      this.problem = error instanceof ApiError ? error.message : "The daemon does not answer.";
       return false;
     }
   }
@@ -71,4 +71,4 @@ class Session {
   }
 }
 
-export const session = new Session();
+export const auth = new Auth();

@@ -10,7 +10,7 @@ import type {
 } from "./types.ts";
 
 /** A refusal in the daemon's own words. */
-export class Refused extends Error {
+export class ApiError extends Error {
   readonly status: number;
 
   constructor(status: number, detail: string) {
@@ -20,7 +20,7 @@ export class Refused extends Error {
 }
 
 /** Nobody answered at all. */
-export class Unreachable extends Error {}
+export class NetworkError extends Error {}
 
 /** No request of a page on the same machine takes longer than this. */
 const PATIENCE_MS = 15_000;
@@ -131,9 +131,9 @@ async function answered(method: string, path: string, body: unknown, bearer: str
   const init: RequestInit = { method, headers, cache: "no-store", credentials: "omit", signal: AbortSignal.timeout(patience) };
   if (body !== undefined) init.body = JSON.stringify(body);
   const response = await fetch(path, init).catch((error: unknown) => {
-    throw new Unreachable(String(error));
+    throw new NetworkError(String(error));
   });
-  if (!response.ok) throw new Refused(response.status, await detail(response));
+  if (!response.ok) throw new ApiError(response.status, await detail(response));
   return response;
 }
 

@@ -3,17 +3,17 @@
  *
  * Owns one connection from opening to closing. It does not know when to try again (state/store.svelte.ts).
  */
-import type { LiveEntries } from "./types.ts";
 import type { Api } from "./client.ts";
+import type { LiveEntries } from "./types.ts";
 
-export interface Follower {
+export interface EventHandler {
   opened(): void;
   /** False ends the connection. */
   frame(frame: LiveEntries, received: number): boolean;
 }
 
 /** Follows until the socket closes or `stop` is aborted; says whether it was ever open. */
-export function follow(api: Api, after: number, follower: Follower, stop: AbortSignal): Promise<boolean> {
+export function followEvents(api: Api, after: number, follower: EventHandler, stop: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = api.socket(`/api/live?after=${after}`);
     let opened = false;

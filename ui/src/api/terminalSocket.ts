@@ -5,29 +5,29 @@
  * Owns the frames' shapes (eight bytes of offset, then bytes; text for states) and resuming where it stopped.
  * It does not know what the bytes mean (lib/outputTail.ts, term/), nor who may type.
  */
-import type { Frame } from "../lib/outputTail.ts";
-import type { AttachRefused, AttachState } from "./types.ts";
+import type { OutputFrame } from "../lib/outputTail.ts";
 import type { Api } from "./client.ts";
+import type { AttachRefused, AttachState } from "./types.ts";
 
 /** From an offset on, or so many bytes before the end. */
-export type From = { readonly after: number } | { readonly tail: number };
+export type StartOffset = { readonly after: number } | { readonly tail: number };
 
-export interface Listener {
-  frame(frame: Frame): void;
+export interface AttachListener {
+  frame(frame: OutputFrame): void;
   state?(message: AttachState): void;
   refused?(message: AttachRefused): void;
   /** The line is up, or it is not; `ended` when there is nothing more to come. */
-  line?(line: Line): void;
+  line?(line: ConnectionState): void;
 }
 
-export type Line = "up" | "down" | "ended";
+export type ConnectionState = "up" | "down" | "ended";
 
 export interface Attachment {
   /** False when the line is down: nothing is kept to be typed later. */
   type(keys: Uint8Array): boolean;
   resize(cols: number, rows: number): void;
   /** Leaves the line and begins again from elsewhere. */
-  restart(from: From): void;
+  restart(from: StartOffset): void;
   detach(): void;
 }
 
@@ -37,7 +37,7 @@ const LONGEST_PAUSE_MS = 4000;
 const OVER = new Set([1000, 4404]);
 
 /** Attaches until detached. */
-export function attach(api: Pick<Api, "socket">, terminal: string, from: From, listener: Listener): Attachment {
+export function attachTerminal(api: Pick<Api, "socket">, terminal: string, from: StartOffset, listener: AttachListener): Attachment {
   let start = from;
   let socket: WebSocket;
   let retry: ReturnType<typeof setTimeout> | undefined;
@@ -53,7 +53,7 @@ export function attach(api: Pick<Api, "socket">, terminal: string, from: From, l
       if (mine !== socket) return;
       pause = FIRST_PAUSE_MS;
       if (typeof data === "string") hear(JSON.parse(data) as AttachState | AttachRefused);
-      else take(unpacked(data));
+      else take(decodeFrame(data));
     };
     mine.onclose = ({ code }) => {
       if (mine !== socket) return;
@@ -68,7 +68,7 @@ export function attach(api: Pick<Api, "socket">, terminal: string, from: From, l
     listener.state?.(message);
   }
 
-  function take(frame: Frame): void {
+  function take(frame: OutputFrame): void {
     start = { after: frame.offset + frame.bytes.length };
     listener.frame(frame);
   }
@@ -104,6 +104,6 @@ export function attach(api: Pick<Api, "socket">, terminal: string, from: From, l
   };
 }
 
-export function unpacked(data: ArrayBuffer): Frame {
+export function decodeFrame(data: ArrayBuffer): OutputFrame {
   return { offset: Number(new DataView(data).getBigUint64(0)), bytes: new Uint8Array(data, 8) };
 }

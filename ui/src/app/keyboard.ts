@@ -3,7 +3,7 @@
  *
  * Owns keys and two-stroke keys. It does not know whether an act is allowed: that is the guard's (desk).
  */
-export interface Key {
+export interface KeyBinding {
   /** As written on buttons and in the help: `a`, `Shift+A`, `g i`. */
   readonly key: string;
   readonly does: string;
@@ -16,11 +16,11 @@ export interface Key {
 const SECOND_MS = 1200;
 
 export class Keyboard {
-  private readonly keys: ReadonlyMap<string, Key>;
+  private readonly keys: ReadonlyMap<string, KeyBinding>;
   private first = "";
   private firstAt = 0;
 
-  constructor(keys: readonly Key[]) {
+  constructor(keys: readonly KeyBinding[]) {
     this.keys = new Map(keys.map((key) => [key.key, key]));
   }
 

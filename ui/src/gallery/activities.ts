@@ -1,6 +1,6 @@
 /** What operations are busy with, in every state, for looking at: the gallery's own, never loaded by the page. */
-import { type Activities, closed, heard, NONE } from "../features/threads/activityTree.ts";
 import type { Activity, Entry, Event } from "../api/types.ts";
+import { type Activities, applyEntries, closeActivities, NO_ACTIVITIES } from "../features/threads/activityTree.ts";
 
 type Sort = Activity["sort"];
 type How = "done" | "failed" | "cancelled";
@@ -26,7 +26,7 @@ export function entryOf(told: Told, seq: number): Entry {
 }
 
 function told(...facts: Told[]): Activities {
-  return heard(NONE, facts.map(entryOf), OPERATION);
+  return applyEntries(NO_ACTIVITIES, facts.map(entryOf), OPERATION);
 }
 
 const BEGINS: Told[] = [[95_000, "r", "operation", null, "Hash passwords"], [95_000, "s1", "step", "r", "Step 1"], [95_000, "m1", "model", "s1", "claude-opus-5"]];
@@ -59,7 +59,7 @@ export const dispatching: readonly Activity[] = [
 
 /** One that was cancelled while it asked the model and made a call. */
 export const done: readonly Activity[] = [
-  ...closed(told(...BEGINS, ...READ, ...SECOND, ...CALLS, [70_000, "c3", "done"], [60_000, "c5", "failed", "no network"], [40_000, "c4", "cancelled", "Cancelled by the person"], [40_000, "s2", "done"], [39_000, "s3", "step", "r", "Step 3"], [39_000, "m3", "model", "s3", "claude-opus-5"]), true, NOW - 31_000).values(),
+  ...closeActivities(told(...BEGINS, ...READ, ...SECOND, ...CALLS, [70_000, "c3", "done"], [60_000, "c5", "failed", "no network"], [40_000, "c4", "cancelled", "Cancelled by the person"], [40_000, "s2", "done"], [39_000, "s3", "step", "r", "Step 3"], [39_000, "m3", "model", "s3", "claude-opus-5"]), true, NOW - 31_000).values(),
 ];
 
 export const hostile: Activities = told([9000, "r", "operation", null, "x"], [9000, "s", "step", "r", "Step \u202e1 <b>not bold</b>"], [9000, "c", "call", "s", `Run \`ls \u200b\` ${"a very long title that goes on ".repeat(12)}`]);

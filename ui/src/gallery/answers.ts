@@ -1,30 +1,30 @@
 /** Answers that go nowhere, and what a daemon might say to them: the gallery's own, never loaded by the page. */
-import { type Asker, Answers, type Mode } from "../features/approvals/answers.svelte.ts";
-import type { Arming } from "../state/inputGuard.svelte.ts";
+import type { EditView, Json, ProposedView, RuleBody } from "../api/types.ts";
+import { type AnswerContext, type AnswerMode, Answers } from "../features/approvals/answers.svelte.ts";
+import { rulePattern } from "../features/rules/ruleText.ts";
+import type { InputGuard } from "../state/inputGuard.svelte.ts";
 import type { TrackedApproval } from "../state/model.ts";
 import { toasts } from "../state/toasts.svelte.ts";
-import { patternOf } from "../features/rules/ruleText.ts";
-import type { EditView, Json, ProposedView, RuleBody } from "../api/types.ts";
 
-export function answering(approval: TrackedApproval | null, arming: Arming, mode: Mode = "choose"): Answers {
-  const asker: Asker = {
-    arming,
+export function answering(approval: TrackedApproval | null, guard: InputGuard, mode: AnswerMode = "choose"): Answers {
+  const context: AnswerContext = {
+    guard,
     question: () => approval,
     known: () => true,
-    send: (_, body) => toasts.say(`${body.answer}: ${JSON.stringify(body.rule ?? body.input ?? body.reason ?? "")}`),
+    send: (_, body) => toasts.show(`${body.answer}: ${JSON.stringify(body.rule ?? body.input ?? body.reason ?? "")}`),
     api: {
       propose,
       edit: (_, { input }) => Promise.resolve(edited(approval, input ?? {})),
       proposal: () => Promise.reject(new Error("The gallery proposes nothing.")),
     },
   };
-  const answers = new Answers(asker);
+  const answers = new Answers(context);
   answers.mode = mode;
   return answers;
 }
 
 export function propose(rule: RuleBody): Promise<ProposedView> {
-  const pattern = patternOf(rule);
+  const pattern = rulePattern(rule);
   const problem = pattern.trim() ? (pattern.includes("sudo") ? "A rule cannot begin with `sudo`: name what it runs." : "") : "A rule needs a pattern.";
   return Promise.resolve({ problem, words: `${rule.effect ?? "allow"} \`${pattern} …\``, prompts: 57, decided: 41, calls: 200, matches: 14, examples: [`${pattern} origin main`] });
 }

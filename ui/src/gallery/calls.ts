@@ -1,6 +1,6 @@
 /** Calls in every state, for looking at: the gallery's own, never loaded by the page. */
-import type { TrackedApproval, TrackedCall, TrackedTerminal } from "../state/model.ts";
 import type { CallDetail, Claim, CommandPreview, DiffPreview, InputPreview, Receipt, Status, Suggestion } from "../api/types.ts";
+import type { TrackedApproval, TrackedCall, TrackedTerminal } from "../state/model.ts";
 
 const WORKSPACE = "/home/ada/api-server";
 

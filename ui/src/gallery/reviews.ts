@@ -1,6 +1,6 @@
 /** Proposed files in every state, for looking at: the gallery's own, never loaded by the page. */
-import type { TrackedApproval } from "../state/model.ts";
 import type { DiffPreview, EditView, ProposalView } from "../api/types.ts";
+import type { TrackedApproval } from "../state/model.ts";
 import { approval } from "./calls.ts";
 
 const FOLDER = "/home/ada/api-server";

@@ -1,8 +1,8 @@
 /** Terminals in every state, and what they print, for looking at: the gallery's own, never loaded by the page. */
-import type { Acts } from "../features/terminals/terminalActions.ts";
-import { toasts } from "../state/toasts.svelte.ts";
-import type { Attach } from "../features/terminals/terminalSession.svelte.ts";
 import type { Asks, Command, TerminalDetail, TerminalView } from "../api/types.ts";
+import type { TerminalActions } from "../features/terminals/terminalActions.ts";
+import type { AttachFunction } from "../features/terminals/terminalSession.svelte.ts";
+import { toasts } from "../state/toasts.svelte.ts";
 
 export const NONCE = "5ca1ab1e";
 const NOW = Date.now();
@@ -93,7 +93,7 @@ export const SESSION =
   ran("ls --color", "\x1b[34msrc\x1b[0m  \x1b[36mlink\x1b[0m  \x1b[32mrun.sh\x1b[0m  README.md  größe.txt 日本語 🎉\r\n", 0) +
   ran("npm run watch", "\x1b[90m[12:03:11]\x1b[0m watching for changes… http://localhost:5173/\r\n", null);
 
-export function prints(view: TerminalView, text: string): Attach {
+export function prints(view: TerminalView, text: string): AttachFunction {
   return (_, listener) => {
     const timer = setTimeout(() => {
       listener.line?.("up");
@@ -101,12 +101,12 @@ export function prints(view: TerminalView, text: string): Attach {
       listener.frame({ offset: view.first, bytes: new TextEncoder().encode(text) });
       if (!view.running) listener.line?.("ended");
     });
-    return { type: () => (toasts.say("typed"), true), resize: () => {}, restart: () => {}, detach: () => clearTimeout(timer) };
+    return { type: () => (toasts.show("typed"), true), resize: () => {}, restart: () => {}, detach: () => clearTimeout(timer) };
   };
 }
 
 /** Five megabytes in a second. */
-export function floods(view: TerminalView): Attach {
+export function floods(view: TerminalView): AttachFunction {
   return (_, listener) => {
     const bytes = new TextEncoder().encode("a line of output, one of very many, and \x1b[31mred\x1b[0m\r\n".repeat(1600));
     let offset = 0;
@@ -121,9 +121,9 @@ export function floods(view: TerminalView): Attach {
   };
 }
 
-const did = (what: string) => (): Promise<boolean> => (toasts.say(what), Promise.resolve(true));
+const did = (what: string) => (): Promise<boolean> => (toasts.show(what), Promise.resolve(true));
 
-export const acts: Acts = {
+export const acts: TerminalActions = {
   take: did("taken over"),
   release: did("released"),
   interrupt: did("interrupted"),

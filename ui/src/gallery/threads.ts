@@ -1,9 +1,9 @@
 /** Conversations in every state, for looking at: the gallery's own, never loaded by the page. */
-import { Conversation, type Wire } from "../features/threads/conversation.svelte.ts";
-import { Doings } from "../features/threads/activities.svelte.ts";
-import type { Talk } from "../features/threads/threadActions.ts";
-import { toasts } from "../state/toasts.svelte.ts";
 import type { Activity, AgentView, Json, Message, Part, SearchView, ThreadFlow, ThreadView } from "../api/types.ts";
+import { ActivityStore } from "../features/threads/activities.svelte.ts";
+import { Conversation, type ConversationApi } from "../features/threads/conversation.svelte.ts";
+import type { ThreadActions } from "../features/threads/threadActions.ts";
+import { toasts } from "../state/toasts.svelte.ts";
 
 export const NOW = Date.now();
 const MINUTE = 60_000;
@@ -154,8 +154,8 @@ class Mute extends EventTarget {
 }
 
 export interface Spoken {
-  readonly talk: Conversation;
-  readonly doings: Doings;
+  readonly conversation: Conversation;
+  readonly activityStore: ActivityStore;
   readonly thread: ThreadView;
   /** Sends a flow, as the daemon would. */
   flow(flow: Partial<ThreadFlow>): void;
@@ -166,7 +166,7 @@ export function spoken(all: readonly Message[], facts: Partial<ThreadView> = {},
   const view = thread(`g${++counter}`, "Hash passwords instead of comparing them", { messages: all.length, ...facts });
   let socket: Mute | undefined;
   let rev = 1;
-  const wire: Wire = {
+  const wire: ConversationApi = {
     thread: () => Promise.resolve({ ...view, rev, said: all.slice(-60), more: all.length > 60, state: about }),
     messages: (_, before, limit) => {
       const older = all.filter(({ n }) => n < before);
@@ -174,10 +174,10 @@ export function spoken(all: readonly Message[], facts: Partial<ThreadView> = {},
     },
     socket: () => (socket = new Mute()) as unknown as WebSocket,
   };
-  const talk = new Conversation(wire, view.id, () => () => {});
+  const conversation = new Conversation(wire, view.id, () => () => {});
   const over = facts.operation === undefined;
-  const doings = new Doings({ operation: (operation) => Promise.resolve({ operation, thread: view.id, agent: view.agent, opened_at: NOW, ended_at: over ? NOW : null, stop: over ? "cancelled" : null, cancelled_by: over ? "page" : null, cancelled_calls: [], cancelled_activities: [], error: "", activities: [...did] }) }, view.id, () => () => {});
-  return { talk, doings, thread: view, flow: (flow) => socket?.onmessage?.({ data: JSON.stringify({ rev: ++rev, messages: [], parts: [], state: {}, dropped: [], reset: false, ...flow }) }) };
+  const activityStore = new ActivityStore({ operation: (operation) => Promise.resolve({ operation, thread: view.id, agent: view.agent, opened_at: NOW, ended_at: over ? NOW : null, stop: over ? "cancelled" : null, cancelled_by: over ? "page" : null, cancelled_calls: [], cancelled_activities: [], error: "", activities: [...did] }) }, view.id, () => () => {});
+  return { conversation, activityStore, thread: view, flow: (flow) => socket?.onmessage?.({ data: JSON.stringify({ rev: ++rev, messages: [], parts: [], state: {}, dropped: [], reset: false, ...flow }) }) };
 }
 
 /** As long as conversations get. */
@@ -191,10 +191,10 @@ export function many(count: number): readonly Message[] {
 }
 
 /** An answer that grows word by word: so many more of them. */
-export function speak({ flow, talk }: Spoken, words: number): void {
+export function speak({ flow, conversation }: Spoken, words: number): void {
   const id = "spoken";
-  const known = talk.said.find((one) => one.id === id);
-  if (!known) flow({ messages: [{ ...message("assistant", [], { id, ended_at: null, stop: null }), n: (talk.said.at(-1)?.n ?? 0) + 1 }], parts: [{ message: id, n: 0, kind: "text", at: 0, text: "# A long answer\n\n", data: {} }] });
+  const known = conversation.messages.find((one) => one.id === id);
+  if (!known) flow({ messages: [{ ...message("assistant", [], { id, ended_at: null, stop: null }), n: (conversation.messages.at(-1)?.n ?? 0) + 1 }], parts: [{ message: id, n: 0, kind: "text", at: 0, text: "# A long answer\n\n", data: {} }] });
   let length = known?.parts[0]?.text.length ?? 17;
   let word = Number(/word(\d+) \s*$/.exec(known?.parts[0]?.text ?? "")?.[1] ?? 0);
   const last = word + words;
@@ -207,11 +207,11 @@ export function speak({ flow, talk }: Spoken, words: number): void {
   }, 5);
 }
 
-const did = (what: string) => (): Promise<never> => (toasts.say(what), Promise.resolve(null as never));
+const did = (what: string) => (): Promise<never> => (toasts.show(what), Promise.resolve(null as never));
 
-export const does: Pick<Talk, "prompt" | "stop" | "fork" | "resend" | "choose" | "rename" | "delete" | "save" | "sendNow" | "drop"> = {
-  prompt: (_, body) => (toasts.say(`said: ${JSON.stringify(body)}`), Promise.resolve(true)),
-  stop: did("stopped"), fork: did("forked"), resend: (_, __, { text }) => (toasts.say(`said in a fork: ${text}`), Promise.resolve(null)), choose: (_, body) => (toasts.say(`chose ${JSON.stringify(body)}`), Promise.resolve(null)),
+export const actions: Pick<ThreadActions, "prompt" | "stop" | "fork" | "resend" | "choose" | "rename" | "delete" | "save" | "sendNow" | "drop"> = {
+  prompt: (_, body) => (toasts.show(`said: ${JSON.stringify(body)}`), Promise.resolve(true)),
+  stop: did("stopped"), fork: did("forked"), resend: (_, __, { text }) => (toasts.show(`said in a fork: ${text}`), Promise.resolve(null)), choose: (_, body) => (toasts.show(`chose ${JSON.stringify(body)}`), Promise.resolve(null)),
   rename: did("renamed"), delete: did("deleted"), save: did("saved"), sendNow: did("sent now"), drop: did("dropped"),
 };
 

@@ -4,7 +4,7 @@
  * Owns carriage return, backspace, erase and horizontal moves within one line. It does not know colours
  * or a screen: a program that paints the whole screen needs a real terminal.
  */
-import { spelledOut } from "./visibleText.ts";
+import { visibleText } from "./visibleText.ts";
 
 /** Operating system, device, privacy and application strings; CSI; two-byte escapes; in this order. */
 const SEQUENCE =
@@ -13,16 +13,16 @@ const COLOUR = /\x1b\[[\d;:]*m/g;
 const SPECIAL = /[\x00-\x08\x0b-\x1f\x7f]/;
 
 /** Many lines at once; where nothing in them is special, which is the rule, they are not even taken apart. */
-export function resolvedLines(text: string): string {
+export function renderLines(text: string): string {
   const lines = text.replaceAll("\r\n", "\n").replace(COLOUR, "");
-  if (!SPECIAL.test(lines)) return spelledOut(lines);
-  return lines.split("\n").map(resolved).join("\n");
+  if (!SPECIAL.test(lines)) return visibleText(lines);
+  return lines.split("\n").map(renderLine).join("\n");
 }
 
 /** One line without its newline, as it stood when the newline came. */
-export function resolved(raw: string): string {
+export function renderLine(raw: string): string {
   const line = raw.endsWith("\r") ? raw.slice(0, -1) : raw;
-  return spelledOut(SPECIAL.test(line) ? printed(line) : line);
+  return visibleText(SPECIAL.test(line) ? printed(line) : line);
 }
 
 function printed(raw: string): string {

@@ -3,14 +3,14 @@
  * reads the same wherever it appears. It does not know colours: a tone is a name that style.css paints.
  */
 import type { ApprovalView, Asks, CallDetail, Caller, CallView, Json, Preview, Restart, Risk } from "../api/types.ts";
-import { typed } from "./visibleText.ts";
-import { asking } from "./terminalText.ts";
-import { counted } from "./duration.ts";
+import { pluralize } from "./duration.ts";
+import { inputRequestText } from "./terminalText.ts";
+import { splitEnter } from "./visibleText.ts";
 
 export type Tone = "amber" | "blue" | "green" | "teal" | "red" | "grey" | "violet";
 export type Sign = "needs" | "running" | "done" | "rule" | "completed" | "failed" | "denied" | "cancelled" | "gone" | "expired" | "withdrawn";
 
-export interface Standing {
+export interface StatusLabel {
   readonly sign: Sign;
   readonly tone: Tone;
   readonly word: string;
@@ -20,10 +20,10 @@ export interface Standing {
 const EXPIRED = /^Expired: (?=nobody answered)/;
 
 /** `asks`: what its terminal waits for, when it does; `asked`: what became of the question about it. */
-export function standing(call: CallView, asks: Asks | null = null, asked: ApprovalView["status"] | null = null): Standing {
+export function callStatus(call: CallView, asks: Asks | null = null, asked: ApprovalView["status"] | null = null): StatusLabel {
   if ((asked === "expired" && call.status !== "waiting") || (call.status === "failed" && EXPIRED.test(call.message))) return { sign: "expired", tone: "violet", word: "expired" };
   if (asked === "withdrawn" && call.status !== "waiting" && call.status !== "running") return { sign: "withdrawn", tone: "grey", word: "withdrawn" };
-  if (asks && call.status !== "waiting") return { sign: "needs", tone: "amber", word: asking(asks) };
+  if (asks && call.status !== "waiting") return { sign: "needs", tone: "amber", word: inputRequestText(asks) };
   switch (call.status) {
     case "waiting":
       return { sign: "needs", tone: "amber", word: call.client_gone ? "needs you, client gone" : "needs you" };
@@ -32,7 +32,7 @@ export function standing(call: CallView, asks: Asks | null = null, asked: Approv
       if (call.handed_back) return { sign: "gone", tone: "violet", word: "handed back" };
       return { sign: "running", tone: "blue", word: "running" };
     case "done": {
-      const rule = ruleOf(call);
+      const rule = decidingRule(call);
       return rule ? { sign: "rule", tone: "green", word: "done, by rule" } : { sign: "done", tone: "green", word: "done" };
     }
     case "completed":
@@ -40,7 +40,7 @@ export function standing(call: CallView, asks: Asks | null = null, asked: Approv
     case "failed":
       return { sign: "failed", tone: "red", word: "failed" };
     case "denied":
-      return { sign: "denied", tone: "red", word: ruleOf(call) ? "denied by rule" : "denied" };
+      return { sign: "denied", tone: "red", word: decidingRule(call) ? "denied by rule" : "denied" };
     case "cancelled":
       return { sign: "cancelled", tone: "grey", word: call.stopped ? "cancelled" : "cancelled, stopping" };
     case "interrupted":
@@ -49,7 +49,7 @@ export function standing(call: CallView, asks: Asks | null = null, asked: Approv
 }
 
 /** The rule that allowed or denied the call, unless a person did. */
-export function ruleOf(call: Pick<CallView, "status" | "allowed_by" | "by">): string | null {
+export function decidingRule(call: Pick<CallView, "status" | "allowed_by" | "by">): string | null {
   const decider = call.status === "denied" ? call.by : call.allowed_by;
   return decider?.startsWith("rule ") ? decider.slice("rule ".length) : null;
 }
@@ -67,7 +67,7 @@ export function headline(call: Pick<CallView, "title">, approval?: ApprovalView)
   const preview = approval?.preview;
   if (preview?.kind === "command") return preview.command;
   if (preview?.kind !== "input") return call.title;
-  const { text, enter } = typed(preview.text);
+  const { text, enter } = splitEnter(preview.text);
   return [...(text || enter ? [`${text}${enter ? " ⏎" : ""}`] : []), ...preview.keys].join(" ");
 }
 
@@ -82,7 +82,7 @@ export function isCode(call: CallView): boolean {
 }
 
 /** Verb and kind, above the thing itself: what the person is looking at. */
-export function subject(call: CallView, preview: Preview | null): string {
+export function callSubject(call: CallView, preview: Preview | null): string {
   if (preview?.kind === "command" || call.tool === "execute_command") return "Run command";
   if (preview?.kind === "input") return "Type into a terminal";
   if (preview?.kind === "form") return "Answer a question";
@@ -105,7 +105,7 @@ function written(of: CallDetail | null): Preview | null {
 const PROSE = /^(description|explanation|reason|why|justification|rationale|summary|comment|purpose)$/i;
 
 /** What the agent says about its call, in its own words: never what will run. */
-export function prose(input: Json): string {
+export function agentComment(input: Json): string {
   return Object.entries(input)
     .filter(([name, value]) => PROSE.test(name) && typeof value === "string" && value.trim())
     .map(([, value]) => String(value).trim())
@@ -117,22 +117,22 @@ export function firstSentence(text: string): string {
   return /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text;
 }
 
-export function place(caller: Caller): string {
+export function workspaceName(caller: Caller): string {
   return caller.workspace?.split("/").filter(Boolean).at(-1) ?? "no workspace";
 }
 
 /** First line of why it ended, to stand after the state's word in a list row. */
-export function remark(call: CallView): string {
+export function callRemark(call: CallView): string {
   if (call.status === "done" || call.status === "waiting" || call.status === "running") return "";
   const line = (call.message.split("\n", 1)[0] ?? "").replace(EXPIRED, "");
   return line && `: ${line}`;
 }
 
-export function restarted(found: Pick<Restart, "crashed" | "interrupted" | "approvals_kept" | "terminals_adopted">): string {
+export function restartText(found: Pick<Restart, "crashed" | "interrupted" | "approvals_kept" | "terminals_adopted">): string {
   const facts = [
-    `${counted(found.interrupted, "call")} interrupted`,
-    `${counted(found.approvals_kept, "approval")} kept`,
-    `${counted(found.terminals_adopted, "terminal")} re-adopted`,
+    `${pluralize(found.interrupted, "call")} interrupted`,
+    `${pluralize(found.approvals_kept, "approval")} kept`,
+    `${pluralize(found.terminals_adopted, "terminal")} re-adopted`,
   ];
   return `Daemon ${found.crashed ? "crashed and restarted" : "restarted"}: ${facts.join(", ")}.`;
 }

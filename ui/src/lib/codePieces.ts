@@ -4,32 +4,32 @@
  * Owns cutting. It does not know languages (colour.ts) or how a piece looks.
  */
 import type { Span } from "./sequenceDiff.ts";
-import { exact, type Piece } from "./visibleText.ts";
+import { type Piece, visiblePieces } from "./visibleText.ts";
 
 /** From, to, and the names of its colour. */
 export type Token = readonly [number, number, string];
 
-export interface Painted extends Piece {
+export interface CodePiece extends Piece {
   readonly colour: string;
   readonly marked: boolean;
 }
 
 /** Bytes that are not UTF-8 stand in a proposal as private characters, whose last byte they are. */
-export const BYTES = /[\uef80-\uefff]/gu;
+export const RAW_BYTES = /[\uef80-\uefff]/gu;
 
 /** Text shown exactly; where the file is not UTF-8, also its other bytes. */
-export function exactly(text: string, bytes: boolean): Piece[] {
-  return bytes ? exact(text).flatMap((piece) => (piece.flag ? piece : withBytes(piece.text))) : exact(text);
+export function visibleCodePieces(text: string, bytes: boolean): Piece[] {
+  return bytes ? visiblePieces(text).flatMap((piece) => (piece.flag ? piece : withBytes(piece.text))) : visiblePieces(text);
 }
 
-export function painted(text: string, tokens: readonly Token[] = [], marks: readonly Span[] = [], bytes = false): Painted[] {
+export function codePieces(text: string, tokens: readonly Token[] = [], marks: readonly Span[] = [], bytes = false): CodePiece[] {
   const cuts = new Set([0, text.length]);
   for (const [from, to] of [...tokens, ...marks]) {
     if (from > 0 && from < text.length) cuts.add(from);
     if (to > 0 && to < text.length) cuts.add(to);
   }
   const places = [...cuts].sort((one, other) => one - other);
-  const pieces: Painted[] = [];
+  const pieces: CodePiece[] = [];
   let token = 0;
   let mark = 0;
   for (let at = 0; at + 1 < places.length; at++) {
@@ -38,7 +38,7 @@ export function painted(text: string, tokens: readonly Token[] = [], marks: read
     while (mark < marks.length && (marks[mark]?.[1] ?? 0) <= from) mark++;
     const colour = (tokens[token]?.[0] ?? Infinity) <= from ? (tokens[token]?.[2] ?? "") : "";
     const marked = (marks[mark]?.[0] ?? Infinity) <= from;
-    for (const piece of exactly(text.slice(from, places[at + 1]), bytes)) pieces.push({ ...piece, colour, marked });
+    for (const piece of visibleCodePieces(text.slice(from, places[at + 1]), bytes)) pieces.push({ ...piece, colour, marked });
   }
   return pieces;
 }
@@ -47,7 +47,7 @@ function withBytes(text: string): Piece[] {
   return text
     .split(/([\uef80-\uefff])/u)
     .filter((part) => part)
-    .map((part) => (part.match(BYTES) && part.length === 1 ? byte(part.charCodeAt(0) & 0xff) : { text: part }));
+    .map((part) => (part.match(RAW_BYTES) && part.length === 1 ? byte(part.charCodeAt(0) & 0xff) : { text: part }));
 }
 
 function byte(value: number): Piece {

@@ -10,7 +10,7 @@ export function clockText(ms: number): string {
 }
 
 /** How long something took: `12 ms`, `4.2 s`, `1:07`. */
-export function tookText(ms: number): string {
+export function durationText(ms: number): string {
   if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
   if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
   return clockText(ms);
@@ -19,8 +19,8 @@ export function tookText(ms: number): string {
 /** For a screen reader: `1 minute 7 seconds`. */
 export function spokenText(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
-  const parts = [counted(Math.floor(seconds / 3600), "hour"), counted(Math.floor(seconds / 60) % 60, "minute")];
-  const said = [...parts.filter((part) => !part.startsWith("0 ")), counted(seconds % 60, "second")];
+  const parts = [pluralize(Math.floor(seconds / 3600), "hour"), pluralize(Math.floor(seconds / 60) % 60, "minute")];
+  const said = [...parts.filter((part) => !part.startsWith("0 ")), pluralize(seconds % 60, "second")];
   return said.slice(0, 2).join(" ");
 }
 
@@ -37,12 +37,12 @@ export function urgency(ms: number, p95 = Infinity): "calm" | "long" | "too-long
 }
 
 /** `usual 0:40`: how long such calls took before, in the same characters as the clock beside it. */
-export function usualText(median: number): string {
+export function typicalText(median: number): string {
   return `usual ${median < 1000 ? "< 0:01" : clockText(median)}`;
 }
 
 export function sizeText(bytes: number): string {
-  if (bytes < 1000) return counted(bytes, "byte");
+  if (bytes < 1000) return pluralize(bytes, "byte");
   const units = ["kB", "MB", "GB"];
   let value = bytes / 1000;
   let unit = 0;
@@ -53,7 +53,7 @@ export function sizeText(bytes: number): string {
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 }
 
-export function counted(count: number, noun: string): string {
+export function pluralize(count: number, noun: string): string {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
 }
 

@@ -1,14 +1,14 @@
 /** Two texts as one diff, in the form that components/Diff.svelte reads; pure. For what an agent says it changes. */
-import { type Hunk, CONTEXT, proposed } from "./hunks.ts";
+import { CONTEXT, type Hunk, splitIntoHunks } from "./hunks.ts";
 
-export interface Unified {
+export interface UnifiedDiff {
   readonly diff: string;
   readonly added: number;
   readonly removed: number;
 }
 
-export function unifiedDiff(before: string, after: string): Unified {
-  const whole = proposed(before, after);
+export function formatUnifiedDiff(before: string, after: string): UnifiedDiff {
+  const whole = splitIntoHunks(before, after);
   const lines = whole.hunks.flatMap((hunk) => hunkLines(whole.before, whole.after, hunk));
   const count = (sign: string): number => lines.filter((line) => line.startsWith(sign)).length;
   return { diff: lines.map((line) => (line.endsWith("\n") ? line : `${line}\n`)).join(""), added: count("+"), removed: count("-") };

@@ -9,7 +9,7 @@ import { classHighlighter, highlightTree } from "@lezer/highlight";
 import type { Token } from "./codePieces.ts";
 
 /** A larger text stays plain: nobody reads its colours, and everybody would wait for them. */
-export const COLOURED_MAX = 400_000;
+export const HIGHLIGHT_MAX = 400_000;
 /** Work in one go, within a picture's time. */
 const SLICE_MS = 8;
 /** Those that colours.css has a hue for; the others would only be more to draw. */
@@ -19,8 +19,8 @@ const HUES =
 const TOKENS_MAX = 400;
 
 /** For each line its tokens; null when the text is too large or it was called off. */
-export async function coloured(text: string, language: Language, off: AbortSignal): Promise<Token[][] | null> {
-  if (text.length > COLOURED_MAX) return null;
+export async function highlightLines(text: string, language: Language, off: AbortSignal): Promise<Token[][] | null> {
+  if (text.length > HIGHLIGHT_MAX) return null;
   const parse = language.parser.startParse(text);
   let began = performance.now();
   for (;;) {

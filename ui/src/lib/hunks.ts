@@ -4,22 +4,22 @@
  * Owns the assembly: all kept is the proposal, all rejected is the file as it was, to the byte. It does not know rows
  * (review/diffRows.ts) or how choices are made.
  */
-import { type Change, changes, type Span } from "./sequenceDiff.ts";
-import { unified } from "./parseDiff.ts";
+import { parseUnifiedDiff } from "./parseDiff.ts";
+import { diffSequences, type SequenceChange, type Span } from "./sequenceDiff.ts";
 
 /** Kept as proposed, left as it was, or the person's own. */
-export type Choice = "keep" | "reject" | { readonly text: string };
+export type HunkChoice = "keep" | "reject" | { readonly text: string };
 
 export interface Hunk {
   /** Which lines of the file as it was it is about, and which of the proposal; counted from 0. */
   readonly old: Span;
   readonly new: Span;
   /** The changes in it, which lie close together. */
-  readonly changes: readonly Change[];
+  readonly changes: readonly SequenceChange[];
 }
 
 /** A file as it was and as it is proposed, in lines with their ends. */
-export interface Proposed {
+export interface ProposedFile {
   readonly before: readonly string[];
   readonly after: readonly string[];
   readonly hunks: readonly Hunk[];
@@ -36,25 +36,25 @@ export interface Tally {
 export const CONTEXT = 3;
 
 /** In the hunks of the daemon's own diff, so that both count the same; or in ours, where it gives none that fit. */
-export function proposed(before: string, after: string, diff = ""): Proposed {
-  const texts = { before: lines(before), after: lines(after) };
+export function splitIntoHunks(before: string, after: string, diff = ""): ProposedFile {
+  const texts = { before: splitLines(before), after: splitLines(after) };
   const theirs = { ...texts, hunks: hunksOf(diff) };
-  return theirs.hunks.length && fits(theirs) ? theirs : { ...texts, hunks: grouped(changes(texts.before, texts.after)) };
+  return theirs.hunks.length && fits(theirs) ? theirs : { ...texts, hunks: grouped(diffSequences(texts.before, texts.after)) };
 }
 
 /** What will be written. */
-export function assembled({ before, after, hunks }: Proposed, choices: readonly Choice[]): string {
+export function assembleFile({ before, after, hunks }: ProposedFile, choices: readonly HunkChoice[]): string {
   const parts: string[] = [];
   let done = 0;
   hunks.forEach((hunk, at) => {
-    parts.push(before.slice(done, hunk.old[0]).join(""), chosen({ before, after, hunks }, at, choices[at] ?? "keep"));
+    parts.push(before.slice(done, hunk.old[0]).join(""), chosenText({ before, after, hunks }, at, choices[at] ?? "keep"));
     done = hunk.old[1];
   });
   return parts.join("") + before.slice(done).join("");
 }
 
 /** What a choice puts in the place of a hunk. */
-export function chosen({ before, after, hunks }: Proposed, at: number, choice: Choice): string {
+export function chosenText({ before, after, hunks }: ProposedFile, at: number, choice: HunkChoice): string {
   const hunk = hunks[at];
   if (!hunk) return "";
   if (typeof choice === "object") return choice.text;
@@ -62,24 +62,24 @@ export function chosen({ before, after, hunks }: Proposed, at: number, choice: C
 }
 
 /** What a person typed in the place of a hunk, as lines: the newline that ends the last one is not theirs to think of. */
-export function written(whole: Proposed, at: number, typed: string): Choice {
+export function editedChoice(whole: ProposedFile, at: number, typed: string): HunkChoice {
   const hunk = whole.hunks[at];
-  const kept = chosen(whole, at, "keep");
+  const kept = chosenText(whole, at, "keep");
   const last = (hunk?.old[1] ?? 0) === whole.before.length;
   const open = last && kept !== "" && !kept.endsWith("\n");
   return { text: typed === "" || open ? typed : `${typed}\n` };
 }
 
 /** An edit that changes nothing is none. */
-export function settled(whole: Proposed, at: number, choice: Choice): Choice {
+export function normalizeChoice(whole: ProposedFile, at: number, choice: HunkChoice): HunkChoice {
   if (typeof choice === "string") return choice;
-  const text = chosen(whole, at, choice);
-  if (text === chosen(whole, at, "keep")) return "keep";
-  return text === chosen(whole, at, "reject") ? "reject" : choice;
+  const text = chosenText(whole, at, choice);
+  if (text === chosenText(whole, at, "keep")) return "keep";
+  return text === chosenText(whole, at, "reject") ? "reject" : choice;
 }
 
-export function tally({ hunks }: Proposed, choices: readonly Choice[]): Tally {
-  const count = (is: (choice: Choice) => boolean) => hunks.filter((_, at) => is(choices[at] ?? "keep")).length;
+export function tallyChoices({ hunks }: ProposedFile, choices: readonly HunkChoice[]): Tally {
+  const count = (is: (choice: HunkChoice) => boolean) => hunks.filter((_, at) => is(choices[at] ?? "keep")).length;
   return {
     hunks: hunks.length,
     kept: count((choice) => choice === "keep"),
@@ -89,23 +89,23 @@ export function tally({ hunks }: Proposed, choices: readonly Choice[]): Tally {
 }
 
 /** Everything that goes or comes. */
-export function changedText({ before, after, hunks }: Proposed): string {
+export function changedText({ before, after, hunks }: ProposedFile): string {
   return hunks.map(({ old, new: fresh }) => before.slice(...old).join("") + after.slice(...fresh).join("")).join("");
 }
 
 /** Lines with their ends; only a newline ends one. */
-export function lines(text: string): string[] {
+export function splitLines(text: string): string[] {
   return text.match(/[^\n]*\n|[^\n]+/g) ?? [];
 }
 
 /** Both with plain newlines, where all of their lines end with CR LF: so they are shown, edited and compared. */
-export function eased(before: string, after: string): { readonly before: string; readonly after: string; readonly crlf: boolean } {
+export function normalizeLineEnds(before: string, after: string): { readonly before: string; readonly after: string; readonly crlf: boolean } {
   const crlf = [before, after].every((text) => isCrlf(text) || !text.includes("\n")) && (isCrlf(before) || isCrlf(after));
   return crlf ? { before: before.replaceAll("\r\n", "\n"), after: after.replaceAll("\r\n", "\n"), crlf } : { before, after, crlf };
 }
 
 /** The way back. */
-export function restored(text: string, crlf: boolean): string {
+export function restoreLineEnds(text: string, crlf: boolean): string {
   return crlf ? text.replaceAll("\n", "\r\n") : text;
 }
 
@@ -113,8 +113,8 @@ function isCrlf(text: string): boolean {
   return text.includes("\n") && !/(^|[^\r])\n/.test(text);
 }
 
-function grouped(all: readonly Change[]): Hunk[] {
-  const groups: Change[][] = [];
+function grouped(all: readonly SequenceChange[]): Hunk[] {
+  const groups: SequenceChange[][] = [];
   for (const change of all) {
     const last = groups.at(-1)?.at(-1);
     if (last && change.old[0] - last.old[1] <= 2 * CONTEXT) groups.at(-1)?.push(change);
@@ -123,17 +123,17 @@ function grouped(all: readonly Change[]): Hunk[] {
   return groups.map(around);
 }
 
-function around(group: readonly Change[]): Hunk {
-  const first = group[0] as Change;
-  const last = group.at(-1) as Change;
+function around(group: readonly SequenceChange[]): Hunk {
+  const first = group[0] as SequenceChange;
+  const last = group.at(-1) as SequenceChange;
   return { old: [first.old[0], last.old[1]], new: [first.new[0], last.new[1]], changes: group };
 }
 
 /** The hunks a unified diff has. */
 function hunksOf(diff: string): Hunk[] {
-  const groups: Change[][] = [];
+  const groups: SequenceChange[][] = [];
   let place = { old: 0, new: 0 };
-  for (const line of unified(diff)) {
+  for (const line of parseUnifiedDiff(diff)) {
     if (line.kind === "hunk") {
       groups.push([]);
       place = startOf(line.text);
@@ -149,7 +149,7 @@ function startOf(head: string): { old: number; new: number } {
 }
 
 /** Takes one more line into the change that ends here, or into a new one. */
-function grown(group: Change[], added: boolean, { old, new: fresh }: { old: number; new: number }): { old: number; new: number } {
+function grown(group: SequenceChange[], added: boolean, { old, new: fresh }: { old: number; new: number }): { old: number; new: number } {
   const next = added ? { old, new: fresh + 1 } : { old: old + 1, new: fresh };
   const last = group.at(-1);
   if (last && last.old[1] === old && last.new[1] === fresh) group[group.length - 1] = { old: [last.old[0], next.old], new: [last.new[0], next.new] };
@@ -158,7 +158,7 @@ function grown(group: Change[], added: boolean, { old, new: fresh }: { old: numb
 }
 
 /** Everything outside the changes is the same on both sides, to the end. */
-function fits({ before, after, hunks }: Proposed): boolean {
+function fits({ before, after, hunks }: ProposedFile): boolean {
   let old = 0;
   let fresh = 0;
   for (const change of hunks.flatMap((hunk) => hunk.changes)) {

@@ -15,7 +15,7 @@ export interface Field {
 /** What runs stands first, then other text, then the rest. */
 const FIRST = ["command", "path", "text", "content", "old_string", "new_string", "diff"];
 
-export function fieldsOf(input: Json): Field[] {
+export function inputToFields(input: Json): Field[] {
   const fields = Object.entries(input).map(([name, value]): Field =>
     typeof value === "string" ? { name, text: value, json: false } : { name, text: JSON.stringify(value, null, 2), json: true },
   );
@@ -23,7 +23,7 @@ export function fieldsOf(input: Json): Field[] {
 }
 
 /** The input these fields make, or what is wrong with which of them. */
-export function inputOf(fields: readonly Field[]): { readonly input: Json; readonly problems: ReadonlyMap<string, string> } {
+export function fieldsToInput(fields: readonly Field[]): { readonly input: Json; readonly problems: ReadonlyMap<string, string> } {
   const input: Record<string, unknown> = {};
   const problems = new Map<string, string>();
   for (const { name, text, json } of fields) {
@@ -36,23 +36,23 @@ export function inputOf(fields: readonly Field[]): { readonly input: Json; reado
   return { input: input as Json, problems };
 }
 
-export interface Change {
+export interface FieldChange {
   readonly name: string;
   readonly asked: string | null;
   readonly ran: string | null;
 }
 
 /** What a person changed: field by field, as asked and as it ran. */
-export function changes(asked: Json, ran: Json): Change[] {
-  const before = new Map(fieldsOf(asked).map((field) => [field.name, field.text]));
-  const after = new Map(fieldsOf(ran).map((field) => [field.name, field.text]));
+export function changedFields(asked: Json, ran: Json): FieldChange[] {
+  const before = new Map(inputToFields(asked).map((field) => [field.name, field.text]));
+  const after = new Map(inputToFields(ran).map((field) => [field.name, field.text]));
   return [...new Set([...before.keys(), ...after.keys()])]
     .map((name) => ({ name, asked: before.get(name) ?? null, ran: after.get(name) ?? null }))
     .filter((change) => change.asked !== change.ran);
 }
 
 /** Lines a field needs, within reason. */
-export function rowsOf(text: string, most = 12): number {
+export function fieldRows(text: string, most = 12): number {
   return Math.min(most, text.split("\n").reduce((rows, line) => rows + 1 + Math.floor(line.length / 80), 0));
 }
 

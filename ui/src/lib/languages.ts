@@ -58,7 +58,7 @@ const SPOKEN: Record<string, string> = {
 };
 
 /** A file's name that stands for the language of a block of code. */
-export function fenced(language: string): string {
+export function fenceLanguage(language: string): string {
   const name = language.toLowerCase();
   return name === "dockerfile" ? name : `code.${own(SPOKEN, name) ?? name}`;
 }

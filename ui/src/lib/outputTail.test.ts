@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { unpacked } from "../api/terminalSocket.ts";
-import { Tail } from "./outputTail.ts";
+import { decodeFrame } from "../api/terminalSocket.ts";
+import { OutputTail } from "./outputTail.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
-const shown = (tail: Tail): string => tail.blocks.map((block) => block.text).join("") + tail.open;
+const shown = (tail: OutputTail): string => tail.blocks.map((block) => block.text).join("") + tail.open;
 
 test("frames in any cut give the same text as the whole", () => {
   const text = "größe 10%\rgröße 100%\n\x1b[32m✓\x1b[0m ok\nlast";
   const whole = bytes(text);
   for (let at = 0; at <= whole.length; at++) {
-    const tail = new Tail();
+    const tail = new OutputTail();
     tail.take([{ offset: 0, bytes: whole.subarray(0, at) }]);
     tail.take([{ offset: at, bytes: whole.subarray(at) }]);
     assert.equal(shown(tail), "größe 100%\n✓ ok\nlast", `cut at ${at}`);
@@ -19,7 +19,7 @@ test("frames in any cut give the same text as the whole", () => {
 });
 
 test("bytes that come twice are shown once", () => {
-  const tail = new Tail();
+  const tail = new OutputTail();
   tail.take([{ offset: 0, bytes: bytes("one\ntwo") }]);
   tail.take([{ offset: 0, bytes: bytes("one\n") }, { offset: 4, bytes: bytes("two\nthree\n") }]);
   assert.equal(shown(tail), "one\ntwo\nthree\n");
@@ -28,7 +28,7 @@ test("bytes that come twice are shown once", () => {
 test("a flood keeps its end and says where it begins", () => {
   const line = "0123456789012345678901234567890123456789012345678\n";
   const chunk = bytes(line.repeat(1000));
-  const tail = new Tail();
+  const tail = new OutputTail();
   const frames = Array.from({ length: 100 }, (_, at) => ({ offset: at * chunk.length, bytes: chunk }));
   tail.take(frames);
   const lines = tail.blocks.reduce((sum, block) => sum + block.lines, 0);
@@ -38,7 +38,7 @@ test("a flood keeps its end and says where it begins", () => {
 });
 
 test("a line without an end is kept in bounded pieces", () => {
-  const tail = new Tail();
+  const tail = new OutputTail();
   const chunk = bytes("é".repeat(50_000));
   for (let at = 0; at < 60; at++) tail.take([{ offset: at * chunk.length, bytes: chunk }]);
   assert.ok(shown(tail).length < 4_000_000);
@@ -46,7 +46,7 @@ test("a line without an end is kept in bounded pieces", () => {
 });
 
 test("a hole in the offsets begins anew after it", () => {
-  const tail = new Tail();
+  const tail = new OutputTail();
   tail.take([{ offset: 0, bytes: bytes("one\n") }]);
   tail.take([{ offset: 100, bytes: bytes("far\n") }]);
   assert.equal(shown(tail), "far\n");
@@ -55,5 +55,5 @@ test("a hole in the offsets begins anew after it", () => {
 
 test("a frame carries its offset in its first eight bytes", () => {
   const data = new Uint8Array([0, 0, 0, 1, 0, 0, 0, 2, 104, 105]);
-  assert.deepEqual(unpacked(data.buffer), { offset: 2 ** 32 + 2, bytes: bytes("hi") });
+  assert.deepEqual(decodeFrame(data.buffer), { offset: 2 ** 32 + 2, bytes: bytes("hi") });
 });

@@ -4,15 +4,15 @@
  * Owns how much is kept and says from which byte on; takes megabytes per frame without keeping them.
  * Does not know where bytes come from (api/terminalSocket.ts) or how they are drawn (calls/LiveOutput.svelte).
  */
-import { resolved, resolvedLines } from "./ansi.ts";
+import { renderLine, renderLines } from "./ansi.ts";
 
-export interface Frame {
+export interface OutputFrame {
   /** Absolute offset of its first byte. */
   readonly offset: number;
   readonly bytes: Uint8Array;
 }
 
-export interface Block {
+export interface OutputBlock {
   /** Absolute offset of its first byte: its identity. */
   readonly from: number;
   readonly lines: number;
@@ -29,8 +29,8 @@ const LONGEST_LINE = 16 << 10;
 
 const NEWLINE = 10;
 
-export class Tail {
-  blocks: readonly Block[] = [];
+export class OutputTail {
+  blocks: readonly OutputBlock[] = [];
   /** The unfinished last line, as it looks now. */
   open = "";
   /** Offset after the last byte taken. */
@@ -44,14 +44,14 @@ export class Tail {
   }
 
   /** Takes frames that came since the last time; a hole or a skip begins anew after it. */
-  take(frames: readonly Frame[]): void {
+  take(frames: readonly OutputFrame[]): void {
     for (const { offset, bytes } of runs(lastOf(frames))) {
       const known = this.end - offset;
       if (known >= bytes.length && bytes.length > 0) continue;
       if (known < 0) this.restart(offset);
       this.push(known > 0 ? bytes.subarray(known) : bytes);
     }
-    this.open = this.rest.length ? resolved(this.decoder.decode(this.rest)) : "";
+    this.open = this.rest.length ? renderLine(this.decoder.decode(this.rest)) : "";
     this.trim();
   }
 
@@ -77,7 +77,7 @@ export class Tail {
 
   private text(bytes: Uint8Array): string {
     const text = this.decoder.decode(bytes);
-    return text.endsWith("\n") ? resolvedLines(text) : `${resolvedLines(text)}\n`;
+    return text.endsWith("\n") ? renderLines(text) : `${renderLines(text)}\n`;
   }
 
   private trim(): void {
@@ -90,7 +90,7 @@ export class Tail {
 }
 
 /** Of a flood, only the last megabytes are worth a look: whole frames from the end. */
-function lastOf(frames: readonly Frame[]): readonly Frame[] {
+function lastOf(frames: readonly OutputFrame[]): readonly OutputFrame[] {
   let size = 0;
   let first = frames.length;
   while (first > 0 && size < KEPT_BYTES) size += frames[--first]?.bytes.length ?? 0;
@@ -98,8 +98,8 @@ function lastOf(frames: readonly Frame[]): readonly Frame[] {
 }
 
 /** Frames that follow each other without a gap, put together. */
-function runs(frames: readonly Frame[]): Frame[] {
-  const groups: Frame[][] = [];
+function runs(frames: readonly OutputFrame[]): OutputFrame[] {
+  const groups: OutputFrame[][] = [];
   for (const frame of frames) {
     const last = groups.at(-1)?.at(-1);
     if (last && last.offset + last.bytes.length === frame.offset) groups.at(-1)?.push(frame);
@@ -118,7 +118,7 @@ function startOfLast(bytes: Uint8Array, count: number): number {
   return at + 1;
 }
 
-function room(blocks: readonly Block[]): number {
+function room(blocks: readonly OutputBlock[]): number {
   const last = blocks.at(-1);
   return last && last.lines < BLOCK_LINES ? BLOCK_LINES - last.lines : BLOCK_LINES;
 }
@@ -145,7 +145,7 @@ function characterStart(bytes: Uint8Array, at: number): number {
   return start;
 }
 
-function append(blocks: Block[], from: number, lines: number, text: string): void {
+function append(blocks: OutputBlock[], from: number, lines: number, text: string): void {
   const last = blocks.at(-1);
   if (last && last.lines < BLOCK_LINES) blocks[blocks.length - 1] = { from: last.from, lines: last.lines + lines, text: last.text + text };
   else blocks.push({ from, lines, text });

@@ -16,7 +16,7 @@ export interface SplitRow {
 const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)$/;
 
 /** The lines of every hunk; file headers before the first are dropped, since the path stands above. */
-export function unified(diff: string): DiffLine[] {
+export function parseUnifiedDiff(diff: string): DiffLine[] {
   const lines: DiffLine[] = [];
   let before = 0;
   let after = 0;
@@ -40,7 +40,7 @@ export function unified(diff: string): DiffLine[] {
 }
 
 /** The same side by side: removed lines face the added lines that follow them. */
-export function split(lines: readonly DiffLine[]): SplitRow[] {
+export function splitRows(lines: readonly DiffLine[]): SplitRow[] {
   const rows: SplitRow[] = [];
   let removed: DiffLine[] = [];
   let added: DiffLine[] = [];

@@ -8,7 +8,7 @@
 export type Span = readonly [number, number];
 
 /** These of the one stand where those of the other stood; either may be none. */
-export interface Change {
+export interface SequenceChange {
   readonly old: Span;
   readonly new: Span;
 }
@@ -18,8 +18,8 @@ const TABLE_MAX = 1_000_000;
 /** Anchors within anchors within anchors: a file made to have more gains nothing by it. */
 const DEPTH_MAX = 32;
 
-export function changes(before: readonly string[], after: readonly string[]): Change[] {
-  const found: Change[] = [];
+export function diffSequences(before: readonly string[], after: readonly string[]): SequenceChange[] {
+  const found: SequenceChange[] = [];
   compare({ before, after, found }, [0, before.length], [0, after.length], 0);
   return found;
 }
@@ -27,7 +27,7 @@ export function changes(before: readonly string[], after: readonly string[]): Ch
 interface Work {
   readonly before: readonly string[];
   readonly after: readonly string[];
-  readonly found: Change[];
+  readonly found: SequenceChange[];
 }
 
 function compare(work: Work, [a, aEnd]: Span, [b, bEnd]: Span, depth: number): void {
@@ -48,7 +48,7 @@ function compare(work: Work, [a, aEnd]: Span, [b, bEnd]: Span, depth: number): v
 }
 
 /** Two that touch are one. */
-function note(found: Change[], old: Span, fresh: Span): void {
+function note(found: SequenceChange[], old: Span, fresh: Span): void {
   const last = found.at(-1);
   if (last && last.old[1] === old[0] && last.new[1] === fresh[0]) found[found.length - 1] = { old: [last.old[0], old[1]], new: [last.new[0], fresh[1]] };
   else found.push({ old, new: fresh });
@@ -122,7 +122,7 @@ function at(table: Uint16Array, index: number): number {
 }
 
 /** Where an item of the new sequence stood in the old one, or what it replaces; counted from 0. */
-export function origin(all: readonly Change[], index: number): number {
+export function originalIndex(all: readonly SequenceChange[], index: number): number {
   let shift = 0;
   for (const { old, new: fresh } of all) {
     if (index < fresh[0]) break;

@@ -3,20 +3,20 @@
  * list, above its screen and on the row of its call.
  */
 import type { Asks, Owner, TerminalView } from "../api/types.ts";
-import { spelledOut } from "./visibleText.ts";
+import type { StatusLabel } from "./callText.ts";
 import { clockText } from "./duration.ts";
-import type { Standing } from "./callText.ts";
+import { visibleText } from "./visibleText.ts";
 
-export function terminalStanding(terminal: TerminalView): Standing {
+export function terminalStatus(terminal: TerminalView): StatusLabel {
   if (!terminal.running) return ending(terminal);
-  const asks = asksNow(terminal);
+  const asks = inputRequest(terminal);
   if (asks) return { sign: "needs", tone: "amber", word: asks.sure === "likely" ? "seems to wait" : "waits for input" };
-  if (terminal.busy && terminal.foreground) return { sign: "running", tone: "blue", word: `busy: ${spelledOut(terminal.foreground)}` };
+  if (terminal.busy && terminal.foreground) return { sign: "running", tone: "blue", word: `busy: ${visibleText(terminal.foreground)}` };
   if (terminal.busy) return { sign: "running", tone: "blue", word: "busy" };
   return { sign: "running", tone: "blue", word: "running" };
 }
 
-function ending({ lost, signal, exit_code }: TerminalView): Standing {
+function ending({ lost, signal, exit_code }: TerminalView): StatusLabel {
   if (lost) return { sign: "gone", tone: "violet", word: "lost" };
   if (signal) return { sign: "cancelled", tone: "grey", word: `ended: ${signal}` };
   if (exit_code === 0) return { sign: "done", tone: "green", word: "ended 0" };
@@ -24,7 +24,7 @@ function ending({ lost, signal, exit_code }: TerminalView): Standing {
 }
 
 /** What it waits for, where that is news: in a person's own terminal every editor waits for keys, only a secret is told. */
-export function asksNow({ running, asks, owner }: Pick<TerminalView, "running" | "asks" | "owner">): Asks | null {
+export function inputRequest({ running, asks, owner }: Pick<TerminalView, "running" | "asks" | "owner">): Asks | null {
   return running && asks && (asks.secret || !owner?.person) ? asks : null;
 }
 
@@ -34,19 +34,19 @@ export function ownerName(owner: Owner | null): string {
 }
 
 /** `waits for input: Password:`, with how sure that is where it is not certain. */
-export function asking({ prompt, sure }: Pick<Asks, "prompt" | "sure">): string {
-  const text = spelledOut(prompt.replace(/\s+/g, " ").trim()).slice(-160);
+export function inputRequestText({ prompt, sure }: Pick<Asks, "prompt" | "sure">): string {
+  const text = visibleText(prompt.replace(/\s+/g, " ").trim()).slice(-160);
   return `${sure === "likely" ? "seems to wait for input" : "waits for input"}${text ? `: ${text}` : ""}`;
 }
 
 /** Whether a person must know of it at once: a secret only they can give, or a wait that is no guess. */
-export function isUrgent(asks: Pick<Asks, "secret" | "sure"> | null, owner: Owner | null): boolean {
+export function needsInput(asks: Pick<Asks, "secret" | "sure"> | null, owner: Owner | null): boolean {
   if (!asks || owner?.person) return false; // their own terminal is before their eyes
   return asks.secret || asks.sure === "certain";
 }
 
 /** `12 s`, `4 min`, `3 h`, `2 d`: roughly, and steadily. */
-export function roughly(ms: number): string {
+export function roughDuration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
@@ -54,13 +54,13 @@ export function roughly(ms: number): string {
   return `${Math.floor(seconds / 86_400)} d`;
 }
 
-export function age(ms: number): string {
-  return ms < 3_600_000 ? clockText(ms) : roughly(ms);
+export function ageText(ms: number): string {
+  return ms < 3_600_000 ? clockText(ms) : roughDuration(ms);
 }
 
 /** Does a terminal match what stands in the filter: every word somewhere, `state:` and `owner:` in their place. */
-export function matches(terminal: TerminalView, filter: string): boolean {
-  const { word } = terminalStanding(terminal);
+export function matchesFilter(terminal: TerminalView, filter: string): boolean {
+  const { word } = terminalStatus(terminal);
   const all = [terminal.id, terminal.name, terminal.cwd, ownerName(terminal.owner), word, terminal.shell].join("\n").toLowerCase();
   return filter.toLowerCase().split(/\s+/).filter(Boolean).every((one) => {
     const [, field, value] = /^(state|owner):(.*)$/.exec(one) ?? [];

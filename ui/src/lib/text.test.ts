@@ -1,23 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { resolved } from "./ansi.ts";
-import { split, unified } from "./parseDiff.ts";
-import { exact, spelledOut, warning } from "./visibleText.ts";
-import { parseFilter, query, toggled } from "../features/calls/callFilter.ts";
+import { filterQuery, parseFilter, toggleFilter } from "../features/calls/callFilter.ts";
 import { receiptLines } from "../features/calls/receipt.ts";
-import { clockText, sizeText, spokenText, tookText, urgency } from "./duration.ts";
-import { excerpt, restarted } from "./callText.ts";
+import { renderLine } from "./ansi.ts";
+import { excerpt, restartText } from "./callText.ts";
+import { clockText, durationText, sizeText, spokenText, urgency } from "./duration.ts";
+import { parseUnifiedDiff, splitRows } from "./parseDiff.ts";
+import { hiddenTextWarning, visiblePieces, visibleText } from "./visibleText.ts";
 
 test("plain text, newlines, tabs and other scripts are left as they are", () => {
   for (const text of ["", "git status\n\tls -la", "größer 日本語 🎉 ❤️"]) {
-    assert.deepEqual(exact(text), [{ text }]);
-    assert.equal(warning(text), null);
+    assert.deepEqual(visiblePieces(text), [{ text }]);
+    assert.equal(hiddenTextWarning(text), null);
   }
 });
 
 test("a text direction override is spelled out and flagged", () => {
-  assert.deepEqual(exact("a\u202eb"), [
+  assert.deepEqual(visiblePieces("a\u202eb"), [
     { text: "a" },
     { text: "\\u{202e}", flag: "U+202E text direction override" },
     { text: "b" },
@@ -26,41 +26,41 @@ test("a text direction override is spelled out and flagged", () => {
 
 test("controls, zero-width characters, odd spaces, tags and half characters are all flagged", () => {
   for (const hidden of ["\r", "\x1b", "\x7f", "\x85", "\u00a0", "\u200b", "\u2066", "\u2028", "\u3164", "\ufeff", "\u{e0041}", "\ud800"]) {
-    const piece = exact(`x${hidden}y`)[1];
+    const piece = visiblePieces(`x${hidden}y`)[1];
     assert.ok(piece?.flag, JSON.stringify(hidden));
-    assert.equal(spelledOut(`x${hidden}y`), `x${piece.text}y`);
+    assert.equal(visibleText(`x${hidden}y`), `x${piece.text}y`);
   }
 });
 
 test("the warning counts what is hidden by kind", () => {
   assert.equal(
-    warning("rm \u200b\u200b-rf\u202e"),
+    hiddenTextWarning("rm \u200b\u200b-rf\u202e"),
     "Holds what the eye would miss, spelled out here: 2 zero-width characters, 1 text direction override.",
   );
 });
 
 test("a printed line is what a terminal would have shown", () => {
-  assert.equal(resolved("\x1b[1;31mred\x1b[0m"), "red");
-  assert.equal(resolved("10%\r20%\r100%"), "100%");
-  assert.equal(resolved("progress 99%\rdone\x1b[K"), "done");
-  assert.equal(resolved("abc\b\bX"), "aXc");
-  assert.equal(resolved("line\r"), "line");
-  assert.equal(resolved("\x1b]0;title\x07text"), "text");
-  assert.equal(resolved("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\"), "link");
-  assert.equal(resolved("cut \x1b[3"), "cut ");
-  assert.equal(resolved("a\x07b\x00c"), "abc");
-  assert.equal(resolved("a\u202eb"), "a\\u{202e}b");
+  assert.equal(renderLine("\x1b[1;31mred\x1b[0m"), "red");
+  assert.equal(renderLine("10%\r20%\r100%"), "100%");
+  assert.equal(renderLine("progress 99%\rdone\x1b[K"), "done");
+  assert.equal(renderLine("abc\b\bX"), "aXc");
+  assert.equal(renderLine("line\r"), "line");
+  assert.equal(renderLine("\x1b]0;title\x07text"), "text");
+  assert.equal(renderLine("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\"), "link");
+  assert.equal(renderLine("cut \x1b[3"), "cut ");
+  assert.equal(renderLine("a\x07b\x00c"), "abc");
+  assert.equal(renderLine("a\u202eb"), "a\\u{202e}b");
 });
 
 test("a hostile cursor move builds no giant line", () => {
-  assert.ok(resolved("a\x1b[999999999Cb").length < 2000);
+  assert.ok(renderLine("a\x1b[999999999Cb").length < 2000);
 });
 
 const DIFF = "--- a/x\n+++ b/x\n@@ -1,4 +1,4 @@ def f():\n one\n-two\n-three\n+2\n four\n\\ No newline at end of file\n";
 
 test("a unified diff gives every line its number on both sides", () => {
   assert.deepEqual(
-    unified(DIFF).map((line) => [line.kind, line.text, line.old, line.new]),
+    parseUnifiedDiff(DIFF).map((line) => [line.kind, line.text, line.old, line.new]),
     [
       ["hunk", "@@ -1,4 +1,4 @@ def f():", null, null],
       ["same", "one", 1, 1],
@@ -74,25 +74,25 @@ test("a unified diff gives every line its number on both sides", () => {
 });
 
 test("side by side, removed lines face the added ones", () => {
-  const rows = split(unified(DIFF)).map((row) => [row.left?.text ?? null, row.right?.text ?? null]);
+  const rows = splitRows(parseUnifiedDiff(DIFF)).map((row) => [row.left?.text ?? null, row.right?.text ?? null]);
   assert.deepEqual(rows.slice(2, 4), [["two", "2"], ["three", null]]);
 });
 
 test("the filter knows its fields and leaves the rest as free text", () => {
   assert.deepEqual(parseFilter("status:running tool:execute_command  npm test"), { status: "running", tool: "execute_command", q: "npm test" });
   assert.deepEqual(parseFilter("agent: http://x"), { q: "http://x" });
-  assert.equal(query(parseFilter("agent:claude a&b")), "agent=claude&q=a%26b");
+  assert.equal(filterQuery(parseFilter("agent:claude a&b")), "agent=claude&q=a%26b");
 });
 
 test("a filter chip switches its word on, over, and off", () => {
-  assert.equal(toggled("npm", "status", "done"), "npm status:done");
-  assert.equal(toggled("npm status:done", "status", "failed"), "npm status:failed");
-  assert.equal(toggled("npm status:failed", "status", "failed"), "npm");
+  assert.equal(toggleFilter("npm", "status", "done"), "npm status:done");
+  assert.equal(toggleFilter("npm status:done", "status", "failed"), "npm status:failed");
+  assert.equal(toggleFilter("npm status:failed", "status", "failed"), "npm");
 });
 
 test("times are short, steady and honest", () => {
   assert.deepEqual([0, 42_900, 67_000, 3_723_000].map(clockText), ["0:00", "0:42", "1:07", "1:02:03"]);
-  assert.deepEqual([12, 4200, 67_000].map(tookText), ["12 ms", "4.2 s", "1:07"]);
+  assert.deepEqual([12, 4200, 67_000].map(durationText), ["12 ms", "4.2 s", "1:07"]);
   assert.deepEqual([60_000, 60_001, 300_001].map((ms) => urgency(ms)), ["calm", "long", "too-long"]);
   assert.equal(spokenText(67_000), "1 minute 7 seconds");
   assert.deepEqual([1, 999, 81_920, 4_100_000].map(sizeText), ["1 byte", "999 bytes", "82 kB", "4.1 MB"]);
@@ -123,7 +123,7 @@ test("a receipt does not call the work ended while its terminal runs", () => {
 
 test("a restart is said with its numbers", () => {
   const found = { crashed: false, interrupted: 3, approvals_kept: 1, terminals_adopted: 0 };
-  assert.equal(restarted(found), "Daemon restarted: 3 calls interrupted, 1 approval kept, 0 terminals re-adopted.");
+  assert.equal(restartText(found), "Daemon restarted: 3 calls interrupted, 1 approval kept, 0 terminals re-adopted.");
 });
 
 test("a row shows the whole of a short command, and of a long one how much is missing", () => {

@@ -10,7 +10,7 @@ export interface Piece {
 }
 
 /** Control (but newline and tab), formatting, bidi, zero-width, odd spaces, fillers, tags, lone surrogates. */
-export const HIDDEN =
+export const HIDDEN_CHARACTERS =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb]|[\u{1d173}-\u{1d17a}]|[\u{e0000}-\u{e0fff}]|[\ud800-\udfff]/gu;
 
 /** Nothing to look for in it. */
@@ -39,11 +39,11 @@ const NAMES: readonly (readonly [number, number, string])[] = [
 ];
 
 /** The text in order, split where something had to be spelled out. */
-export function exact(text: string): Piece[] {
+export function visiblePieces(text: string): Piece[] {
   if (ASCII.test(text)) return [{ text }];
   const pieces: Piece[] = [];
   let done = 0;
-  for (const match of text.matchAll(HIDDEN)) {
+  for (const match of text.matchAll(HIDDEN_CHARACTERS)) {
     if (match.index > done) pieces.push({ text: text.slice(done, match.index) });
     pieces.push({ text: spelled(match[0]), flag: named(match[0]) });
     done = match.index + match[0].length;
@@ -53,20 +53,20 @@ export function exact(text: string): Piece[] {
 }
 
 /** The same as one string, for places that cannot flag: titles, notifications, output. */
-export function spelledOut(text: string): string {
-  return ASCII.test(text) ? text : text.replace(HIDDEN, spelled);
+export function visibleText(text: string): string {
+  return ASCII.test(text) ? text : text.replace(HIDDEN_CHARACTERS, spelled);
 }
 
 /** What is typed, apart from the Enter that ends it: that one is nothing to be warned of. */
-export function typed(text: string): { readonly text: string; readonly enter: boolean } {
+export function splitEnter(text: string): { readonly text: string; readonly enter: boolean } {
   const bare = text.replace(/(\r\n|\r|\n)$/, "");
   return { text: bare, enter: bare !== text };
 }
 
 /** One sentence about what is hidden in the text, or none. */
-export function warning(text: string): string | null {
+export function hiddenTextWarning(text: string): string | null {
   const kinds = new Map<string, number>();
-  for (const { flag } of exact(text)) if (flag) kinds.set(kindOf(flag), (kinds.get(kindOf(flag)) ?? 0) + 1);
+  for (const { flag } of visiblePieces(text)) if (flag) kinds.set(kindOf(flag), (kinds.get(kindOf(flag)) ?? 0) + 1);
   if (kinds.size === 0) return null;
   const parts = [...kinds].map(([kind, count]) => (count === 1 ? `1 ${kind}` : `${count} ${plural(kind)}`));
   return `Holds what the eye would miss, spelled out here: ${parts.join(", ")}.`;

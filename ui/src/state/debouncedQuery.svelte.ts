@@ -4,12 +4,12 @@
  *
  * Owns that moment and that order. It does not know what is asked.
  */
-import { Refused } from "../api/client.ts";
+import { ApiError } from "../api/client.ts";
 
 /** Between the last key and the question. */
 const TYPING_MS = 180;
 
-export class Latest<Question, Answer> {
+export class DebouncedQuery<Question, Answer> {
   answer = $state.raw<Answer | null>(null);
   /** Why there is no answer, in the daemon's words. */
   problem = $state("");
@@ -44,7 +44,7 @@ export class Latest<Question, Answer> {
   private async now(question: Question, round: number): Promise<void> {
     const came = await this.send(question).then(
       (answer) => ({ answer, problem: "" }),
-      (error: unknown) => ({ answer: null, problem: error instanceof Refused ? error.message : "The daemon does not answer." }),
+      (error: unknown) => ({ answer: null, problem: error instanceof ApiError ? error.message : "The daemon does not answer." }),
     );
     if (round !== this.round) return;
     this.answer = came.answer;

@@ -2,7 +2,7 @@
 import type { EventOf } from "../api/types.ts";
 import type { TrackedApproval, TrackedCall, TrackedTerminal } from "./model.ts";
 
-export function opened(event: EventOf<"CallOpened">, seq: number, at: number, skew: number): TrackedCall {
+export function callFromEvent(event: EventOf<"CallOpened">, seq: number, at: number, skew: number): TrackedCall {
   return {
     id: event.call,
     seq,
@@ -29,7 +29,7 @@ export function opened(event: EventOf<"CallOpened">, seq: number, at: number, sk
   };
 }
 
-export function asked(event: EventOf<"ApprovalOpened">, call: TrackedCall, at: number, since: number): TrackedApproval {
+export function approvalFromEvent(event: EventOf<"ApprovalOpened">, call: TrackedCall, at: number, since: number): TrackedApproval {
   return {
     id: event.approval,
     call_id: event.call,
@@ -64,7 +64,7 @@ export function asked(event: EventOf<"ApprovalOpened">, call: TrackedCall, at: n
   };
 }
 
-export function begun(event: EventOf<"TerminalOpened">, seq: number, since: number): TrackedTerminal {
+export function terminalFromEvent(event: EventOf<"TerminalOpened">, seq: number, since: number): TrackedTerminal {
   const { terminal, name, of, owner, call } = event;
   return { id: terminal, name, of: of ?? "command", owner: owner ?? null, call_id: call, asks: null, taken: null, since, touched: seq };
 }

@@ -3,9 +3,9 @@
  *
  * Owns the time; whoever acts asks `ready` first. It does not know keys, clicks or cards.
  */
-export const ARMING_MS = 700;
+export const GUARD_MS = 700;
 
-export class Arming {
+export class InputGuard {
   ready = $state(false);
   /** Grows with every new start, so that the fill on the buttons starts anew. */
   round = $state(0);
@@ -16,7 +16,7 @@ export class Arming {
     clearTimeout(this.timer);
     this.ready = false;
     this.round++;
-    this.timer = setTimeout(() => (this.ready = true), ARMING_MS);
+    this.timer = setTimeout(() => (this.ready = true), GUARD_MS);
   }
 
   stop(): void {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { advance, fromState, type Model } from "./model.ts";
-import { frozen, next, sections, urgent } from "../features/inbox/sections.ts";
 import type { Event, EventOf, LiveEntries, State } from "../api/types.ts";
+import { buildSections, freezeSections, nextAfter, terminalsNeedingInput } from "../features/inbox/sections.ts";
+import { advance, type Model, modelFromState } from "./model.ts";
 
 const caller = { door: "stdio", client: "claude", key: "k", workspace: "/home/me/api", thread: null, operation: null } as const;
 const receipt = { ended_by: "page", stopped: false, signals: [], processes_stopped: [], processes_left: [], bytes_kept: 0, files_changed: [] };
@@ -22,7 +22,7 @@ function empty(seq = 10): Model {
     approvals: [],
     terminals: [],
   };
-  return fromState(state, 1000);
+  return modelFromState(state, 1000);
 }
 
 function frame(first: number, ...events: Event[]): LiveEntries {
@@ -56,9 +56,9 @@ function then(model: Model | null, ...events: Event[]): Model {
 test("an agent asking after its own calls is no news, but is on record", () => {
   const started: Event = { kind: "CallStarted", call: "c1", claims: [], allowed_by: "rule own record", rules: [], files: [] };
   const model = then(empty(), opened("c1"), started);
-  assert.deepEqual(sections(model), { needs: [], running: [], recent: [] });
+  assert.deepEqual(buildSections(model), { needs: [], running: [], recent: [] });
   assert.equal(model.calls.get("c1")?.status, "running");
-  assert.deepEqual(sections(then(model, settled("c1"))).recent, []);
+  assert.deepEqual(buildSections(then(model, settled("c1"))).recent, []);
 });
 
 test("a call that opens is running, and its timer counts from the daemon's clock", () => {
@@ -71,7 +71,7 @@ test("an approval makes its call wait and carries what the person must see", () 
   const model = then(empty(), opened("c1"), asked("c1"));
   assert.equal(model.calls.get("c1")?.status, "waiting");
   assert.deepEqual(model.approvals.get("a-c1")?.input, { command: "c1" });
-  assert.deepEqual(sections(model), { needs: ["c1"], running: [], recent: [] });
+  assert.deepEqual(buildSections(model), { needs: ["c1"], running: [], recent: [] });
 });
 
 test("an answered approval is no question any more but still known", () => {
@@ -79,19 +79,19 @@ test("an answered approval is no question any more but still known", () => {
   const model = then(empty(), opened("c1"), asked("c1"), answer);
   assert.equal(model.approvals.get("a-c1")?.status, "denied");
   assert.equal(model.approvals.get("a-c1")?.by, "phone");
-  assert.deepEqual(sections(model).needs, []);
+  assert.deepEqual(buildSections(model).needs, []);
 });
 
 test("a denied call never stands among those that run", () => {
   const answer = answered("deny");
   const model = then(empty(), opened("c1"), asked("c1"), answer);
-  assert.deepEqual(sections(model), { needs: [], running: [], recent: ["c1"] });
+  assert.deepEqual(buildSections(model), { needs: [], running: [], recent: ["c1"] });
 });
 
 test("an expired question is neither denied nor open", () => {
   const model = then(empty(), opened("c1"), asked("c1"), { kind: "ApprovalExpired", approval: "a-c1", call: "c1", after_ms: 600_000 });
   assert.equal(model.approvals.get("a-c1")?.status, "expired");
-  assert.deepEqual(sections(model).needs, []);
+  assert.deepEqual(buildSections(model).needs, []);
 });
 
 test("an answer that changed the input says so", () => {
@@ -117,7 +117,7 @@ test("a call whose files were put back is looked at again", () => {
 
 test("a settled call goes to recent, and says so when its work really ends", () => {
   const model = then(empty(), opened("c1"), settled("c1", "cancelled"));
-  assert.deepEqual(sections(model).recent, ["c1"]);
+  assert.deepEqual(buildSections(model).recent, ["c1"]);
   assert.equal(model.calls.get("c1")?.stopped, false);
   const stopped = then(model, { kind: "CallStopped", call: "c1", receipt: { ...receipt, stopped: true } });
   assert.equal(stopped.calls.get("c1")?.stopped, true);
@@ -160,14 +160,14 @@ test("what is over is forgotten in the end, what is open never", () => {
 test("a frozen list keeps every row in its place and lets new ones join at the end", () => {
   const shown = { needs: ["a", "b"], running: ["r"], recent: ["x"] };
   const wanted = { needs: ["n", "b"], running: ["a", "s"], recent: ["r", "y", "x"] };
-  assert.deepEqual(frozen(shown, wanted, () => true), { needs: ["a", "b", "n"], running: ["r", "s"], recent: ["x"] });
+  assert.deepEqual(freezeSections(shown, wanted, () => true), { needs: ["a", "b", "n"], running: ["r", "s"], recent: ["x"] });
 });
 
 test("when a question is answered the next one after it follows, then the first", () => {
-  assert.equal(next(["a", "b", "c"], "b", () => true), "c");
-  assert.equal(next(["a", "b", "c"], "c", () => true), "a");
-  assert.equal(next(["a", "b", "c"], "a", (id) => id === "c"), "c");
-  assert.equal(next(["a"], "a", () => true), null);
+  assert.equal(nextAfter(["a", "b", "c"], "b", () => true), "c");
+  assert.equal(nextAfter(["a", "b", "c"], "c", () => true), "a");
+  assert.equal(nextAfter(["a", "b", "c"], "a", (id) => id === "c"), "c");
+  assert.equal(nextAfter(["a"], "a", () => true), null);
 });
 
 const owner = { person: false, name: "claude", workspace: null };
@@ -182,22 +182,22 @@ function waits(terminal: string, sure: "certain" | "likely" = "certain", secret 
 
 test("a call whose terminal surely waits for input needs the person until it goes on", () => {
   const model = then(empty(), opened("c1"), begun("t1", "c1"), waits("t1"));
-  assert.deepEqual(sections(model), { needs: ["c1"], running: [], recent: [] });
-  assert.equal(urgent(model)[0]?.asks?.prompt, "Name? ");
+  assert.deepEqual(buildSections(model), { needs: ["c1"], running: [], recent: [] });
+  assert.equal(terminalsNeedingInput(model)[0]?.asks?.prompt, "Name? ");
   const on = then(model, { kind: "TerminalWentOn", terminal: "t1" });
-  assert.deepEqual(sections(on), { needs: [], running: ["c1"], recent: [] });
+  assert.deepEqual(buildSections(on), { needs: [], running: ["c1"], recent: [] });
 });
 
 test("a wait that is only likely is shown but calls nobody, unless it is a secret's", () => {
   const model = then(empty(), opened("c1"), begun("t1", "c1"), waits("t1", "likely"));
-  assert.deepEqual(sections(model).needs, []);
+  assert.deepEqual(buildSections(model).needs, []);
   assert.ok(model.terminals.get("t1")?.asks);
-  assert.deepEqual(sections(then(model, waits("t1", "likely", true))).needs, ["c1"]);
+  assert.deepEqual(buildSections(then(model, waits("t1", "likely", true))).needs, ["c1"]);
 });
 
 test("a call that was completed and whose terminal asks stands among what needs the person, once", () => {
   const model = then(empty(), opened("c1"), begun("t1", "c1"), settled("c1"), waits("t1"));
-  assert.deepEqual(sections(model), { needs: ["c1"], running: [], recent: [] });
+  assert.deepEqual(buildSections(model), { needs: ["c1"], running: [], recent: [] });
 });
 
 test("a terminal that ended is no longer among those that run, and asks nobody", () => {
@@ -205,5 +205,5 @@ test("a terminal that ended is no longer among those that run, and asks nobody",
   assert.deepEqual(model.terminals.get("t1")?.taken, { by: "page", holds: true });
   const ended = then(model, { kind: "TerminalEnded", terminal: "t1", exit_code: 0, signal: null, bytes: 1, lost: false });
   assert.equal(ended.terminals.size, 0);
-  assert.deepEqual(urgent(ended), []);
+  assert.deepEqual(terminalsNeedingInput(ended), []);
 });

@@ -5,7 +5,7 @@
  * rows stand (order.ts). Untouched calls keep their identity, so only rows that changed are redrawn.
  */
 import type { ApprovalView, Asks, CallView, Entry, EventOf, Json, LiveEntries, Restart, State, TerminalView } from "../api/types.ts";
-import { asked, begun, opened } from "./fromEvents.ts";
+import { approvalFromEvent, callFromEvent, terminalFromEvent } from "./fromEvents.ts";
 
 export interface TrackedCall extends CallView {
   /** When it began, on this page's monotonic clock: timers survive a wrong or jumping wall clock. */
@@ -48,7 +48,7 @@ export interface Model {
 /** How many settled calls and answered approvals stay in memory; older ones are a query away. */
 const KEPT = 200;
 
-export function fromState(state: State, received: number): Model {
+export function modelFromState(state: State, received: number): Model {
   const calls = [...state.calls, ...state.recent].map((call) => [call.id, tracked(call, state.seq, received)] as const);
   const approvals = state.approvals.map((approval) => [approval.id, { ...approval, since: received - approval.elapsed_ms }] as const);
   const terminals = state.terminals.map((terminal) => [terminal.id, running(terminal, state, received)] as const);
@@ -56,7 +56,7 @@ export function fromState(state: State, received: number): Model {
 }
 
 /** The same calls under a fresh heading: what the snapshot says beside its calls. */
-export function retitled(model: Model, state: State): Model {
+export function updateHeading(model: Model, state: State): Model {
   return { ...model, ...heading(state), started: model.started };
 }
 
@@ -140,7 +140,7 @@ class Draft {
         return;
       }
       case "CallOpened":
-        this.calls.set(event.call, opened(event, seq, at, this.skew));
+        this.calls.set(event.call, callFromEvent(event, seq, at, this.skew));
         return;
       case "ApprovalOpened":
         return this.ask(event, at);
@@ -186,7 +186,7 @@ class Draft {
         return this.change(event.call, { stopped: event.receipt.stopped });
       case "TerminalOpened":
         if (event.call) this.change(event.call, { terminal_id: event.terminal });
-        this.terminals.set(event.terminal, begun(event, seq, at + this.skew));
+        this.terminals.set(event.terminal, terminalFromEvent(event, seq, at + this.skew));
         return;
       case "TerminalEnded":
         this.terminals.delete(event.terminal);
@@ -212,7 +212,7 @@ class Draft {
   private ask(event: EventOf<"ApprovalOpened">, at: number): void {
     this.change(event.call, { status: "waiting", approval_id: event.approval });
     const call = this.calls.get(event.call);
-    if (call) this.approvals.set(event.approval, asked(event, call, at, at + this.skew));
+    if (call) this.approvals.set(event.approval, approvalFromEvent(event, call, at, at + this.skew));
   }
 
   private answer(event: { approval: string; call: string }, facts: Partial<TrackedApproval>): void {

@@ -6,7 +6,7 @@
  */
 export type View = "inbox" | "calls" | "threads" | "terminals" | "rules";
 
-export interface Place {
+export interface RoutePlace {
   readonly view: View;
   readonly call: string | null;
   readonly approval: string | null;
@@ -25,10 +25,10 @@ const PATHS: Record<View, string> = { inbox: "/", calls: "/calls", threads: "/th
 const VIEWS: Record<string, View> = { calls: "calls", rules: "rules", terminals: "terminals", x: "terminals", threads: "threads", t: "threads" };
 
 class Route {
-  place = $state.raw<Place>(read());
+  place = $state.raw<RoutePlace>(placeFromUrl());
 
   constructor() {
-    addEventListener("popstate", () => (this.place = read()));
+    addEventListener("popstate", () => (this.place = placeFromUrl()));
   }
 
   go(view: View): void {
@@ -36,7 +36,7 @@ class Route {
   }
 
   /** Opens a call beside the view; from one call to the next the history does not grow. */
-  open(call: string): void {
+  openCall(call: string): void {
     if (this.place.call === call) return;
     const before = this.place.call ?? this.place.approval;
     const view = this.place.view === "inbox" ? "inbox" : "calls";
@@ -44,24 +44,24 @@ class Route {
   }
 
   /** Opens a terminal, which has its own view. */
-  watch(terminal: string): void {
+  openTerminal(terminal: string): void {
     if (this.place.terminal === terminal) return;
     this.set({ view: "terminals", ...NOTHING, terminal }, this.place.terminal ? "replace" : "push");
   }
 
   /** Opens a conversation, at one of its messages where that is what somebody looks for. */
-  talk(thread: string, message: string | null = null): void {
+  openThread(thread: string, message: string | null = null): void {
     if (this.place.thread === thread && this.place.message === message) return;
     this.set({ view: "threads", ...NOTHING, thread, message }, this.place.thread ? "replace" : "push");
   }
 
   /** Shows a rule where it stands among the others. */
-  rule(rule: string): void {
+  openRule(rule: string): void {
     this.set({ view: "rules", ...NOTHING, rule }, "push");
   }
 
   /** What `/a/ID` was about has been found. */
-  found(call: string): void {
+  replaceWithCall(call: string): void {
     this.set({ ...this.place, ...NOTHING, call }, "replace");
   }
 
@@ -69,22 +69,22 @@ class Route {
     this.set({ ...this.place, ...NOTHING }, "replace");
   }
 
-  private set(place: Place, how: "push" | "replace"): void {
+  private set(place: RoutePlace, how: "push" | "replace"): void {
     this.place = place;
-    const url = address(place);
+    const url = placeToUrl(place);
     if (how === "push") history.pushState({ view: place.view }, "", url);
     else history.replaceState({ view: place.view }, "", url);
   }
 }
 
-function address({ view, call, terminal, thread, message, rule }: Place): string {
+function placeToUrl({ view, call, terminal, thread, message, rule }: RoutePlace): string {
   if (call) return `/c/${call}`;
   if (terminal) return `/x/${terminal}`;
   if (thread) return `/t/${thread}${message ? `#${message}` : ""}`;
   return rule ? `${PATHS[view]}#${encodeURIComponent(rule)}` : PATHS[view];
 }
 
-function read(): Place {
+function placeFromUrl(): RoutePlace {
   const [, kind, id] = location.pathname.split("/");
   const remembered = (history.state as { view?: View } | null)?.view;
   const view = VIEWS[kind ?? ""] ?? remembered ?? "inbox";

@@ -4,13 +4,13 @@
  * Owns connecting, resuming by sequence number, and what the person is told about it. It does not know
  * views; how events change the model is model.ts's.
  */
-import { type Api, Refused } from "../api/client.ts";
-import { follow } from "../api/eventSocket.ts";
-import { session } from "../api/auth.svelte.ts";
+import { auth } from "../api/auth.svelte.ts";
+import { type Api, ApiError } from "../api/client.ts";
+import { followEvents } from "../api/eventSocket.ts";
 import type { Entry, LiveEntries, Restart } from "../api/types.ts";
-import { advance, fromState, type Model, retitled } from "./model.ts";
+import { advance, type Model, modelFromState, updateHeading } from "./model.ts";
 
-export type Link = { kind: "connecting" } | { kind: "live" } | { kind: "away"; since: number; retryAt: number };
+export type Connection = { kind: "connecting" } | { kind: "live" } | { kind: "away"; since: number; retryAt: number };
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5000;
@@ -18,18 +18,18 @@ const LONGEST_PAUSE_MS = 5000;
 const NEWS_MS = 10 * 60_000;
 
 /** Hears every fact as it comes; null when some were missed, and what was made of them must be asked for again. */
-export type Ear = (entry: Entry | null) => void;
+export type Listener = (entry: Entry | null) => void;
 
 export class Store {
   model = $state.raw<Model | null>(null);
-  link = $state.raw<Link>({ kind: "connecting" });
+  link = $state.raw<Connection>({ kind: "connecting" });
   /** A restart the person has not waved away yet. */
   restart = $state.raw<Restart | null>(null);
   readonly api: Api;
   private readonly end = new AbortController();
   /** Entries were missing: the next connection begins with a new snapshot. */
   private stale = false;
-  private readonly ears = new Set<Ear>();
+  private readonly listeners = new Set<Listener>();
 
   constructor(api: Api) {
     this.api = api;
@@ -41,9 +41,9 @@ export class Store {
   }
 
   /** Lets somebody hear the facts until the returned function is called. */
-  hear(ear: Ear): () => void {
-    this.ears.add(ear);
-    return () => void this.ears.delete(ear);
+  subscribe(listener: Listener): () => void {
+    this.listeners.add(listener);
+    return () => void this.listeners.delete(listener);
   }
 
   private async run(): Promise<void> {
@@ -62,27 +62,27 @@ export class Store {
     try {
       await this.load();
     } catch (error) {
-      if (error instanceof Refused && error.status === 401) this.signOut(error.message);
+      if (error instanceof ApiError && error.status === 401) this.signOut(error.message);
       return false;
     }
-    return follow(this.api, this.model?.seq ?? 0, { opened: () => (this.link = { kind: "live" }), frame: this.take }, this.end.signal);
+    return followEvents(this.api, this.model?.seq ?? 0, { opened: () => (this.link = { kind: "live" }), frame: this.applyFrame }, this.end.signal);
   }
 
   /** A snapshot where there is none, or where the daemon's journal is another one; else only its heading. */
   private async load(): Promise<void> {
     const state = await this.api.state();
     const model = this.model;
-    if (model && !this.stale && state.seq >= model.seq) this.model = retitled(model, state);
+    if (model && !this.stale && state.seq >= model.seq) this.model = updateHeading(model, state);
     else {
       this.stale = false;
-      this.model = fromState(state, performance.now());
-      if (model) this.tell([null]);
+      this.model = modelFromState(state, performance.now());
+      if (model) this.notify([null]);
       const recent = state.now - state.started.at < NEWS_MS && state.started.crashed;
       if (model ? model.started.pid !== state.started.pid : recent) this.restart = state.started;
     }
   }
 
-  private readonly take = (frame: LiveEntries, received: number): boolean => {
+  private readonly applyFrame = (frame: LiveEntries, received: number): boolean => {
     if (!this.model) return false;
     const next = advance(this.model, frame, received);
     this.stale = next === null;
@@ -90,12 +90,12 @@ export class Store {
     if (next.started.seq !== this.model.started.seq) this.restart = next.started;
     const known = this.model.seq;
     this.model = next;
-    this.tell(frame.entries.filter(({ seq }) => seq > known));
+    this.notify(frame.entries.filter(({ seq }) => seq > known));
     return true;
   };
 
-  private tell(entries: readonly (Entry | null)[]): void {
-    for (const ear of this.ears) for (const entry of entries) ear(entry);
+  private notify(entries: readonly (Entry | null)[]): void {
+    for (const listener of this.listeners) for (const entry of entries) listener(entry);
   }
 
   private away(pause: number): void {
@@ -105,6 +105,6 @@ export class Store {
 
   private signOut(why: string): void {
     this.stop();
-    session.signedOut(why);
+    auth.signedOut(why);
   }
 }

@@ -5,7 +5,7 @@ export interface Toast {
   readonly text: string;
   readonly tone: "plain" | "red";
   /** What can be done about it, while it is there. */
-  readonly act?: { readonly word: string; readonly does: () => void };
+  readonly action?: { readonly word: string; readonly run: () => void };
 }
 
 const STAYS_MS = 6000;
@@ -18,13 +18,13 @@ class Toasts {
   list = $state.raw<readonly Toast[]>([]);
   private last = 0;
 
-  say(text: string, tone: Toast["tone"] = "plain"): void {
+  show(text: string, tone: Toast["tone"] = "plain"): void {
     this.add({ text, tone }, STAYS_MS);
   }
 
   /** A remark with a button. */
-  offer(text: string, word: string, does: () => void): void {
-    this.add({ text, tone: "plain", act: { word, does } }, STAYS_LONGER_MS);
+  offer(text: string, word: string, run: () => void): void {
+    this.add({ text, tone: "plain", action: { word, run } }, STAYS_LONGER_MS);
   }
 
   dismiss(id: number): void {

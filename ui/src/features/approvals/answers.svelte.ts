@@ -4,19 +4,19 @@
  * Owns that nothing is sent before the guard is ready, and that high risk needs a strong hand (Shift, or a click). It
  * does not know buttons or keys, nor what becomes of the question afterwards (desk).
  */
-import { type Api, Refused } from "../../api/client.ts";
-import { lines } from "../rules/ruleText.ts";
+import { type Api, ApiError } from "../../api/client.ts";
 import type { AnswerBody, Comment, EditView, Json, ProposedView, Risk, RuleBody } from "../../api/types.ts";
-import type { Arming } from "../../state/inputGuard.svelte.ts";
+import type { InputGuard } from "../../state/inputGuard.svelte.ts";
 import type { TrackedApproval } from "../../state/model.ts";
 import { toasts } from "../../state/toasts.svelte.ts";
+import { suggestionLines } from "../rules/ruleText.ts";
 
 /** What stands in the bar: the plain answers, or one that wants more words. */
-export type Mode = "choose" | "tell" | "rule" | "edit";
+export type AnswerMode = "choose" | "tell" | "rule" | "edit";
 
 /** What the page lends to it. */
-export interface Asker {
-  readonly arming: Arming;
+export interface AnswerContext {
+  readonly guard: InputGuard;
   /** The open question that is looked at. */
   question(): TrackedApproval | null;
   /** All about it has come: what it lacks now, it lacks. */
@@ -26,35 +26,35 @@ export interface Asker {
 }
 
 export class Answers {
-  mode = $state<Mode>("choose");
+  mode = $state<AnswerMode>("choose");
   reason = $state("");
   /** The proposal was changed in a review: to allow it as it was would not be what the person means. */
   touched = $state(false);
-  private readonly asker: Asker;
+  private readonly context: AnswerContext;
 
-  constructor(asker: Asker) {
-    this.asker = asker;
+  constructor(context: AnswerContext) {
+    this.context = context;
   }
 
   /** Half-done answers belong to one question only. */
-  putDown(): void {
+  reset(): void {
     this.mode = "choose";
     this.reason = "";
     this.touched = false;
   }
 
-  get api(): Asker["api"] {
-    return this.asker.api;
+  get api(): AnswerContext["api"] {
+    return this.context.api;
   }
 
   /** Opens a way of answering; what then lies under the hand is new, and is guarded anew. */
-  begin(mode: Mode): void {
-    const approval = this.asker.question();
-    if (!approval || (mode !== "choose" && !this.asker.arming.ready)) return;
-    if (mode === "edit" && !approval.can_edit) return toasts.say(approval.why_not_edit);
-    if (mode === "rule" && lines(approval.suggestions).length === 0) return this.sayNone();
+  begin(mode: AnswerMode): void {
+    const approval = this.context.question();
+    if (!approval || (mode !== "choose" && !this.context.guard.ready)) return;
+    if (mode === "edit" && !approval.can_edit) return toasts.show(approval.why_not_edit);
+    if (mode === "rule" && suggestionLines(approval.suggestions).length === 0) return this.showNoRule();
     this.mode = mode;
-    this.asker.arming.arm();
+    this.context.guard.arm();
   }
 
   allow(strong: boolean): void {
@@ -66,14 +66,14 @@ export class Answers {
   session(strong: boolean): void {
     const approval = this.plain(strong);
     if (!approval) return;
-    const rules = lines(approval.suggestions).map(({ suggestion }) => ({ ...suggestion.rule, scope: "session" as const }));
-    if (rules.length === 0) this.sayNone();
-    else this.send(approval, { answer: "allow", digest: approval.digest, rule: rules.map(whole) });
+    const rules = suggestionLines(approval.suggestions).map(({ suggestion }) => ({ ...suggestion.rule, scope: "session" as const }));
+    if (rules.length === 0) this.showNoRule();
+    else this.send(approval, { answer: "allow", digest: approval.digest, rule: rules.map(withDefaults) });
   }
 
   always(rules: readonly RuleBody[], strong: boolean): void {
     const approval = this.ready(strong);
-    if (approval && rules.length) this.send(approval, { answer: "allow", digest: approval.digest, rule: rules.map(whole) });
+    if (approval && rules.length) this.send(approval, { answer: "allow", digest: approval.digest, rule: rules.map(withDefaults) });
   }
 
   /** Allows what was edited, as its preview showed it. */
@@ -94,62 +94,62 @@ export class Answers {
     if (!approval) return "";
     const input = { ...approval.input, values };
     try {
-      const { digest } = await this.asker.api.edit(approval.id, { input });
-      if (this.asker.question()?.id === approval.id) this.send(approval, { answer: "allow", digest, input });
+      const { digest } = await this.context.api.edit(approval.id, { input });
+      if (this.context.question()?.id === approval.id) this.send(approval, { answer: "allow", digest, input });
       return "";
     } catch (error) {
-      return error instanceof Refused ? error.message : "The daemon does not answer.";
+      return error instanceof ApiError ? error.message : "The daemon does not answer.";
     }
   }
 
   deny(reason = ""): void {
-    const approval = this.asker.question();
-    if (approval && this.asker.arming.ready) this.send(approval, { answer: "deny", digest: approval.digest, reason });
+    const approval = this.context.question();
+    if (approval && this.context.guard.ready) this.send(approval, { answer: "deny", digest: approval.digest, reason });
   }
 
   /** What an edit would come to; its coming puts something new under the hand. */
   async preview(input: Json): Promise<EditView> {
-    const approval = this.asker.question();
+    const approval = this.context.question();
     if (!approval) throw new Error("This question is answered.");
-    const view = await this.asker.api.edit(approval.id, { input });
-    this.asker.arming.arm();
+    const view = await this.context.api.edit(approval.id, { input });
+    this.context.guard.arm();
     return view;
   }
 
   propose(rule: RuleBody): Promise<ProposedView> {
-    return this.asker.api.propose(rule, this.asker.question()?.id ?? null);
+    return this.context.api.propose(rule, this.context.question()?.id ?? null);
   }
 
   /** Beside a half-done edit or review, "as it was asked" is no answer. */
   private plain(strong: boolean): TrackedApproval | null {
     if (this.mode !== "choose") return null;
     if (!this.touched) return this.ready(strong);
-    toasts.say("You changed the proposal: send your review, or start over.");
+    toasts.show("You changed the proposal: send your review, or start over.");
     return null;
   }
 
   private ready(strong: boolean, risk?: Risk): TrackedApproval | null {
-    const approval = this.asker.question();
-    if (!approval || !this.asker.arming.ready) return null;
+    const approval = this.context.question();
+    if (!approval || !this.context.guard.ready) return null;
     if ((risk ?? approval.risk) !== "high" || strong) return approval;
-    toasts.say("High risk: hold Shift, or click.");
+    toasts.show("High risk: hold Shift, or click.");
     return null;
   }
 
-  private sayNone(): void {
-    toasts.say(this.asker.known() ? NO_RULE : "Which rules would fit is still being asked for; try again in a moment.");
+  private showNoRule(): void {
+    toasts.show(this.context.known() ? NO_RULE : "Which rules would fit is still being asked for; try again in a moment.");
   }
 
   private send(approval: TrackedApproval, body: AnswerBody): void {
-    this.asker.send(approval, body);
+    this.context.send(approval, body);
   }
 }
 
 export const NO_RULE = "No rule can decide this one: what Handrail does not fully understand, and places that are never allowed without a person, always ask.";
 
 /** The wire wants every field that has a default. */
-function whole(rule: RuleBody): WholeRule {
-  return { effect: "allow", match: [], not_match: [], note: "", scope: "project", ...rule } as WholeRule;
+function withDefaults(rule: RuleBody): CompleteRule {
+  return { effect: "allow", match: [], not_match: [], note: "", scope: "project", ...rule } as CompleteRule;
 }
 
-type WholeRule = Extract<NonNullable<AnswerBody["rule"]>, readonly unknown[]>[number];
+type CompleteRule = Extract<NonNullable<AnswerBody["rule"]>, readonly unknown[]>[number];

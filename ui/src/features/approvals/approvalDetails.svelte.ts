@@ -8,8 +8,8 @@ import type { Api } from "../../api/client.ts";
 import type { ApprovalView } from "../../api/types.ts";
 import type { TrackedApproval } from "../../state/model.ts";
 
-export class Question {
-  private came = $state.raw<ApprovalView | null>(null);
+export class ApprovalDetails {
+  private fetched = $state.raw<ApprovalView | null>(null);
   private readonly api: Pick<Api, "approval">;
   private wanted: string | null = null;
 
@@ -17,23 +17,23 @@ export class Question {
     this.api = api;
   }
 
-  async show(id: string | null): Promise<void> {
+  async load(id: string | null): Promise<void> {
     this.wanted = id;
     if (!id) return;
-    const came = await this.api.approval(id).catch(() => null); // what is shown already stays; a banner tells of a daemon that is away
-    if (came && this.wanted === id) this.came = came;
+    const fetched = await this.api.approval(id).catch(() => null); // what is shown already stays; a banner tells of a daemon that is away
+    if (fetched && this.wanted === id) this.fetched = fetched;
   }
 
   /** All there is to know has come. */
-  knows(id: string): boolean {
-    return this.came?.id === id;
+  has(id: string): boolean {
+    return this.fetched?.id === id;
   }
 
   /** The question as it stands: its state as the live socket tells it, the rest as it was asked for. */
-  of(known: TrackedApproval): TrackedApproval {
-    const came = this.came;
-    if (came?.id !== known.id) return known;
+  merge(known: TrackedApproval): TrackedApproval {
+    const fetched = this.fetched;
+    if (fetched?.id !== known.id) return known;
     const { status, reason, by, edited, client_gone, since } = known;
-    return { ...came, status, reason, by, edited, client_gone, since };
+    return { ...fetched, status, reason, by, edited, client_gone, since };
   }
 }

@@ -18,10 +18,10 @@ export interface FormField {
   readonly input: "text" | "email" | "url" | "date" | "datetime-local";
   readonly choices: readonly Choice[];
   readonly required: boolean;
-  readonly value: Filled;
+  readonly value: FieldValue;
 }
 
-export type Filled = string | boolean | readonly string[];
+export type FieldValue = string | boolean | readonly string[];
 
 export function formFields(schema: Json): FormField[] {
   const required = Array.isArray(schema.required) ? schema.required : [];
@@ -43,7 +43,7 @@ export function formFields(schema: Json): FormField[] {
 }
 
 /** What goes to the agent; what is empty and not asked for is left out. */
-export function valuesOf(fields: readonly FormField[], filled: ReadonlyMap<string, Filled>): Json {
+export function formValues(fields: readonly FormField[], filled: ReadonlyMap<string, FieldValue>): Json {
   const values: Json = {};
   for (const { name, kind, input, value } of fields) {
     const given = filled.get(name) ?? value;
@@ -58,7 +58,7 @@ export function valuesOf(fields: readonly FormField[], filled: ReadonlyMap<strin
 
 const INPUTS: Record<string, FormField["input"]> = { email: "email", uri: "url", date: "date", "date-time": "datetime-local" };
 
-function began(kind: FormField["kind"], given: unknown): Filled {
+function began(kind: FormField["kind"], given: unknown): FieldValue {
   if (kind === "boolean") return given === true;
   if (kind === "several") return Array.isArray(given) ? given.map(String) : [];
   return given === undefined || given === null ? "" : String(given);

@@ -4,12 +4,12 @@
  * Owns the requests and their remarks. It does not know guards, keys or buttons, and does not change the
  * model: the facts come back over the live socket, to this tab as to every other.
  */
-import { type Api, Refused } from "../../api/client.ts";
-import { session } from "../../api/auth.svelte.ts";
+import type { Api } from "../../api/client.ts";
 import type { AnswerBody, CompleteBody, OpenBody } from "../../api/types.ts";
+import { showError } from "../../state/showError.ts";
 import { toasts } from "../../state/toasts.svelte.ts";
 
-export class Verbs {
+export class CallActions {
   private readonly api: Api;
   private readonly underway = new Set<string>();
 
@@ -53,7 +53,7 @@ export class Verbs {
       await ask();
       return true;
     } catch (error) {
-      complain(error);
+      showError(error);
       return false;
     } finally {
       this.underway.delete(thing);
@@ -62,11 +62,5 @@ export class Verbs {
 }
 
 function late(forced: { won: boolean; message: string }): void {
-  if (!forced.won) toasts.say(forced.message);
-}
-
-export function complain(error: unknown): void {
-  if (error instanceof Refused && error.status === 401) session.signedOut(error.message);
-  else if (error instanceof Refused) toasts.say(error.message, error.status === 409 ? "plain" : "red");
-  else toasts.say("The daemon did not answer, so it is not known whether this happened. The page shows it when the daemon is back.", "red");
+  if (!forced.won) toasts.show(forced.message);
 }

@@ -1,8 +1,8 @@
 /** Everything about the selected call, fetched anew whenever a fact about it is announced. */
-import { type Api, Refused } from "../../api/client.ts";
+import { type Api, ApiError } from "../../api/client.ts";
 import type { CallDetail } from "../../api/types.ts";
 
-export class Details {
+export class CallDetails {
   current = $state.raw<CallDetail | null>(null);
   problem = $state("");
   private readonly api: Api;
@@ -36,7 +36,7 @@ export class Details {
       const detail = await this.api.call(id);
       if (this.wanted === id) this.current = detail;
     } catch (error) {
-      if (this.wanted === id && error instanceof Refused) this.problem = error.message;
+      if (this.wanted === id && error instanceof ApiError) this.problem = error.message;
     }
   }
 }

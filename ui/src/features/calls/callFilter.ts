@@ -1,5 +1,5 @@
 /** The words of the filter field: `status:running tool:execute_command agent:claude free text`; pure. */
-export interface Filter {
+export interface CallFilter {
   readonly status?: string;
   readonly tool?: string;
   readonly agent?: string;
@@ -12,7 +12,7 @@ type Field = (typeof FIELDS)[number];
 export const STATUSES = ["waiting", "running", "done", "failed", "denied", "cancelled", "completed", "interrupted"] as const;
 
 /** The last word for a field wins; a field without a value is still being typed and filters nothing. */
-export function parseFilter(text: string): Filter {
+export function parseFilter(text: string): CallFilter {
   const found: Partial<Record<Field | "q", string>> = {};
   const free: string[] = [];
   for (const word of text.split(/\s+/).filter(Boolean)) {
@@ -25,13 +25,13 @@ export function parseFilter(text: string): Filter {
 }
 
 /** The text with one field set, changed or (when it already says so) taken out. */
-export function toggled(text: string, field: Field, value: string): string {
+export function toggleFilter(text: string, field: Field, value: string): string {
   const words = text.split(/\s+/).filter(Boolean);
   const rest = words.filter((word) => cut(word)[0] !== field);
   return (words.includes(`${field}:${value}`) ? rest : [...rest, `${field}:${value}`]).join(" ");
 }
 
-export function query(filter: Filter): string {
+export function filterQuery(filter: CallFilter): string {
   return new URLSearchParams(Object.entries(filter) as [string, string][]).toString();
 }
 

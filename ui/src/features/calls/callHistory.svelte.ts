@@ -3,16 +3,16 @@
  *
  * Owns asking again when the filter or the journal moves on, never more than one request at a time.
  */
-import { type Api, Refused } from "../../api/client.ts";
-import { parseFilter, query } from "./callFilter.ts";
+import { type Api, ApiError } from "../../api/client.ts";
 import type { CallView } from "../../api/types.ts";
+import { filterQuery, parseFilter } from "./callFilter.ts";
 
 /** Calls asked for at a time. */
 const PAGE = 200;
 /** The most one request may ask for. */
 const MOST = 1000;
 
-export class Found {
+export class CallHistory {
   calls = $state.raw<readonly CallView[] | null>(null);
   /** When the answer came, on the page's clock: elapsed times count from here. */
   received = $state(0);
@@ -73,13 +73,13 @@ export class Found {
 
   private async ask(text: string, limit: number, before?: number): Promise<readonly CallView[] | null> {
     const from = before === undefined ? "" : `before=${before}`;
-    const asked = [query(parseFilter(text)), `limit=${limit}`, from].filter(Boolean).join("&");
+    const asked = [filterQuery(parseFilter(text)), `limit=${limit}`, from].filter(Boolean).join("&");
     try {
       const found = await this.api.calls(asked);
       this.problem = "";
       return found;
     } catch (error) {
-      if (error instanceof Refused) this.problem = error.message;
+      if (error instanceof ApiError) this.problem = error.message;
       return null; // a daemon that is away has its own banner
     }
   }

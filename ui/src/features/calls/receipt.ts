@@ -1,6 +1,6 @@
 /** A receipt in plain words: what ending a call really did; pure. */
 import type { Receipt } from "../../api/types.ts";
-import { counted, sizeText, tookText } from "../../lib/duration.ts";
+import { durationText, pluralize, sizeText } from "../../lib/duration.ts";
 
 /** How many names a sentence can carry before it stops being one. */
 const NAMED = 12;
@@ -24,14 +24,14 @@ function work({ stopped }: Receipt, runs: boolean): string {
 
 function signals({ signals: sent }: Receipt): string[] {
   if (sent.length === 0) return [];
-  const said = sent.map(({ signal, after_ms }) => (after_ms < 1 ? `${signal} at once` : `${signal} after ${tookText(after_ms)}`));
+  const said = sent.map(({ signal, after_ms }) => (after_ms < 1 ? `${signal} at once` : `${signal} after ${durationText(after_ms)}`));
   return [`Sent ${listed(said)}.`];
 }
 
 function processes(verb: string, seen: Receipt["processes_stopped"]): string[] {
   if (seen.length === 0) return [];
   const names = seen.map(({ name, pid }) => `${name} (${pid})`);
-  return [`${verb} ${counted(seen.length, "process")}: ${listed(names)}.`];
+  return [`${verb} ${pluralize(seen.length, "process")}: ${listed(names)}.`];
 }
 
 function listed(names: readonly string[]): string {

@@ -14,7 +14,7 @@ const MOMENT_MS = 1500;
 /** More than this is forgotten, all of it: what still runs is asked for again. */
 const MOST = 500;
 
-export class Usuals {
+export class TypicalDurations {
   private readonly known = new SvelteMap<string, Usual | null>();
   private readonly asked = new Set<string>();
   private readonly api: Pick<Api, "call">;

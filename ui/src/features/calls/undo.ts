@@ -9,7 +9,7 @@ interface Does {
   readonly past: string;
 }
 
-export const UNDOES: Record<UndoFile["does"], Does> = {
+export const UNDO_ACTIONS: Record<UndoFile["does"], Does> = {
   restore: { sign: "withdrawn", tone: "teal", word: "restore", past: "restored" },
   recreate: { sign: "withdrawn", tone: "teal", word: "bring back", past: "brought back" },
   remove: { sign: "cancelled", tone: "amber", word: "remove", past: "removed" },
@@ -18,6 +18,6 @@ export const UNDOES: Record<UndoFile["does"], Does> = {
 };
 
 /** The files that it would really touch. */
-export function undoable({ files }: Pick<UndoView, "files">): UndoFile[] {
+export function undoableFiles({ files }: Pick<UndoView, "files">): UndoFile[] {
   return files.filter(({ does }) => does === "restore" || does === "recreate" || does === "remove");
 }

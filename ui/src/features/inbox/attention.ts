@@ -3,12 +3,12 @@
  *
  * Owns how the person's attention is asked for; never takes the focus. Bursts become one remark.
  */
-import type { Model, TrackedApproval, TrackedTerminal } from "../../state/model.ts";
-import { urgent, waiting } from "./sections.ts";
-import { settings } from "../../state/settings.svelte.ts";
-import { spelledOut } from "../../lib/visibleText.ts";
-import { asking } from "../../lib/terminalText.ts";
 import { headline } from "../../lib/callText.ts";
+import { inputRequestText } from "../../lib/terminalText.ts";
+import { visibleText } from "../../lib/visibleText.ts";
+import type { Model, TrackedApproval, TrackedTerminal } from "../../state/model.ts";
+import { settings } from "../../state/settings.svelte.ts";
+import { openApprovals, terminalsNeedingInput } from "./sections.ts";
 
 /** Questions that come within this time are one remark. */
 const BURST_MS = 400;
@@ -20,8 +20,8 @@ export interface Need {
   says(): string;
 }
 
-export function needs(model: Model): Need[] {
-  return [...waiting(model).map((approval) => ({ id: approval.id, says: () => said(approval) })), ...urgent(model).map(toBeTyped)];
+export function collectNeeds(model: Model): Need[] {
+  return [...openApprovals(model).map((approval) => ({ id: approval.id, says: () => said(approval) })), ...terminalsNeedingInput(model).map(toBeTyped)];
 }
 
 export class Attention {
@@ -52,21 +52,21 @@ export class Attention {
     if (fresh.length === 0) return;
     const text = fresh.length > 1 ? `${fresh.length} calls need you` : (fresh[0]?.says() ?? "");
     this.announce(text);
-    if (settings.sound) chime();
-    if (settings.notify && document.hidden) notify(text);
+    if (settings.sound) playChime();
+    if (settings.notify && document.hidden) showNotification(text);
   }
 }
 
 function said(first: TrackedApproval): string {
   const what = first.preview?.kind === "command" ? headline({ title: first.title }, first) : first.title;
-  return `Needs you, ${first.risk} risk: ${spelledOut(what).slice(0, 120)}`;
+  return `Needs you, ${first.risk} risk: ${visibleText(what).slice(0, 120)}`;
 }
 
 function toBeTyped({ id, name, asks }: TrackedTerminal): Need {
-  return { id: `${id} ${asks?.since ?? 0}`, says: () => `Needs you: ${spelledOut(name).slice(0, 60)} ${asks ? asking(asks) : ""}` };
+  return { id: `${id} ${asks?.since ?? 0}`, says: () => `Needs you: ${visibleText(name).slice(0, 60)} ${asks ? inputRequestText(asks) : ""}` };
 }
 
-export function notify(text: string): void {
+export function showNotification(text: string): void {
   try {
     const note = new Notification("Handrail", { body: text, tag: "handrail" });
     note.onclick = () => {
@@ -79,13 +79,13 @@ export function notify(text: string): void {
 }
 
 /** Asked for only when the person turns notifications on, by their click. */
-export async function mayNotify(): Promise<boolean> {
+export async function requestNotifications(): Promise<boolean> {
   if (!("Notification" in window)) return false;
   return (await Notification.requestPermission()) === "granted";
 }
 
 /** Two soft notes. */
-export function chime(): void {
+export function playChime(): void {
   const audio = new AudioContext();
   [523.25, 783.99].forEach((pitch, at) => {
     const from = audio.currentTime + at * 0.12;

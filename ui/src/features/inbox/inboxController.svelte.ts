@@ -7,84 +7,84 @@
 import { MediaQuery } from "svelte/reactivity";
 
 import type { AnswerBody, CompleteBody } from "../../api/types.ts";
-import { Answers } from "../approvals/answers.svelte.ts";
-import { Arming } from "../../state/inputGuard.svelte.ts";
+import { InputGuard } from "../../state/inputGuard.svelte.ts";
 import type { TrackedApproval, TrackedCall, TrackedTerminal } from "../../state/model.ts";
-import { frozen, next, nothing, ofThread, sections, type Sections } from "./sections.ts";
-import { Question } from "../approvals/approvalDetails.svelte.ts";
 import { route } from "../../state/route.svelte.ts";
-import { Agents } from "../threads/agents.svelte.ts";
-import { Rules } from "../rules/rules.svelte.ts";
 import type { Store } from "../../state/store.svelte.ts";
-import { Talk } from "../threads/threadActions.ts";
-import { Threads } from "../threads/threads.svelte.ts";
 import { toasts } from "../../state/toasts.svelte.ts";
-import { Usuals } from "../calls/typicalDurations.svelte.ts";
-import { Verbs } from "../calls/callActions.ts";
+import { Answers } from "../approvals/answers.svelte.ts";
+import { ApprovalDetails } from "../approvals/approvalDetails.svelte.ts";
+import { CallActions } from "../calls/callActions.ts";
+import { TypicalDurations } from "../calls/typicalDurations.svelte.ts";
+import { RuleStore } from "../rules/rules.svelte.ts";
+import { Agents } from "../threads/agents.svelte.ts";
+import { ThreadActions } from "../threads/threadActions.ts";
+import { ThreadList } from "../threads/threads.svelte.ts";
+import { buildSections, currentThreadCall, freezeSections, nextAfter, NO_SECTIONS, type Sections } from "./sections.ts";
 
-export class Desk {
+export class InboxController {
   readonly store: Store;
-  readonly verbs: Verbs;
-  readonly rules: Rules;
-  readonly usuals: Usuals;
+  readonly callActions: CallActions;
+  readonly rules: RuleStore;
+  readonly typicalDurations: TypicalDurations;
   readonly answers: Answers;
-  readonly threads: Threads;
+  readonly threads: ThreadList;
   readonly agents: Agents;
-  readonly talk: Talk;
-  private readonly whole: Question;
+  readonly threadActions: ThreadActions;
+  private readonly approvalDetails: ApprovalDetails;
   /** Over whatever is selected. */
-  readonly arming = new Arming();
+  readonly guard = new InputGuard();
   readonly wide = new MediaQuery("min-width: 1100px");
   readonly phone = new MediaQuery("max-width: 639px");
-  shown = $state.raw<Sections>(nothing);
+  shownSections = $state.raw<Sections>(NO_SECTIONS);
   /** A pointer or the focus is in the list. */
-  held = $state(false);
+  listHeld = $state(false);
   filter = $state("");
   completing = $state(false);
-  help = $state(false);
+  helpOpen = $state(false);
   /** "Why am I asked?" is open. */
-  why = $state(false);
+  whyOpen = $state(false);
   /** The low-risk questions that are about to be allowed together are listed. */
-  bulk = $state(false);
+  bulkOpen = $state(false);
   /** A terminal that was just opened here: the focus goes to it. */
-  eager = "";
+  terminalToFocus = "";
   /** The call of the open conversation that the person turned to. */
-  asked = $state<string | null>(null);
+  threadCall = $state<string | null>(null);
   /** Where messages stand in their threads, of those that a search found. */
-  readonly places = new Map<string, number>();
-  private readonly mine = new Set<string>();
+  readonly messagePositions = new Map<string, number>();
+  private readonly answeredHere = new Set<string>();
 
   constructor(store: Store) {
     this.store = store;
-    this.verbs = new Verbs(store.api);
-    this.rules = new Rules(store.api);
-    this.usuals = new Usuals(store.api);
-    this.threads = new Threads(store.api);
+    this.callActions = new CallActions(store.api);
+    this.rules = new RuleStore(store.api);
+    this.typicalDurations = new TypicalDurations(store.api);
+    this.threads = new ThreadList(store.api);
     this.agents = new Agents(store.api);
-    this.talk = new Talk(store.api);
-    this.whole = new Question(store.api);
-    this.answers = new Answers({ arming: this.arming, api: store.api, question: () => this.question(), known: () => this.known, send: (approval, body) => this.send(approval, body) });
+    this.threadActions = new ThreadActions(store.api);
+    this.approvalDetails = new ApprovalDetails(store.api);
+    this.answers = new Answers({ guard: this.guard, api: store.api, question: () => this.openQuestion(), known: () => this.hasApprovalDetails, send: (approval, body) => this.send(approval, body) });
   }
 
-  readonly wanted = $derived.by((): Sections => (this.store.model ? sections(this.store.model) : nothing));
-  readonly beside = $derived(this.wide.current && route.place.view === "inbox");
+  readonly currentSections = $derived.by((): Sections => (this.store.model ? buildSections(this.store.model) : NO_SECTIONS));
+  readonly showsPaneBesideInbox = $derived(this.wide.current && route.place.view === "inbox");
   /** The call that is open; on a wide page the first question opens by itself, and so it does in a conversation. */
   readonly selected = $derived.by((): string | null => {
     const { call, thread } = route.place;
     if (call) return call;
-    if (this.beside) return this.shown.needs.find((id) => this.isQuestion(id)) ?? null;
-    return thread && this.store.model ? ofThread(this.store.model, thread, this.asked) : null;
+    if (this.showsPaneBesideInbox) return this.shownSections.needs.find((id) => this.isOpenQuestion(id)) ?? null;
+    return thread && this.store.model ? currentThreadCall(this.store.model, thread, this.threadCall) : null;
   });
   /** Conversations in which something waits for the person. */
-  readonly waiting = $derived.by(() => new Set(this.store.model ? [...this.store.model.approvals.values()].flatMap(({ status, caller }) => (status === "open" && caller.thread ? [caller.thread] : [])) : []));
+  readonly waitingThreads = $derived.by(() => new Set(this.store.model ? [...this.store.model.approvals.values()].flatMap(({ status, caller }) => (status === "open" && caller.thread ? [caller.thread] : [])) : []));
   readonly approval = $derived.by((): TrackedApproval | undefined => {
     const known = this.selected ? this.approvalOf(this.selected) : undefined;
-    return known && this.whole.of(known);
+    return known && this.approvalDetails.merge(known);
   });
 
   /** All about the question that is looked at has come. */
-  get known(): boolean {
-    return this.approval !== undefined && this.whole.knows(this.approval.id);
+  get hasApprovalDetails(): boolean {
+    return this.approval !== undefined && this.approvalDetails.has(this.approval.id);
   }
 
   call(id: string): TrackedCall | undefined {
@@ -104,70 +104,70 @@ export class Desk {
 
   /** Takes what is wanted, or what may be taken of it while the list is held. */
   arrange(wanted: Sections, shown: Sections): void {
-    this.shown = this.held ? frozen(shown, wanted, (id) => this.call(id) !== undefined) : wanted;
+    this.shownSections = this.listHeld ? freezeSections(shown, wanted, (id) => this.call(id) !== undefined) : wanted;
   }
 
   /** Asks for all there is to know about the question that is looked at. */
-  look(): void {
+  loadApproval(): void {
     const known = this.selected ? this.approvalOf(this.selected) : undefined;
-    void this.whole.show(known?.status === "open" ? known.id : null);
+    void this.approvalDetails.load(known?.status === "open" ? known.id : null);
   }
 
   cancel(id: string): void {
-    void this.verbs.cancel(id);
+    void this.callActions.cancel(id);
   }
 
   complete(id: string, body: CompleteBody): void {
-    void this.verbs.complete(id, body);
+    void this.callActions.complete(id, body);
   }
 
   /** What becomes of the desk when the selected question is one no more. Gives the row to focus. */
-  resolved(id: string): string | null {
-    const own = this.mine.delete(id);
-    if (!own) this.sayWho(id);
+  leaveResolved(id: string): string | null {
+    const own = this.answeredHere.delete(id);
+    if (!own) this.announceDecision(id);
     if (route.place.thread) return null; // a conversation goes on where it is
     if (this.answers.mode === "tell" && this.answers.reason) return null; // somebody is still writing about it
-    const following = next(this.shown.needs, id, (other) => this.isQuestion(other));
-    if (this.wide.current) route.open(following ?? id);
+    const following = nextAfter(this.shownSections.needs, id, (other) => this.isOpenQuestion(other));
+    if (this.wide.current) route.openCall(following ?? id);
     else if (own) route.close();
     return this.wide.current || own ? following : null;
   }
 
   /** Half-done answers belong to one question only. */
-  putDown(): void {
-    this.completing = this.why = false;
-    this.answers.putDown();
+  resetAnswer(): void {
+    this.completing = this.whyOpen = false;
+    this.answers.reset();
   }
 
-  private question(): TrackedApproval | null {
+  private openQuestion(): TrackedApproval | null {
     return this.approval?.status === "open" ? this.approval : null;
   }
 
   /** An answer that is refused leaves the question open: it is looked at anew, and guarded anew. */
   private send(approval: TrackedApproval, body: AnswerBody): void {
-    if (this.verbs.busy(approval.id)) return; // the first of a double stroke counts
-    this.mine.add(approval.call_id);
-    void this.verbs.answer(approval.id, body).then((taken) => {
+    if (this.callActions.busy(approval.id)) return; // the first of a double stroke counts
+    this.answeredHere.add(approval.call_id);
+    void this.callActions.answer(approval.id, body).then((taken) => {
       if (taken) return;
-      this.mine.delete(approval.call_id);
-      this.arming.arm();
-      this.look();
+      this.answeredHere.delete(approval.call_id);
+      this.guard.arm();
+      this.loadApproval();
     });
   }
 
-  private isQuestion(id: string): boolean {
+  private isOpenQuestion(id: string): boolean {
     return this.approvalOf(id)?.status === "open";
   }
 
-  private sayWho(id: string): void {
+  private announceDecision(id: string): void {
     const approval = this.approvalOf(id);
     if (!approval) return;
-    if (approval.status === "expired") toasts.say("Expired: nobody answered in the time that was set.");
-    else if (approval.status === "withdrawn") toasts.say(`Withdrawn: ${approval.reason || "the call ended another way"}.`);
-    else if (approval.by) toasts.say(`${approval.status === "allowed" ? "Allowed" : "Denied"} by ${this.who(approval.by)}.`);
+    if (approval.status === "expired") toasts.show("Expired: nobody answered in the time that was set.");
+    else if (approval.status === "withdrawn") toasts.show(`Withdrawn: ${approval.reason || "the call ended another way"}.`);
+    else if (approval.by) toasts.show(`${approval.status === "allowed" ? "Allowed" : "Denied"} by ${this.deciderName(approval.by)}.`);
   }
 
-  private who(by: string): string {
+  private deciderName(by: string): string {
     return by.startsWith("rule ") ? `a rule: ${this.rules.words(by.slice("rule ".length))}` : by;
   }
 }

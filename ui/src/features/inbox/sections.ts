@@ -4,7 +4,7 @@
  * Owns the promise that nothing moves under a person's hand: while the list is frozen, rows stay where
  * they are, whatever becomes of their calls. It does not know how rows look.
  */
-import { isUrgent } from "../../lib/terminalText.ts";
+import { needsInput } from "../../lib/terminalText.ts";
 import { isOpen, type Model, type TrackedApproval, type TrackedCall, type TrackedTerminal } from "../../state/model.ts";
 
 export interface Sections {
@@ -14,15 +14,15 @@ export interface Sections {
   readonly recent: readonly string[];
 }
 
-export const nothing: Sections = { needs: [], running: [], recent: [] };
+export const NO_SECTIONS: Sections = { needs: [], running: [], recent: [] };
 
 /** How the gate names leave to look into the record: an agent asking after its own calls is no news. */
 const MAILBOX = "rule own record";
 
-export function sections(model: Model): Sections {
+export function buildSections(model: Model): Sections {
   const calls = [...model.calls.values()].filter((call) => call.allowed_by !== MAILBOX);
-  const asked = waiting(model);
-  const held = urgent(model).flatMap(({ call_id }) => (call_id && model.calls.has(call_id) ? [call_id] : []));
+  const asked = openApprovals(model);
+  const held = terminalsNeedingInput(model).flatMap(({ call_id }) => (call_id && model.calls.has(call_id) ? [call_id] : []));
   const needs = new Set([...asked.map((approval) => approval.call_id), ...held]);
   return {
     needs: [...needs],
@@ -32,20 +32,20 @@ export function sections(model: Model): Sections {
 }
 
 /** Open questions, the oldest first. */
-export function waiting(model: Model): TrackedApproval[] {
+export function openApprovals(model: Model): TrackedApproval[] {
   return [...model.approvals.values()].filter((approval) => approval.status === "open").sort((a, b) => a.asked_at - b.asked_at);
 }
 
 /** Terminals in which somebody must type before anything goes on, the longest wait first. */
-export function urgent(model: Model): TrackedTerminal[] {
-  return [...model.terminals.values()].filter(({ asks, owner }) => isUrgent(asks, owner)).sort((a, b) => a.since - b.since);
+export function terminalsNeedingInput(model: Model): TrackedTerminal[] {
+  return [...model.terminals.values()].filter(({ asks, owner }) => needsInput(asks, owner)).sort((a, b) => a.since - b.since);
 }
 
 /** The call of a conversation that is under the person's hand: the one they turned to, the first question, or what runs. */
-export function ofThread(model: Model, thread: string, turned: string | null): string | null {
+export function currentThreadCall(model: Model, thread: string, turned: string | null): string | null {
   const open = [...model.calls.values()].filter((call) => call.caller.thread === thread && isOpen(call));
   if (open.some(({ id }) => id === turned)) return turned;
-  const asked = waiting(model).find(({ call_id }) => open.some(({ id }) => id === call_id));
+  const asked = openApprovals(model).find(({ call_id }) => open.some(({ id }) => id === call_id));
   return asked?.call_id ?? open.at(-1)?.id ?? null;
 }
 
@@ -53,7 +53,7 @@ export function ofThread(model: Model, thread: string, turned: string | null): s
  * The order to show while a pointer or the focus is in the list: every row keeps its section and place,
  * new questions and new calls join the end of theirs, and what ended meanwhile stays until the list thaws.
  */
-export function frozen(shown: Sections, wanted: Sections, known: (id: string) => boolean): Sections {
+export function freezeSections(shown: Sections, wanted: Sections, known: (id: string) => boolean): Sections {
   const placed = new Set([...shown.needs, ...shown.running, ...shown.recent]);
   const join = (was: readonly string[], now: readonly string[]) => [...was.filter(known), ...now.filter((id) => !placed.has(id))];
   return {
@@ -64,7 +64,7 @@ export function frozen(shown: Sections, wanted: Sections, known: (id: string) =>
 }
 
 /** The row to go to when `gone` needs nobody any more: the next question after it, else the first. */
-export function next(needs: readonly string[], gone: string, open: (id: string) => boolean): string | null {
+export function nextAfter(needs: readonly string[], gone: string, open: (id: string) => boolean): string | null {
   const at = needs.indexOf(gone);
   const after = [...needs.slice(at + 1), ...needs.slice(0, Math.max(at, 0))];
   return after.find((id) => id !== gone && open(id)) ?? null;

@@ -10,10 +10,10 @@ import { EditorState, type Extension } from "@codemirror/state";
 import { drawSelection, EditorView, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
 
-import { HIDDEN } from "../../lib/visibleText.ts";
-import { BYTES, exactly } from "../../lib/codePieces.ts";
+import { RAW_BYTES, visibleCodePieces } from "../../lib/codePieces.ts";
+import { HIDDEN_CHARACTERS } from "../../lib/visibleText.ts";
 
-export interface Editing {
+export interface EditorOptions {
   readonly text: string;
   readonly label: string;
   readonly language: Language | null;
@@ -24,14 +24,14 @@ export interface Editing {
   readonly ondone: () => void;
 }
 
-export function editor(parent: HTMLElement, editing: Editing): EditorView {
+export function createEditor(parent: HTMLElement, editing: EditorOptions): EditorView {
   const state = EditorState.create({ doc: editing.text, extensions: extensions(editing) });
   const view = new EditorView({ parent, state });
   view.focus();
   return view;
 }
 
-function extensions({ label, language, numbers, bytes, onchange, ondone }: Editing): Extension[] {
+function extensions({ label, language, numbers, bytes, onchange, ondone }: EditorOptions): Extension[] {
   const done = (): boolean => (ondone(), true);
   return [
     EditorState.lineSeparator.of("\n"), // a lone \r is a character of its line, and shown
@@ -41,7 +41,7 @@ function extensions({ label, language, numbers, bytes, onchange, ondone }: Editi
     EditorView.updateListener.of((update) => update.docChanged && onchange(update.state.doc.toString())),
     history(),
     drawSelection(),
-    highlightSpecialChars({ specialChars: bytes ? OTHERS : HIDDEN, render: (code) => spelled(code, bytes) }),
+    highlightSpecialChars({ specialChars: bytes ? OTHERS : HIDDEN_CHARACTERS, render: (code) => spelled(code, bytes) }),
     keymap.of([{ key: "Mod-Enter", run: done }, { key: "Escape", run: done }, indentWithTab, ...historyKeymap, ...defaultKeymap]),
     syntaxHighlighting(classHighlighter),
     numbers ? lineNumbers() : [],
@@ -50,10 +50,10 @@ function extensions({ label, language, numbers, bytes, onchange, ondone }: Editi
   ];
 }
 
-const OTHERS = new RegExp(`${HIDDEN.source}|${BYTES.source}`, "gu");
+const OTHERS = new RegExp(`${HIDDEN_CHARACTERS.source}|${RAW_BYTES.source}`, "gu");
 
 function spelled(code: number, bytes: boolean): HTMLElement {
-  const piece = exactly(String.fromCodePoint(code), bytes)[0];
+  const piece = visibleCodePieces(String.fromCodePoint(code), bytes)[0];
   const mark = document.createElement("mark");
   mark.textContent = piece?.text ?? "";
   mark.title = piece?.flag ?? "";

@@ -3,10 +3,10 @@
  *
  * Owns numbers, pairs and which words of a line changed. It does not know choices' meaning (lib/hunks.ts) or colours.
  */
-import { type Change, changes, type Span } from "../../lib/sequenceDiff.ts";
-import { type Choice, chosen, CONTEXT, type Hunk, lines, type Proposed } from "../../lib/hunks.ts";
+import { chosenText, CONTEXT, type Hunk, type HunkChoice, type ProposedFile, splitLines } from "../../lib/hunks.ts";
+import { diffSequences, type SequenceChange, type Span } from "../../lib/sequenceDiff.ts";
 
-export interface Row {
+export interface DiffRow {
   readonly kind: "same" | "added" | "removed";
   readonly text: string;
   /** Counted from 1. */
@@ -18,16 +18,16 @@ export interface Row {
   readonly marks: readonly Span[];
 }
 
-export interface Pair {
-  readonly left: Row | null;
-  readonly right: Row | null;
+export interface RowPair {
+  readonly left: DiffRow | null;
+  readonly right: DiffRow | null;
 }
 
 /** The lines between two hunks, or at an end; the middle is folded away until somebody asks. */
 export interface Gap {
-  readonly top: readonly Row[];
+  readonly top: readonly DiffRow[];
   readonly folded: Span;
-  readonly bottom: readonly Row[];
+  readonly bottom: readonly DiffRow[];
 }
 
 /** Fewer than this are shown rather than counted. */
@@ -37,22 +37,22 @@ const WORDS_IN = 600;
 const WORDS_OF_LINES = 40;
 
 /** A hunk's own lines: as proposed, or as the person made them. */
-export function hunkRows(whole: Proposed, at: number, choice: Choice): Row[] {
+export function hunkRows(whole: ProposedFile, at: number, choice: HunkChoice): DiffRow[] {
   const hunk = whole.hunks[at];
   if (!hunk) return [];
   const old = whole.before.slice(...hunk.old);
   if (typeof choice === "string") return rows(old, whole.after.slice(...hunk.new), hunk.changes.map((change) => moved(change, hunk)), hunk);
-  const own = lines(chosen(whole, at, choice));
-  return rows(old, own, changes(old, own), hunk);
+  const own = splitLines(chosenText(whole, at, choice));
+  return rows(old, own, diffSequences(old, own), hunk);
 }
 
 /** How many rows a hunk has, as proposed. */
-export function sizeOf({ old, changes: all }: Hunk): number {
+export function hunkSize({ old, changes: all }: Hunk): number {
   return all.reduce((sum, change) => sum + change.new[1] - change.new[0], old[1] - old[0]);
 }
 
 /** What lies before hunk `at`; past the last one, what lies after all. */
-export function gap({ before, hunks }: Proposed, at: number): Gap {
+export function gapAt({ before, hunks }: ProposedFile, at: number): Gap {
   const previous = hunks[at - 1];
   const from = previous?.old[1] ?? 0;
   const to = hunks[at]?.old[0] ?? before.length;
@@ -61,28 +61,28 @@ export function gap({ before, hunks }: Proposed, at: number): Gap {
   const bottom = Math.max(top, hunks[at] ? to - CONTEXT : to);
   const folds = bottom - top >= WORTH_FOLDING;
   return {
-    top: plain(before, [from, folds ? top : to], shift),
+    top: contextRows(before, [from, folds ? top : to], shift),
     folded: folds ? [top, bottom] : [to, to],
-    bottom: folds ? plain(before, [bottom, to], shift) : [],
+    bottom: folds ? contextRows(before, [bottom, to], shift) : [],
   };
 }
 
 /** Lines that are the same on both sides. */
-export function plain(before: readonly string[], [from, to]: Span, shift: number): Row[] {
+export function contextRows(before: readonly string[], [from, to]: Span, shift: number): DiffRow[] {
   return before.slice(from, to).map((line, at) => row("same", line, from + at, from + at + shift));
 }
 
 /** Between the numbers of both sides, before hunk `at`. */
-export function shiftAt({ hunks }: Proposed, at: number): number {
+export function lineShift({ hunks }: ProposedFile, at: number): number {
   const previous = hunks[at - 1];
   return previous ? previous.new[1] - previous.old[1] : 0;
 }
 
 /** Side by side: removed lines face the added ones that follow them. */
-export function pairs(all: readonly Row[]): Pair[] {
-  const found: Pair[] = [];
-  let removed: Row[] = [];
-  let added: Row[] = [];
+export function pairRows(all: readonly DiffRow[]): RowPair[] {
+  const found: RowPair[] = [];
+  let removed: DiffRow[] = [];
+  let added: DiffRow[] = [];
   const flush = () => {
     for (let at = 0; at < Math.max(removed.length, added.length); at++) found.push({ left: removed[at] ?? null, right: added[at] ?? null });
     removed = [];
@@ -100,8 +100,8 @@ export function pairs(all: readonly Row[]): Pair[] {
   return found;
 }
 
-function rows(old: readonly string[], fresh: readonly string[], all: readonly Change[], { old: [oldFrom], new: [newFrom] }: Hunk): Row[] {
-  const found: Row[] = [];
+function rows(old: readonly string[], fresh: readonly string[], all: readonly SequenceChange[], { old: [oldFrom], new: [newFrom] }: Hunk): DiffRow[] {
+  const found: DiffRow[] = [];
   let done = 0;
   let shift = newFrom;
   for (const change of all) {
@@ -114,7 +114,7 @@ function rows(old: readonly string[], fresh: readonly string[], all: readonly Ch
   return found;
 }
 
-function changed(old: readonly string[], fresh: readonly string[], oldFrom: number, newFrom: number): Row[] {
+function changed(old: readonly string[], fresh: readonly string[], oldFrom: number, newFrom: number): DiffRow[] {
   const compared = Math.max(old.length, fresh.length) <= WORDS_OF_LINES ? Math.min(old.length, fresh.length) : 0;
   const words = old.slice(0, compared).map((line, at) => wordMarks(line, fresh[at] ?? ""));
   return [
@@ -133,7 +133,7 @@ const NONE: Marks = { old: [], new: [] };
 function wordMarks(old: string, fresh: string): Marks {
   if (old.length > WORDS_IN || fresh.length > WORDS_IN) return NONE;
   const [left, right] = [words(old), words(fresh)];
-  const found = changes(left, right);
+  const found = diffSequences(left, right);
   const marks = { old: found.map((one) => letters(left, one.old)).filter(wide), new: found.map((one) => letters(right, one.new)).filter(wide) };
   return covered(marks.old) * 2 > old.trim().length || covered(marks.new) * 2 > fresh.trim().length ? NONE : marks;
 }
@@ -156,12 +156,12 @@ function covered(marks: readonly Span[]): number {
 }
 
 /** The same change, counted from the start of its hunk. */
-function moved({ old, new: fresh }: Change, hunk: Hunk): Change {
+function moved({ old, new: fresh }: SequenceChange, hunk: Hunk): SequenceChange {
   const [a, b] = [hunk.old[0], hunk.new[0]];
   return { old: [old[0] - a, old[1] - a], new: [fresh[0] - b, fresh[1] - b] };
 }
 
-function row(kind: Row["kind"], line: string, old: number | null, fresh: number | null, marks: readonly Span[] = []): Row {
+function row(kind: DiffRow["kind"], line: string, old: number | null, fresh: number | null, marks: readonly Span[] = []): DiffRow {
   const open = !line.endsWith("\n");
   return { kind, text: open ? line : line.slice(0, -1), old: old === null ? null : old + 1, new: fresh === null ? null : fresh + 1, open, marks };
 }

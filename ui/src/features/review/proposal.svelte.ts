@@ -3,15 +3,15 @@
  *
  * Owns these requests and what is wrong with the file. It does not know what a person makes of it (draft.svelte.ts).
  */
-import { type Api, Refused } from "../../api/client.ts";
+import { type Api, ApiError } from "../../api/client.ts";
 import type { ApprovalView } from "../../api/types.ts";
-import { type Draft, draftOf } from "./reviewDraft.svelte.ts";
+import { type ReviewDraft, reviewDraftFor } from "./reviewDraft.svelte.ts";
 
 /** Between two looks at a file that somebody else may change. */
 const EVERY_MS = 3000;
 
 export class Proposal {
-  draft = $state.raw<Draft | null>(null);
+  draft = $state.raw<ReviewDraft | null>(null);
   /** What is other than when the question was asked; null while it still holds. */
   changed = $state<string | null>(null);
   /** How the file changed since, as a diff. */
@@ -42,12 +42,12 @@ export class Proposal {
     try {
       const came = await this.api.proposal(this.approval.id);
       const preview = this.approval.preview;
-      this.draft = draftOf(this.approval.id, came, preview?.kind === "diff" ? preview : { diff: "", notes: [] });
+      this.draft = reviewDraftFor(this.approval.id, came, preview?.kind === "diff" ? preview : { diff: "", notes: [] });
       this.changed = came.changed;
       this.difference = came.difference;
     } catch (error) {
       // What was shown once stays: whether the daemon is away is a banner's to tell.
-      if (!this.draft) this.problem = error instanceof Refused ? error.message : "The daemon did not answer. The file is read again in a moment.";
+      if (!this.draft) this.problem = error instanceof ApiError ? error.message : "The daemon did not answer. The file is read again in a moment.";
     }
   }
 }

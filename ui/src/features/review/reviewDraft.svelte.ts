@@ -3,28 +3,28 @@
  *
  * Owns the choices until they are sent; they outlive the look at another question. It does not know requests or rows.
  */
-import { changes, origin } from "../../lib/sequenceDiff.ts";
-import { assembled, type Choice, chosen, eased, type Proposed, proposed, restored, settled, type Tally, tally, written } from "../../lib/hunks.ts";
 import type { Comment, DiffPreview, ProposalView } from "../../api/types.ts";
+import { assembleFile, chosenText, editedChoice, type HunkChoice, normalizeChoice, normalizeLineEnds, type ProposedFile, restoreLineEnds, splitIntoHunks, type Tally, tallyChoices } from "../../lib/hunks.ts";
+import { diffSequences, originalIndex } from "../../lib/sequenceDiff.ts";
 
 /** A line that can be spoken about: of the proposal, or one that it takes away. */
-export interface Place {
+export interface LinePosition {
   readonly side: "old" | "new";
   /** Counted from 1. */
   readonly number: number;
   readonly text: string;
 }
 
-export interface Remark extends Place {
+export interface DraftComment extends LinePosition {
   readonly said: string;
 }
 
 /** What the question's preview says of the file. */
-export type Shown = Pick<DiffPreview, "diff" | "notes">;
+export type ShownDiff = Pick<DiffPreview, "diff" | "notes">;
 /** As much of a line that is gone as names it. */
 const QUOTED = 80;
 
-export class Draft {
+export class ReviewDraft {
   readonly path: string;
   readonly creates: boolean;
   readonly deletes: boolean;
@@ -32,38 +32,38 @@ export class Draft {
   readonly bytes: boolean;
   private readonly proposal: ProposalView;
   private readonly crlf: boolean;
-  private readonly asProposed: Proposed;
+  private readonly asProposed: ProposedFile;
   /** What is looked at: the proposal, or what the person made of the whole file. */
-  whole = $state.raw<Proposed>({ before: [], after: [], hunks: [] });
-  choices = $state.raw<readonly Choice[]>([]);
-  remarks = $state.raw<readonly Remark[]>([]);
+  whole = $state.raw<ProposedFile>({ before: [], after: [], hunks: [] });
+  choices = $state.raw<readonly HunkChoice[]>([]);
+  remarks = $state.raw<readonly DraftComment[]>([]);
   /** The whole file was edited, not only hunks of it. */
   rewritten = $state(false);
   private readonly typed = new Map<number, string>();
 
-  constructor(proposal: ProposalView, { diff, notes }: Shown) {
-    const { before, after, crlf } = eased(proposal.before ?? "", proposal.after ?? "");
+  constructor(proposal: ProposalView, { diff, notes }: ShownDiff) {
+    const { before, after, crlf } = normalizeLineEnds(proposal.before ?? "", proposal.after ?? "");
     this.proposal = proposal;
     this.bytes = notes.some((note) => note.includes("not UTF-8"));
     this.path = proposal.path;
     this.creates = proposal.before === null;
     this.deletes = proposal.after === null;
     this.crlf = crlf;
-    this.asProposed = proposed(before, after, crlf ? diff.replaceAll("\r\n", "\n") : diff);
+    this.asProposed = splitIntoHunks(before, after, crlf ? diff.replaceAll("\r\n", "\n") : diff);
     this.whole = this.asProposed;
   }
 
-  readonly tally = $derived<Tally>(tally(this.whole, this.choices));
+  readonly tally = $derived<Tally>(tallyChoices(this.whole, this.choices));
   /** Nothing of the file would be other than proposed. */
   readonly asAsked = $derived(!this.rewritten && this.tally.kept === this.tally.hunks);
   readonly touched = $derived(!this.asAsked || this.remarks.length > 0);
   /** Nothing would be written at all. */
   readonly refused = $derived(this.tally.hunks > 0 && this.tally.rejected === this.tally.hunks);
-  readonly text = $derived(assembled(this.whole, this.choices));
+  readonly text = $derived(assembleFile(this.whole, this.choices));
 
   /** What will be written, with the line ends it came with. */
   get content(): string {
-    return restored(this.text, this.crlf);
+    return restoreLineEnds(this.text, this.crlf);
   }
 
   get comments(): Comment[] {
@@ -75,31 +75,31 @@ export class Draft {
     return this.proposal.before === before && this.proposal.after === after;
   }
 
-  choice(at: number): Choice {
+  choice(at: number): HunkChoice {
     return this.choices[at] ?? "keep";
   }
 
-  choose(at: number, choice: Choice): void {
+  choose(at: number, choice: HunkChoice): void {
     if (this.deletes || at >= this.whole.hunks.length) return;
-    const made = settled(this.whole, at, choice);
+    const made = normalizeChoice(this.whole, at, choice);
     this.choices = this.whole.hunks.map((_, other) => (other === at ? made : this.choice(other)));
   }
 
   /** The person's own words in the place of a hunk. */
   write(at: number, typed: string): void {
     this.typed.set(at, typed);
-    this.choose(at, written(this.whole, at, typed));
+    this.choose(at, editedChoice(this.whole, at, typed));
   }
 
   /** What an editor of this hunk begins with: what was written there before, else the proposal. */
   beginning(at: number): string {
-    return this.typed.get(at) ?? chosen(this.whole, at, "keep").replace(/\n$/, "");
+    return this.typed.get(at) ?? chosenText(this.whole, at, "keep").replace(/\n$/, "");
   }
 
   /** The file as the person wrote it, in hunks of its own. */
   rewrite(text: string): void {
     if (text === this.text) return;
-    this.whole = { ...proposed(this.asProposed.before.join(""), text) };
+    this.whole = { ...splitIntoHunks(this.asProposed.before.join(""), text) };
     this.rewritten = text !== this.asProposed.after.join("");
     if (!this.rewritten) this.whole = this.asProposed;
     this.choices = [];
@@ -114,27 +114,27 @@ export class Draft {
     this.typed.clear();
   }
 
-  say(place: Place, said: string): void {
-    const others = this.remarks.filter((remark) => key(remark) !== key(place));
+  say(place: LinePosition, said: string): void {
+    const others = this.remarks.filter((remark) => lineKey(remark) !== lineKey(place));
     this.remarks = said.trim() ? [...others, { ...place, said: said.trim() }].sort((one, other) => this.lineOf(one) - this.lineOf(other)) : others;
   }
 
-  saidAt(place: Pick<Place, "side" | "number">): Remark | undefined {
-    return this.remarks.find((remark) => key(remark) === key(place));
+  saidAt(place: Pick<LinePosition, "side" | "number">): DraftComment | undefined {
+    return this.remarks.find((remark) => lineKey(remark) === lineKey(place));
   }
 
   /** Which line of the proposal is meant: of a line that is gone, the one in its place. */
-  lineOf({ side, number }: Place): number {
+  lineOf({ side, number }: LinePosition): number {
     if (this.deletes) return number;
     if (side === "old") {
       const hit = this.whole.hunks.flatMap((hunk) => hunk.changes).find(({ old }) => old[0] < number && number <= old[1]);
       return this.clamped((hit?.new[0] ?? number - 1) + 1);
     }
-    return this.rewritten ? this.clamped(origin(this.sinceProposed(), number - 1) + 1) : number;
+    return this.rewritten ? this.clamped(originalIndex(this.sinceProposed(), number - 1) + 1) : number;
   }
 
-  private sinceProposed(): ReturnType<typeof changes> {
-    return changes(this.asProposed.after, this.whole.after);
+  private sinceProposed(): ReturnType<typeof diffSequences> {
+    return diffSequences(this.asProposed.after, this.whole.after);
   }
 
   private clamped(line: number): number {
@@ -142,25 +142,25 @@ export class Draft {
   }
 }
 
-export function key({ side, number }: Pick<Place, "side" | "number">): string {
+export function lineKey({ side, number }: Pick<LinePosition, "side" | "number">): string {
   return `${side}-${number}`;
 }
 
 /** Half-made reviews, for as long as the page is open. */
-const drafts = new Map<string, Draft>();
+const drafts = new Map<string, ReviewDraft>();
 const DRAFTS_MAX = 50;
 
 /** The review of this question that was begun, unless it was of a file that has changed back since. */
-export function draftOf(approval: string, proposal: ProposalView, shown: Shown): Draft {
+export function reviewDraftFor(approval: string, proposal: ProposalView, shown: ShownDiff): ReviewDraft {
   const known = drafts.get(approval);
   if (known && (proposal.changed !== null || known.isOf(proposal))) return known;
   for (const old of [...drafts.keys()].slice(0, Math.max(0, drafts.size + 1 - DRAFTS_MAX))) drafts.delete(old);
-  const draft = new Draft(proposal, shown);
+  const draft = new ReviewDraft(proposal, shown);
   drafts.set(approval, draft);
   return draft;
 }
 
-function spoken({ side, text, said }: Remark): string {
+function spoken({ side, text, said }: DraftComment): string {
   if (side === "new") return said;
   const line = text.trim();
   return `About the removed line “${line.length > QUOTED ? `${line.slice(0, QUOTED)}…` : line}”: ${said}`;

@@ -4,12 +4,12 @@
  * Heard before the page's own keys (app/pageKeys.ts), which it leaves alone otherwise; off while somebody types. It owns
  * no decision: it asks the guard, and moves eye and hand.
  */
-import type { Draft } from "./reviewDraft.svelte.ts";
-import type { Reading } from "./reviewView.svelte.ts";
+import type { ReviewDraft } from "./reviewDraft.svelte.ts";
+import type { ReviewView } from "./reviewView.svelte.ts";
 
-export interface Review {
-  readonly draft: Draft | null;
-  readonly reading: Reading;
+export interface ReviewKeysContext {
+  readonly draft: ReviewDraft | null;
+  readonly reading: ReviewView;
   readonly ready: () => boolean;
   /** Strongly: with Shift, as a high risk asks for. */
   readonly send: (strong: boolean) => void;
@@ -25,7 +25,7 @@ export const REVIEW_KEYS = [
   { key: "Ctrl+Enter", does: "review: send it (with Shift for high risk); ⌘ on a Mac" },
 ] as const;
 
-export function reviewKeys(review: Review): (event: KeyboardEvent) => void {
+export function reviewKeys(review: ReviewKeysContext): (event: KeyboardEvent) => void {
   return (event) => {
     const act = event.defaultPrevented || elsewhere(review.reading.root, event.target) ? null : acts(review, event);
     if (!act) return;
@@ -34,7 +34,7 @@ export function reviewKeys(review: Review): (event: KeyboardEvent) => void {
   };
 }
 
-function acts(review: Review, event: KeyboardEvent): (() => void) | null {
+function acts(review: ReviewKeysContext, event: KeyboardEvent): (() => void) | null {
   const { draft, reading } = review;
   if (!draft) return null;
   const guarded = (act: () => void) => () => review.ready() && act();
@@ -63,7 +63,7 @@ function acts(review: Review, event: KeyboardEvent): (() => void) | null {
   }
 }
 
-function go({ draft, reading }: Review, to: number): void {
+function go({ draft, reading }: ReviewKeysContext, to: number): void {
   if (!draft?.whole.hunks.length) return;
   reading.current = Math.max(0, Math.min(draft.whole.hunks.length - 1, to));
   reading.editing = null;
@@ -72,19 +72,19 @@ function go({ draft, reading }: Review, to: number): void {
   hunk?.scrollIntoView({ block: "nearest" });
 }
 
-function edit({ draft, reading }: Review, what: number | "file"): void {
+function edit({ draft, reading }: ReviewKeysContext, what: number | "file"): void {
   if (draft && !draft.deletes && (what === "file" || draft.whole.hunks.length)) reading.editing = what;
 }
 
 /** On the line that has the focus, else on the first changed one of the current hunk. */
-function comment({ draft, reading }: Review): void {
+function comment({ draft, reading }: ReviewKeysContext): void {
   const hunk = reading.hunk(reading.current);
   const button = lineAt(document.activeElement) ?? hunk?.querySelector<HTMLElement>(".row:has(.added, .removed) [data-line]") ?? reading.root?.querySelector<HTMLElement>("[data-line]");
   if (draft && button) button.click();
 }
 
 /** From line to line; the hunk that is entered becomes the current one. */
-function step({ reading }: Review, from: HTMLElement, by: number): void {
+function step({ reading }: ReviewKeysContext, from: HTMLElement, by: number): void {
   const all = [...(reading.root?.querySelectorAll<HTMLElement>("[data-line]") ?? [])];
   const to = all[all.indexOf(from) + by];
   to?.focus();

@@ -1,24 +1,24 @@
 /** What an agent will be told about a review, in a sentence; pure. The daemon's own words follow it (EditView.tells). */
-import type { Tally } from "../../lib/hunks.ts";
-import { counted } from "../../lib/duration.ts";
 import type { Comment } from "../../api/types.ts";
+import { pluralize } from "../../lib/duration.ts";
+import type { Tally } from "../../lib/hunks.ts";
 
-export interface Made {
+export interface ReviewOutcome {
   readonly tally: Tally;
   readonly deletes: boolean;
   /** The whole file was edited, not only hunks of it. */
   readonly rewritten: boolean;
 }
 
-export function told({ tally, deletes, rewritten }: Made, comments: number): string {
+export function summarizeReview({ tally, deletes, rewritten }: ReviewOutcome, comments: number): string {
   const parts = [deletes ? "allowed the deletion" : rewritten ? "edited the file" : kept(tally)];
   if (tally.edited && tally.hunks > 1) parts.push(`${tally.edited} edited`);
-  if (comments) parts.push(counted(comments, "comment"));
+  if (comments) parts.push(pluralize(comments, "comment"));
   return parts.join(", ");
 }
 
 /** A denial's reason that carries what was said about lines. */
-export function reasonOf(hunks: number, comments: readonly Comment[]): string {
+export function denialReason(hunks: number, comments: readonly Comment[]): string {
   const head = `Rejected ${hunks === 1 ? "the only hunk" : `all ${hunks} hunks`}: nothing was written.`;
   return [head, ...comments.map(({ line, text }) => `Line ${line}: ${text}`)].join("\n");
 }
@@ -26,5 +26,5 @@ export function reasonOf(hunks: number, comments: readonly Comment[]): string {
 function kept({ hunks, kept: count, edited }: Tally): string {
   if (hunks <= 1) return edited ? "edited it" : "kept it as proposed";
   if (count === hunks) return `kept all ${hunks} hunks`;
-  return `kept ${count} of ${counted(hunks, "hunk")}`;
+  return `kept ${count} of ${pluralize(hunks, "hunk")}`;
 }

@@ -3,10 +3,10 @@
  *
  * Owns the place of eye and hand. It does not know what is decided (draft.svelte.ts).
  */
-import type { Proposed } from "../../lib/hunks.ts";
-import { type Draft, key, type Place } from "./reviewDraft.svelte.ts";
-import { languageOf, loadLanguage } from "../../lib/languages.ts";
 import type { Token } from "../../lib/codePieces.ts";
+import type { ProposedFile } from "../../lib/hunks.ts";
+import { languageOf, loadLanguage } from "../../lib/languages.ts";
+import { lineKey, type LinePosition, type ReviewDraft } from "./reviewDraft.svelte.ts";
 
 /** Rows drawn in one picture's time; a generated file must not stop the page. */
 const ROWS_A_PICTURE = 150;
@@ -15,26 +15,26 @@ const PATIENCE_MS = 2000;
 /** More rows than this are not drawn again for colours that come late. */
 const DRAWN_ONCE = 1000;
 /** More than this are drawn only when asked for. */
-export const ROWS_AT_FIRST = 6000;
+export const INITIAL_ROWS = 6000;
 
-export class Reading {
+export class ReviewView {
   /** Where all of it is drawn. */
   root: HTMLElement | undefined;
   current = $state(0);
   /** A hunk, or the whole file. */
   editing = $state<number | "file" | null>(null);
-  composing = $state.raw<Place | null>(null);
+  composing = $state.raw<LinePosition | null>(null);
   unfolded = $state.raw<ReadonlySet<number>>(new Set());
   side = $state(false);
   drawn = $state(ROWS_A_PICTURE);
-  limit = $state(ROWS_AT_FIRST);
+  limit = $state(INITIAL_ROWS);
   /** The colours have come, or none will: what is drawn from now on is drawn once. */
   settled = $state(false);
   old = $state.raw<readonly (readonly Token[])[]>([]);
   new = $state.raw<readonly (readonly Token[])[]>([]);
 
-  isComposing(place: Place): boolean {
-    return this.composing !== null && key(this.composing) === key(place);
+  isComposing(place: LinePosition): boolean {
+    return this.composing !== null && lineKey(this.composing) === lineKey(place);
   }
 
   unfold(gap: number): void {
@@ -50,8 +50,8 @@ export class Reading {
   }
 
   /** Where a line is commented on. */
-  line(place: Pick<Place, "side" | "number">): HTMLElement | null {
-    return this.root?.querySelector<HTMLElement>(`[data-line="${key(place)}"]`) ?? null;
+  line(place: Pick<LinePosition, "side" | "number">): HTMLElement | null {
+    return this.root?.querySelector<HTMLElement>(`[data-line="${lineKey(place)}"]`) ?? null;
   }
 
   /** Unified or side by side; all of it is drawn anew, a little at a time as at first. */
@@ -74,7 +74,7 @@ export class Reading {
   }
 
   /** Colours for both sides, when they have come; a file that cannot have any stays plain. */
-  async colour({ path, whole }: Pick<Draft, "path" | "whole">, off: AbortSignal): Promise<void> {
+  async colour({ path, whole }: Pick<ReviewDraft, "path" | "whole">, off: AbortSignal): Promise<void> {
     this.new = []; // those of another text fit no line of this one
     this.settled = false;
     this.drawn = ROWS_A_PICTURE;
@@ -90,9 +90,9 @@ export class Reading {
 
 type Colours = readonly (readonly Token[])[] | null;
 
-async function colours(path: string, { before, after }: Proposed, off: AbortSignal): Promise<Colours[]> {
+async function colours(path: string, { before, after }: ProposedFile, off: AbortSignal): Promise<Colours[]> {
   const name = languageOf(path);
   if (!name) return [];
-  const [language, { coloured }] = await Promise.all([loadLanguage(name), import("../../lib/highlight.ts")]);
-  return [await coloured(before.join(""), language, off), await coloured(after.join(""), language, off)];
+  const [language, { highlightLines }] = await Promise.all([loadLanguage(name), import("../../lib/highlight.ts")]);
+  return [await highlightLines(before.join(""), language, off), await highlightLines(after.join(""), language, off)];
 }

@@ -4,12 +4,12 @@
  * Owns how the page speaks of rules. It does not know how one decides (the daemon does).
  */
 import type { Claim, Effect, ProposedView, Rule, RuleBody, RuleView, Scope, Suggestion, TestView, Verdict } from "../../api/types.ts";
-import { counted } from "../../lib/duration.ts";
 import type { Sign, Tone } from "../../lib/callText.ts";
+import { pluralize } from "../../lib/duration.ts";
 
-export const ABOUT = ["command", "path", "host", "tool"] as const;
+export const RULE_SUBJECTS = ["command", "path", "host", "tool"] as const;
 /** What a rule is about; `tool` is everything one tool does. */
-export type About = (typeof ABOUT)[number];
+export type RuleSubject = (typeof RULE_SUBJECTS)[number];
 
 export const SCOPES: readonly { readonly scope: Scope; readonly word: string; readonly says: string }[] = [
   { scope: "session", word: "Session", says: "This agent, until its session ends" },
@@ -27,28 +27,28 @@ export const EXPIRIES: readonly { readonly word: string; readonly seconds: numbe
   { word: "for 30 days", seconds: 30 * 24 * HOUR },
 ];
 
-export const EFFECT: Record<Effect, { readonly sign: Sign; readonly tone: Tone; readonly word: string; readonly does: string }> = {
+export const EFFECT_STYLES: Record<Effect, { readonly sign: Sign; readonly tone: Tone; readonly word: string; readonly does: string }> = {
   deny: { sign: "denied", tone: "red", word: "deny", does: "denied" },
   ask: { sign: "needs", tone: "amber", word: "ask", does: "asks" },
   allow: { sign: "rule", tone: "green", word: "allow", does: "allowed" },
 };
 
-export function aboutOf(rule: RuleBody): About {
+export function ruleSubject(rule: RuleBody): RuleSubject {
   return rule.command ?? rule.pattern ? "command" : rule.path ? "path" : rule.host ? "host" : "tool";
 }
 
-export function patternOf(rule: RuleBody): string {
+export function rulePattern(rule: RuleBody): string {
   return rule.command ?? rule.path ?? rule.host ?? rule.pattern ?? "";
 }
 
 /** The same rule about something else; what it was about before is let go. */
-export function withPattern(rule: RuleBody, about: About, pattern: string): RuleBody {
+export function withPattern(rule: RuleBody, about: RuleSubject, pattern: string): RuleBody {
   const { command: _, path: __, host: ___, pattern: ____, ...rest } = rule;
   return about === "tool" ? rest : { ...rest, [about]: pattern };
 }
 
 /** A rule as it would be written again: how a revoked one comes back. Of a session, nobody can. */
-export function bodyOf(rule: Rule, now: number): RuleBody | null {
+export function ruleBody(rule: Rule, now: number): RuleBody | null {
   if (rule.scope === "session") return null;
   const { id: _, session: __, source: ___, expires_at, ...rest } = rule;
   const left = expires_at === null || expires_at === undefined ? null : Math.ceil((expires_at - now) / 1000);
@@ -57,21 +57,21 @@ export function bodyOf(rule: Rule, now: number): RuleBody | null {
 }
 
 /** What it would have done, judged by the past. */
-export function judged({ matches, calls, decided, prompts }: ProposedView): string {
-  const seen = calls ? `matches ${matches} of your last ${counted(calls, "call")}` : "there are no calls yet to judge it by";
+export function proposalText({ matches, calls, decided, prompts }: ProposedView): string {
+  const seen = calls ? `matches ${matches} of your last ${pluralize(calls, "call")}` : "there are no calls yet to judge it by";
   if (!prompts) return seen;
-  return `${seen} · would have decided ${decided} of your last ${counted(prompts, "prompt")}`;
+  return `${seen} · would have decided ${decided} of your last ${pluralize(prompts, "prompt")}`;
 }
 
 /** One line of the "Always allow…" editor: a rule to be made, and the parts of the question that it is about. */
-export interface Line {
+export interface SuggestionLine {
   readonly suggestion: Suggestion;
   /** Other rules for the same parts. */
   readonly others: readonly Suggestion[];
 }
 
 /** The first suggestion for each part, with the others for the same beside it. */
-export function lines(suggestions: readonly Suggestion[]): Line[] {
+export function suggestionLines(suggestions: readonly Suggestion[]): SuggestionLine[] {
   const covered = new Set<number>();
   const found: { suggestion: Suggestion; others: Suggestion[] }[] = [];
   for (const suggestion of suggestions) {
@@ -84,14 +84,14 @@ export function lines(suggestions: readonly Suggestion[]): Line[] {
 }
 
 /** Parts that ask and that none of these lines is about: no rule is offered for them. */
-export function uncovered(claims: readonly Claim[], verdicts: readonly Verdict[], suggested: readonly Line[]): { claim: Claim; why: string }[] {
+export function uncoveredClaims(claims: readonly Claim[], verdicts: readonly Verdict[], suggested: readonly SuggestionLine[]): { claim: Claim; why: string }[] {
   const covered = new Set(suggested.flatMap(({ suggestion }) => suggestion.claims));
   return verdicts
     .filter(({ claim, effect }) => effect !== "allow" && !covered.has(claim))
     .flatMap(({ claim, why }) => (claims[claim] ? [{ claim: claims[claim], why: claims[claim].opaque || why }] : []));
 }
 
-export interface Group {
+export interface RuleGroup {
   readonly title: string;
   readonly says: string;
   readonly rules: readonly { readonly number: number; readonly view: RuleView }[];
@@ -106,7 +106,7 @@ const FLOORS = ["Built-in floors", "Nothing overrides these, whatever is allowed
 const DEFAULTS = ["Built-in defaults", "What holds where no rule of yours matched."] as const;
 
 /** In the order of evaluation, neighbours of one kind together; numbers count through. */
-export function grouped(rules: readonly RuleView[]): Group[] {
+export function groupRules(rules: readonly RuleView[]): RuleGroup[] {
   const groups: { key: string; title: string; says: string; rules: { number: number; view: RuleView }[] }[] = [];
   rules.forEach((view, at) => {
     const below = rules.slice(0, at).some(({ builtin, rule }) => (builtin && rule.effect === "allow") || (!builtin && rule.effect === "allow"));
@@ -135,7 +135,7 @@ export function ruleHref(name: string): string {
 }
 
 /** How a decision reads: `ask, by rule 4`. */
-export function decided(test: Pick<TestView, "effect" | "rule">, numbers: ReadonlyMap<string, number>): string {
+export function decisionText(test: Pick<TestView, "effect" | "rule">, numbers: ReadonlyMap<string, number>): string {
   const number = numbers.get(test.rule);
   return `${test.effect}, by ${number ? `rule ${number}` : test.rule}`;
 }

@@ -3,13 +3,13 @@
  *
  * Owns asking, making, revoking (with a way back) and trusting. It does not know how they are shown.
  */
-import { type Api, Refused } from "../../api/client.ts";
-import { bodyOf } from "./ruleText.ts";
+import { type Api, ApiError } from "../../api/client.ts";
 import type { FolderView, RuleBody, RulesView, RuleView } from "../../api/types.ts";
+import { showError } from "../../state/showError.ts";
 import { toasts } from "../../state/toasts.svelte.ts";
-import { complain } from "../calls/callActions.ts";
+import { ruleBody } from "./ruleText.ts";
 
-export class Rules {
+export class RuleStore {
   view = $state.raw<RulesView | null>(null);
   problem = $state("");
   /** As they hold in this folder; empty is each where it is meant to. */
@@ -50,21 +50,21 @@ export class Rules {
   async make(body: RuleBody): Promise<string> {
     try {
       const { words } = await this.api.makeRule(body);
-      toasts.say(`Made: ${words}`);
+      toasts.show(`Made: ${words}`);
       await this.refresh();
       return "";
     } catch (error) {
-      if (error instanceof Refused && error.status !== 401) return error.message;
-      complain(error);
+      if (error instanceof ApiError && error.status !== 401) return error.message;
+      showError(error);
       return "";
     }
   }
 
   async revoke({ rule, words }: RuleView): Promise<void> {
     await this.done(() => this.api.revoke(rule.id), () => {
-      const back = bodyOf(rule, Date.now());
+      const back = ruleBody(rule, Date.now());
       if (back) toasts.offer(`Revoked: ${words}`, "Undo", () => void this.make(back));
-      else toasts.say(`Revoked: ${words}`);
+      else toasts.show(`Revoked: ${words}`);
     });
   }
 
@@ -73,7 +73,7 @@ export class Rules {
   }
 
   async distrust(folder: string): Promise<boolean> {
-    return this.done(() => this.api.distrust(folder), () => toasts.say(`No longer trusted: ${folder}`));
+    return this.done(() => this.api.distrust(folder), () => toasts.show(`No longer trusted: ${folder}`));
   }
 
   private async done(act: () => Promise<unknown>, then: () => void): Promise<boolean> {
@@ -81,7 +81,7 @@ export class Rules {
       await act();
       then();
     } catch (error) {
-      complain(error);
+      showError(error);
       return false;
     } finally {
       void this.refresh();
@@ -94,7 +94,7 @@ export class Rules {
       this.view = await this.api.rules(this.folder || undefined);
       this.problem = "";
     } catch (error) {
-      if (error instanceof Refused) this.problem = error.message;
+      if (error instanceof ApiError) this.problem = error.message;
     }
   }
 }

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { agoText, inText } from "../../lib/relativeTime.ts";
-import { changes, fieldsOf, inputOf, rowsOf } from "../../lib/inputFields.ts";
-import { aboutOf, bodyOf, decided, grouped, isUnused, judged, lines, patternOf, ruleHref, uncovered, withPattern } from "./ruleText.ts";
-import { urgency, usualText } from "../../lib/duration.ts";
-import { undoable } from "../calls/undo.ts";
-import { firstSentence, prose, remark, ruleOf, standing } from "../../lib/callText.ts";
 import type { Claim, Effect, Rule, RuleView, Suggestion, UndoFile } from "../../api/types.ts";
+import { agentComment, callRemark, callStatus, decidingRule, firstSentence } from "../../lib/callText.ts";
+import { typicalText, urgency } from "../../lib/duration.ts";
+import { changedFields, fieldRows, fieldsToInput, inputToFields } from "../../lib/inputFields.ts";
+import { agoText, inText } from "../../lib/relativeTime.ts";
+import { undoableFiles } from "../calls/undo.ts";
+import { decisionText, groupRules, isUnused, proposalText, ruleBody, ruleHref, rulePattern, ruleSubject, suggestionLines, uncoveredClaims, withPattern } from "./ruleText.ts";
 
 const HOUR = 3_600_000;
 
@@ -38,36 +38,36 @@ test("a rule's pattern is changed without losing how far it reaches", () => {
   assert.deepEqual(made, { command: "git push origin", scope: "user", expires_in: 60 });
   assert.deepEqual(withPattern(made, "path", "src/**"), { path: "src/**", scope: "user", expires_in: 60 });
   assert.deepEqual(withPattern(made, "tool", "x"), { scope: "user", expires_in: 60 });
-  assert.equal(patternOf({ host: "*.example.org" }), "*.example.org");
-  assert.equal(aboutOf({ tool: "read_file" }), "tool");
+  assert.equal(rulePattern({ host: "*.example.org" }), "*.example.org");
+  assert.equal(ruleSubject({ tool: "read_file" }), "tool");
 });
 
 test("a revoked rule comes back with the time it had left, one of a session or that is over does not", () => {
-  const back = bodyOf(rule({ expires_at: 10_000 }), 4000);
+  const back = ruleBody(rule({ expires_at: 10_000 }), 4000);
   assert.equal(back?.expires_in, 6);
   assert.equal(back?.command, "git push");
   assert.ok(back && !("id" in back) && !("source" in back));
-  assert.equal(bodyOf(rule({ scope: "session", session: "k" }), 0), null);
-  assert.equal(bodyOf(rule({ expires_at: 10 }), 4000), null);
+  assert.equal(ruleBody(rule({ scope: "session", session: "k" }), 0), null);
+  assert.equal(ruleBody(rule({ expires_at: 10 }), 4000), null);
 });
 
 test("what a proposed rule would have done is said in one line", () => {
   const seen = { problem: "", words: "", examples: [], calls: 200, matches: 14, prompts: 57, decided: 41 };
-  assert.equal(judged(seen), "matches 14 of your last 200 calls · would have decided 41 of your last 57 prompts");
-  assert.equal(judged({ ...seen, prompts: 0 }), "matches 14 of your last 200 calls");
-  assert.equal(judged({ ...seen, calls: 0, prompts: 0 }), "there are no calls yet to judge it by");
+  assert.equal(proposalText(seen), "matches 14 of your last 200 calls · would have decided 41 of your last 57 prompts");
+  assert.equal(proposalText({ ...seen, prompts: 0 }), "matches 14 of your last 200 calls");
+  assert.equal(proposalText({ ...seen, calls: 0, prompts: 0 }), "there are no calls yet to judge it by");
 });
 
 test("each part gets one line, other suggestions for it stand beside, and what no rule decides is named", () => {
-  const found = lines([suggestion("npm run test:unit", 0), suggestion("npm run test:*", 0), suggestion("git push", 1)]);
+  const found = suggestionLines([suggestion("npm run test:unit", 0), suggestion("npm run test:*", 0), suggestion("git push", 1)]);
   assert.deepEqual(found.map((line) => [line.suggestion.words, line.others.map((other) => other.words)]), [["npm run test:unit", ["npm run test:*"]], ["git push", []]]);
   const claims = [claim("npm run test:unit"), claim("git push"), claim("$(date)", "a substitution"), claim("ls")];
   const verdicts = claims.map((_, at) => ({ claim: at, effect: at === 3 ? ("allow" as const) : ("ask" as const), rule: "x", why: "because" }));
-  assert.deepEqual(uncovered(claims, verdicts, found), [{ claim: claims[2], why: "a substitution" }]);
+  assert.deepEqual(uncoveredClaims(claims, verdicts, found), [{ claim: claims[2], why: "a substitution" }]);
 });
 
 test("rules stand in the order of evaluation, floors apart from defaults, numbered through", () => {
-  const groups = grouped([
+  const groups = groupRules([
     view("d", "deny"), view("floor", "ask", true), view("ask", "ask"), view("a1", "allow"), view("a2", "allow"), view("reads", "allow", true), view("default", "ask", true),
   ]);
   assert.deepEqual(groups.map(({ title, rules }) => [title, rules.map(({ number }) => number)]), [
@@ -85,27 +85,27 @@ test("a rule is unused when it never decided, or not for a month; a new or a bui
 });
 
 test("a test reads as the decision and the rule's number", () => {
-  assert.equal(decided({ effect: "ask", rule: "r4" }, new Map([["r4", 4]])), "ask, by rule 4");
-  assert.equal(decided({ effect: "ask", rule: "default policy" }, new Map()), "ask, by default policy");
+  assert.equal(decisionText({ effect: "ask", rule: "r4" }, new Map([["r4", 4]])), "ask, by rule 4");
+  assert.equal(decisionText({ effect: "ask", rule: "default policy" }, new Map()), "ask, by default policy");
   assert.equal(ruleHref("reads in the workspace"), "/rules#reads%20in%20the%20workspace");
 });
 
 test("an input is edited field by field, what runs first, and comes back as it was", () => {
   const input = { wait_seconds: 45, env: { A: "1" }, command: "ls\n-la", cwd: null };
-  const fields = fieldsOf(input);
+  const fields = inputToFields(input);
   assert.deepEqual(fields.map(({ name, json }) => [name, json]), [["command", false], ["wait_seconds", true], ["env", true], ["cwd", true]]);
-  assert.deepEqual(inputOf(fields), { input, problems: new Map() });
-  const broken = inputOf(fields.map((field) => (field.name === "env" ? { ...field, text: "{" } : field)));
+  assert.deepEqual(fieldsToInput(fields), { input, problems: new Map() });
+  const broken = fieldsToInput(fields.map((field) => (field.name === "env" ? { ...field, text: "{" } : field)));
   assert.deepEqual([...broken.problems.keys()], ["env"]);
 });
 
 test("what was changed is told field by field, as asked and as it ran", () => {
-  assert.deepEqual(changes({ command: "rm -rf /", wait_seconds: 1 }, { command: "ls", wait_seconds: 1, cwd: "x" }), [
+  assert.deepEqual(changedFields({ command: "rm -rf /", wait_seconds: 1 }, { command: "ls", wait_seconds: 1, cwd: "x" }), [
     { name: "command", asked: "rm -rf /", ran: "ls" },
     { name: "cwd", asked: null, ran: "x" },
   ]);
-  assert.equal(rowsOf("one\ntwo"), 2);
-  assert.equal(rowsOf("x\n".repeat(100)), 12);
+  assert.equal(fieldRows("one\ntwo"), 2);
+  assert.equal(fieldRows("x\n".repeat(100)), 12);
 });
 
 test("a call is long by the clock, or by what such calls take", () => {
@@ -114,7 +114,7 @@ test("a call is long by the clock, or by what such calls take", () => {
   assert.equal(urgency(20_000, 5000), "long");
   assert.equal(urgency(20_000, 10_000), "calm");
   assert.equal(urgency(2000, 10), "calm", "below a few seconds nothing is unusual");
-  assert.equal(usualText(40_000), "usual 0:40");
+  assert.equal(typicalText(40_000), "usual 0:40");
 });
 
 test("ages and ends are told in few words", () => {
@@ -123,21 +123,21 @@ test("ages and ends are told in few words", () => {
 });
 
 test("denied, expired and withdrawn are three different words", () => {
-  const call = { status: "failed", allowed_by: null, by: null, message: "" } as unknown as Parameters<typeof standing>[0];
-  assert.equal(standing(call, null, "expired").word, "expired");
+  const call = { status: "failed", allowed_by: null, by: null, message: "" } as unknown as Parameters<typeof callStatus>[0];
+  assert.equal(callStatus(call, null, "expired").word, "expired");
   const late = { ...call, message: "Expired: nobody answered within 10 min. Nothing was run." };
-  assert.equal(standing(late).word, "expired", "also when only the record of the call is at hand");
-  assert.equal(remark(late), ": nobody answered within 10 min. Nothing was run.");
-  assert.equal(standing({ ...call, status: "cancelled" }, null, "withdrawn").word, "withdrawn");
-  assert.equal(standing({ ...call, status: "denied", by: "a person on the page" }, null, "denied").word, "denied");
-  assert.equal(standing({ ...call, status: "denied", by: "rule r1" }).word, "denied by rule");
-  assert.equal(ruleOf({ status: "denied", allowed_by: null, by: "rule r1" }), "r1");
-  assert.equal(ruleOf({ status: "done", allowed_by: "approval a1", by: null }), null);
+  assert.equal(callStatus(late).word, "expired", "also when only the record of the call is at hand");
+  assert.equal(callRemark(late), ": nobody answered within 10 min. Nothing was run.");
+  assert.equal(callStatus({ ...call, status: "cancelled" }, null, "withdrawn").word, "withdrawn");
+  assert.equal(callStatus({ ...call, status: "denied", by: "a person on the page" }, null, "denied").word, "denied");
+  assert.equal(callStatus({ ...call, status: "denied", by: "rule r1" }).word, "denied by rule");
+  assert.equal(decidingRule({ status: "denied", allowed_by: null, by: "rule r1" }), "r1");
+  assert.equal(decidingRule({ status: "done", allowed_by: "approval a1", by: null }), null);
 });
 
 test("what the agent says about itself is told apart from what will run", () => {
-  assert.equal(prose({ command: "rm -rf /", description: " Only lists files. ", why: 3 }), "Only lists files.");
-  assert.equal(prose({ command: "ls" }), "");
+  assert.equal(agentComment({ command: "rm -rf /", description: " Only lists files. ", why: 3 }), "Only lists files.");
+  assert.equal(agentComment({ command: "ls" }), "");
 });
 
 test("a tool is described to a person in one sentence", () => {
@@ -148,5 +148,5 @@ test("a tool is described to a person in one sentence", () => {
 test("an undo counts only the files that it would touch", () => {
   const file = (path: string, does: UndoFile["does"]): UndoFile => ({ path, does, says: "", diff: "", added: 0, removed: 0 });
   const files = [file("a", "restore"), file("b", "refuse"), file("c", "remove"), file("d", "nothing"), file("e", "recreate")];
-  assert.deepEqual(undoable({ files }).map(({ path }) => path), ["a", "c", "e"]);
+  assert.deepEqual(undoableFiles({ files }).map(({ path }) => path), ["a", "c", "e"]);
 });

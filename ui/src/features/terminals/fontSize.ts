@@ -4,26 +4,26 @@ export interface Extent {
   readonly height: number;
 }
 
-export const LETTER = 13;
+export const FONT_SIZE = 13;
 /** Smaller than this nobody reads: from here on the room scrolls. */
-export const SMALLEST = 8;
+export const MIN_FONT_SIZE = 8;
 const STEP = 0.5;
 
 /** How large a cell is for letters of this size. */
-export type Cell = (letter: number) => Extent;
+export type CellSize = (letter: number) => Extent;
 
 /** The largest letters at which so many columns and rows fit. */
-export function letterFor(room: Extent, [cols, rows]: readonly [number, number], cell: Cell): number {
-  for (let letter = LETTER; letter > SMALLEST; letter -= STEP) {
+export function fittingFontSize(room: Extent, [cols, rows]: readonly [number, number], cell: CellSize): number {
+  for (let letter = FONT_SIZE; letter > MIN_FONT_SIZE; letter -= STEP) {
     const { width, height } = cell(letter);
     if (cols * width <= room.width && rows * height <= room.height) return letter;
   }
-  return SMALLEST;
+  return MIN_FONT_SIZE;
 }
 
 /** Columns and rows that a room holds at the usual letters. */
-export function sizeFor(room: Extent, cell: Cell): [number, number] {
-  const { width, height } = cell(LETTER);
+export function gridSize(room: Extent, cell: CellSize): [number, number] {
+  const { width, height } = cell(FONT_SIZE);
   return [bounded(Math.floor(room.width / width), 20, 400), bounded(Math.floor(room.height / height), 5, 200)];
 }
 

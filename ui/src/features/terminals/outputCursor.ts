@@ -4,9 +4,9 @@
  * Owns the promise of no gap and no doubled byte: what was taken before is cut off, what is missing is
  * counted. It does not know sockets (attach.ts).
  */
-import type { Frame } from "../../lib/outputTail.ts";
+import type { OutputFrame } from "../../lib/outputTail.ts";
 
-export interface Taken {
+export interface NewBytes {
   /** The new bytes; may be empty. */
   readonly bytes: Uint8Array;
   /** The offset of the first of them. */
@@ -15,11 +15,11 @@ export interface Taken {
   readonly missing: number;
 }
 
-export class Place {
+export class OutputCursor {
   /** The offset after the last byte taken; null before the first. */
   end: number | null = null;
 
-  take({ offset, bytes }: Frame): Taken {
+  take({ offset, bytes }: OutputFrame): NewBytes {
     const known = this.end === null ? 0 : Math.max(0, this.end - offset);
     const missing = this.end === null ? 0 : Math.max(0, offset - this.end);
     const fresh = known ? bytes.subarray(Math.min(known, bytes.length)) : bytes;

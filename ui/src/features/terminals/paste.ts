@@ -3,19 +3,19 @@
 /** Control characters but tab and line ends: no keyboard sends them in the middle of a text. */
 const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]/g;
 
-export interface Pasted {
+export interface PasteText {
   readonly text: string;
   /** Control characters taken out: hidden ones could end a bracketed paste, or press keys. */
   readonly removed: number;
   readonly lines: number;
 }
 
-export function pasted(text: string): Pasted {
+export function preparePaste(text: string): PasteText {
   const clean = text.replace(CONTROL, "");
   return { text: clean, removed: text.length - clean.length, lines: clean.split(/\r\n|\r|\n/).length };
 }
 
 /** Without bracketed paste every line end runs what stands before it. */
-export function asksFirst({ lines }: Pasted, bracketed: boolean): boolean {
+export function needsConfirmation({ lines }: PasteText, bracketed: boolean): boolean {
   return lines > 1 && !bracketed;
 }

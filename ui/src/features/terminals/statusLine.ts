@@ -1,12 +1,12 @@
 /** What is said above a terminal's screen; pure. It does not know how it looks (terminals/StatusLine.svelte). */
 import type { TerminalView, Typed } from "../../api/types.ts";
-import { spelledOut } from "../../lib/visibleText.ts";
-import { asking, asksNow } from "../../lib/terminalText.ts";
-import { counted, sizeText } from "../../lib/duration.ts";
 import type { Tone } from "../../lib/callText.ts";
+import { pluralize, sizeText } from "../../lib/duration.ts";
+import { inputRequest, inputRequestText } from "../../lib/terminalText.ts";
+import { visibleText } from "../../lib/visibleText.ts";
 
 /** A line above the screen: what is true of this terminal right now, the most urgent first. */
-export interface Remark {
+export interface StatusMessage {
   readonly tone: Tone;
   readonly sign: "needs" | "keyboard" | "gone" | "done" | "alert";
   readonly text: string;
@@ -14,7 +14,7 @@ export interface Remark {
   readonly act?: "search";
 }
 
-export interface Shown {
+export interface StatusInput {
   readonly terminal: TerminalView;
   /** The last input that was not a person's. */
   readonly typed: Typed | null;
@@ -28,7 +28,7 @@ export interface Shown {
   readonly letterboxed: boolean;
 }
 
-export function remarks({ terminal, typed, lost, begin, full, refused, letterboxed }: Shown): Remark[] {
+export function statusMessages({ terminal, typed, lost, begin, full, refused, letterboxed }: StatusInput): StatusMessage[] {
   return [
     ...(lost ? [say("violet", "gone", "The connection was lost; it goes on where it stopped. Keys are not sent meanwhile.")] : []),
     ...(refused ? [say("amber", "alert", refused)] : []),
@@ -40,22 +40,22 @@ export function remarks({ terminal, typed, lost, begin, full, refused, letterbox
   ];
 }
 
-function waits(terminal: TerminalView): Remark[] {
-  const asks = asksNow(terminal);
+function waits(terminal: TerminalView): StatusMessage[] {
+  const asks = inputRequest(terminal);
   if (!asks) return [];
   const only = asks.secret ? " — only you can answer; it is not recorded" : "";
-  return [say("amber", "needs", asking(asks).replace(/^./, (first) => first.toUpperCase()) + only)];
+  return [say("amber", "needs", inputRequestText(asks).replace(/^./, (first) => first.toUpperCase()) + only)];
 }
 
-function hands({ taken, running }: TerminalView): Remark[] {
+function hands({ taken, running }: TerminalView): StatusMessage[] {
   if (!taken || !running) return [];
   if (!taken.holds) return [say("teal", "keyboard", "You are typing: agents cannot type until you pause")];
   return [say("teal", "keyboard", "You have it: agents cannot type until you release it")];
 }
 
-function older({ first, forgotten, lines_dropped }: TerminalView, begin: number, full: boolean): Remark[] {
+function older({ first, forgotten, lines_dropped }: TerminalView, begin: number, full: boolean): StatusMessage[] {
   if (forgotten) return [say("violet", "gone", "Its output was deleted, to keep within what is kept of ended terminals.")];
-  const dropped = lines_dropped ? `, ${counted(lines_dropped, "line")}` : "";
+  const dropped = lines_dropped ? `, ${pluralize(lines_dropped, "line")}` : "";
   const gone = first > 0 ? `The first ${sizeText(first)}${dropped} were dropped to keep within the limits. ` : "";
   if (begin > first || full) return [{ ...say("grey", "alert", `${gone}Older output has left the screen; searching and downloading have it.`), act: "search" }];
   return gone ? [say("grey", "alert", gone.trim())] : [];
@@ -68,10 +68,10 @@ function sizeOwner({ attached, taken, owner }: TerminalView): string {
 }
 
 function quoted(text: string | null): string {
-  return text === null ? "something it does not show" : `“${spelledOut(text.replace(/[\r\n]+$/, "")).slice(0, 120)}”`;
+  return text === null ? "something it does not show" : `“${visibleText(text.replace(/[\r\n]+$/, "")).slice(0, 120)}”`;
 }
 
-function say(tone: Tone, sign: Remark["sign"], text: string): Remark {
+function say(tone: Tone, sign: StatusMessage["sign"], text: string): StatusMessage {
   return { tone, sign, text };
 }
 

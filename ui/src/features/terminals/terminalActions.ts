@@ -4,18 +4,19 @@
  * Owns the requests and their remarks. It does not know buttons; what comes of an act is told by the terminal's own
  * state, to this tab as to every other.
  */
-import { type Api, Refused } from "../../api/client.ts";
-import { resolvedLines } from "../../lib/ansi.ts";
-import { counted } from "../../lib/duration.ts";
+import { type Api, ApiError } from "../../api/client.ts";
 import type { Command, Found } from "../../api/types.ts";
+import { renderLines } from "../../lib/ansi.ts";
+import { copyText, saveFile } from "../../lib/browserFiles.ts";
+import { pluralize } from "../../lib/duration.ts";
+import { showError } from "../../state/showError.ts";
 import { toasts } from "../../state/toasts.svelte.ts";
-import { complain } from "../calls/callActions.ts";
 
 /** More than this is no text to paste anywhere. */
 const COPIED_BYTES = 8 << 20;
 const FOUND = 200;
 
-export interface Acts {
+export interface TerminalActions {
   take(): Promise<boolean>;
   release(): Promise<boolean>;
   interrupt(): Promise<boolean>;
@@ -28,7 +29,7 @@ export interface Acts {
   copyOutput(command: Command): Promise<boolean>;
 }
 
-export function acts(api: Api, id: string): Acts {
+export function terminalActions(api: Api, id: string): TerminalActions {
   return {
     take: () => done(() => api.takeTerminal(id)),
     release: () => done(() => api.releaseTerminal(id)),
@@ -37,7 +38,7 @@ export function acts(api: Api, id: string): Acts {
     stop: () =>
       done(async () => {
         const closed = await api.closeTerminal(id);
-        if (closed.left.length) toasts.say(`${counted(closed.left.length, "process")} could not be ended.`, "red");
+        if (closed.left.length) toasts.show(`${pluralize(closed.left.length, "process")} could not be ended.`, "red");
       }),
     async search(words) {
       const query = new URLSearchParams({ pattern: escaped(words), max_results: String(FOUND), case_insensitive: "true" });
@@ -48,20 +49,20 @@ export function acts(api: Api, id: string): Acts {
     save: (mode, name) =>
       done(async () => {
         const blob = await api.outputOf(id, new URLSearchParams({ mode, download: "1" }));
-        saved(blob, `${name.replace(/[^\w.-]+/g, "-").slice(0, 60) || "terminal"}-${id}.${mode === "raw" ? "raw" : "txt"}`);
+        saveFile(blob, `${name.replace(/[^\w.-]+/g, "-").slice(0, 60) || "terminal"}-${id}.${mode === "raw" ? "raw" : "txt"}`);
       }),
     copyAll: () =>
       done(async () => {
         const blob = await api.outputOf(id, new URLSearchParams({ mode: "text", download: "1" }));
-        if (blob.size > COPIED_BYTES) return toasts.say("That is too much to copy. Download it instead.");
-        await copied(await blob.text());
+        if (blob.size > COPIED_BYTES) return toasts.show("That is too much to copy. Download it instead.");
+        await copyText(await blob.text());
       }),
     copyOutput: (command) =>
       done(async () => {
         const blob = await api.outputOf(id, new URLSearchParams({ mode: "raw", after: String(command.output), download: "1" }));
         const part = blob.slice(0, command.end === null ? blob.size : command.end - command.output);
-        if (part.size > COPIED_BYTES) return toasts.say("That is too much to copy. Download it instead.");
-        await copied(resolvedLines(await part.text()));
+        if (part.size > COPIED_BYTES) return toasts.show("That is too much to copy. Download it instead.");
+        await copyText(renderLines(await part.text()));
       }),
   };
 }
@@ -71,28 +72,10 @@ async function done(act: () => Promise<unknown>): Promise<boolean> {
     await act();
     return true;
   } catch (error) {
-    if (error instanceof Refused && error.status === 409) toasts.say(error.message);
-    else complain(error);
+    if (error instanceof ApiError && error.status === 409) toasts.show(error.message);
+    else showError(error);
     return false;
   }
-}
-
-export async function copied(text: string): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(text);
-    toasts.say("Copied.");
-  } catch {
-    toasts.say("The browser does not let this page copy. Select the text and copy it by hand.", "red");
-  }
-}
-
-/** Hands the browser a file to save. */
-export function saved(blob: Blob, name: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
 /** The words as they are: a person who searches types no patterns. */

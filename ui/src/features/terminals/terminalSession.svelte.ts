@@ -4,22 +4,22 @@
  * Owns attaching, resuming without gap or repeat, skipping a flood nobody could read, and whose turn it is to set the
  * size. What is typed passes through and is kept nowhere. It does not know xterm's insides (term/) or buttons.
  */
-import type { Attachment, From, Line, Listener } from "../../api/terminalSocket.ts";
-import { Place } from "./outputCursor.ts";
-import type { Screen } from "./xterm/screen.ts";
-import { sizeText } from "../../lib/duration.ts";
+import type { AttachListener, Attachment, ConnectionState, StartOffset } from "../../api/terminalSocket.ts";
 import type { AttachRefused, AttachState, TerminalDetail, TerminalView } from "../../api/types.ts";
+import { sizeText } from "../../lib/duration.ts";
+import { OutputCursor } from "./outputCursor.ts";
+import type { Screen } from "./xterm/screen.ts";
 
-export type Attach = (from: From, listener: Listener) => Attachment;
+export type AttachFunction = (from: StartOffset, listener: AttachListener) => Attachment;
 
 /** How much of what came before is read when a terminal is opened: more than its screen keeps of plain text. */
 const AT_FIRST = 2 << 20;
 /** And how much when a flood was left out: the newest. */
 const AFTER_FLOOD = 256 << 10;
 
-export class Watch {
+export class TerminalSession {
   view = $state.raw<TerminalView | null>(null);
-  line = $state<Line>("down");
+  line = $state<ConnectionState>("down");
   /** It was connected before: a line that is down now was lost. */
   wasUp = $state(false);
   /** Offset of the first byte on this screen. */
@@ -30,16 +30,16 @@ export class Watch {
   refused = $state("");
   /** The size follows this page. */
   holds = $state(false);
-  private place = new Place();
+  private place = new OutputCursor();
   /** The daemon lets this page set it. */
   private sizes = false;
   /** The alternate screen is on where the bytes go on after a gap. */
   private alternate = false;
   private attachment: Attachment | undefined;
   private readonly screen: Screen;
-  private readonly attach: Attach;
+  private readonly attach: AttachFunction;
 
-  constructor(screen: Screen, attach: Attach, detail: TerminalDetail) {
+  constructor(screen: Screen, attach: AttachFunction, detail: TerminalDetail) {
     this.screen = screen;
     this.attach = attach;
     this.view = detail;
@@ -103,7 +103,7 @@ export class Watch {
     else this.refused = refused;
   }
 
-  private hang(line: Line): void {
+  private hang(line: ConnectionState): void {
     this.line = line;
     if (line === "up") this.wasUp = true;
   }

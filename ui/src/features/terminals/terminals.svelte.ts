@@ -4,14 +4,14 @@
  * Owns asking again when the journal speaks of terminals, and now and then for what no fact tells (what has the
  * keyboard, when it last printed). It does not know rows or filters.
  */
-import { type Api, Refused } from "../../api/client.ts";
+import { type Api, ApiError } from "../../api/client.ts";
 import type { TerminalView } from "../../api/types.ts";
 
 /** What changes without a fact is this old at most. */
 const LOOKS_MS = 2000;
 const PAGE = 200;
 
-export class Terminals {
+export class TerminalList {
   list = $state.raw<readonly TerminalView[] | null>(null);
   problem = $state("");
   private readonly api: Pick<Api, "terminals">;
@@ -46,14 +46,14 @@ export class Terminals {
   private async ask(): Promise<void> {
     try {
       const found = await this.api.terminals(`limit=${PAGE}`);
-      this.list = ordered(found);
+      this.list = sortTerminals(found);
       this.problem = "";
     } catch (error) {
-      if (error instanceof Refused) this.problem = error.message;
+      if (error instanceof ApiError) this.problem = error.message;
     }
   }
 }
 
-export function ordered(terminals: readonly TerminalView[]): TerminalView[] {
+export function sortTerminals(terminals: readonly TerminalView[]): TerminalView[] {
   return [...terminals].sort((a, b) => Number(b.running) - Number(a.running) || b.started_at - a.started_at);
 }

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Place } from "./outputCursor.ts";
-import { Feed, MOST_WAITING } from "./xterm/writeQueue.ts";
-import { isByHand, type Moment } from "./xterm/userInput.ts";
-import { letterFor, sizeFor } from "./fontSize.ts";
+import type { TerminalView } from "../../api/types.ts";
+import { inputRequestText, matchesFilter, needsInput, roughDuration, terminalStatus } from "../../lib/terminalText.ts";
+import { splitEnter } from "../../lib/visibleText.ts";
+import { fittingFontSize, gridSize } from "./fontSize.ts";
+import { OutputCursor } from "./outputCursor.ts";
+import { needsConfirmation, preparePaste } from "./paste.ts";
 import { safeLink } from "./safeLink.ts";
 import { markStarts, parseMark } from "./shellMarks.ts";
-import { asksFirst, pasted } from "./paste.ts";
-import { remarks, type Shown } from "./statusLine.ts";
-import { asking, isUrgent, matches, roughly, terminalStanding } from "../../lib/terminalText.ts";
-import { typed } from "../../lib/visibleText.ts";
-import type { TerminalView } from "../../api/types.ts";
+import { type StatusInput, statusMessages } from "./statusLine.ts";
+import { type InputContext, isUserInput } from "./xterm/userInput.ts";
+import { MAX_QUEUED, WriteQueue } from "./xterm/writeQueue.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const text = (some: Uint8Array): string => new TextDecoder().decode(some);
@@ -30,7 +30,7 @@ test("frames in any order of cutting and repeating give each byte once", () => {
   const whole = bytes("0123456789");
   for (let cut = 0; cut <= 10; cut++)
     for (let back = 0; back <= cut; back++) {
-      const place = new Place();
+      const place = new OutputCursor();
       const first = place.take({ offset: 0, bytes: whole.subarray(0, cut) });
       const second = place.take({ offset: cut - back, bytes: whole.subarray(cut - back) });
       assert.equal(text(first.bytes) + text(second.bytes), "0123456789", `cut at ${cut}, ${back} repeated`);
@@ -40,7 +40,7 @@ test("frames in any order of cutting and repeating give each byte once", () => {
 });
 
 test("bytes that never came are counted, and what follows them has its true offset", () => {
-  const place = new Place();
+  const place = new OutputCursor();
   place.take({ offset: 100, bytes: bytes("abc") });
   assert.deepEqual(place.take({ offset: 110, bytes: bytes("xyz") }), { bytes: bytes("xyz"), at: 110, missing: 7 });
   assert.equal(place.end, 113);
@@ -59,7 +59,7 @@ test("a mark counts only with the terminal's own nonce", () => {
 test("output is cut where marks begin, so that each one's offset is known when it is read", () => {
   assert.deepEqual(markStarts(bytes("ab\x1b]133;A\x07c\x1b[1m\x1b]633;E\x07\x1b]133;D\x07")), [2, 23]);
   const seen: [string, number][] = [];
-  const feed = new Feed((piece, parsed) => (seen.push([text(piece).replaceAll("\x1b", "^"), feed.at]), parsed()), (go) => go());
+  const feed = new WriteQueue((piece, parsed) => (seen.push([text(piece).replaceAll("\x1b", "^"), feed.at]), parsed()), (go) => go());
   feed.take(bytes("ab\x1b]133;A\x07c\x1b]133;B\x07"), 1000);
   assert.deepEqual(seen, [["ab", 1000], ["^]133;A\x07c", 1002], ["^]133;B\x07", 1011]]);
 });
@@ -68,7 +68,7 @@ test("a flood is read batch by batch, the next one after the picture was drawn",
   let drawn: (() => void) | undefined;
   const calls: (() => void)[] = [];
   let size = 0;
-  const feed = new Feed((piece, parsed) => ((size += piece.length), calls.push(parsed)), (go) => (drawn = go));
+  const feed = new WriteQueue((piece, parsed) => ((size += piece.length), calls.push(parsed)), (go) => (drawn = go));
   assert.ok(feed.take(new Uint8Array(1 << 20), 0));
   const batch = size;
   assert.ok(batch > 0 && batch < 1 << 20);
@@ -79,52 +79,52 @@ test("a flood is read batch by batch, the next one after the picture was drawn",
 });
 
 test("what waits is bounded, and dropping says how much it was", () => {
-  const feed = new Feed(() => {}, () => {});
-  assert.ok(feed.take(new Uint8Array(MOST_WAITING), 0));
-  assert.equal(feed.take(new Uint8Array(MOST_WAITING), MOST_WAITING), false);
-  assert.equal(feed.drop(), feed.drop() + (MOST_WAITING - (160 << 10)));
+  const feed = new WriteQueue(() => {}, () => {});
+  assert.ok(feed.take(new Uint8Array(MAX_QUEUED), 0));
+  assert.equal(feed.take(new Uint8Array(MAX_QUEUED), MAX_QUEUED), false);
+  assert.equal(feed.drop(), feed.drop() + (MAX_QUEUED - (160 << 10)));
 });
 
-const still: Moment = { event: undefined, field: "", sinceMethodKey: Number.POSITIVE_INFINITY, wheelTypes: false };
+const still: InputContext = { event: undefined, field: "", sinceMethodKey: Number.POSITIVE_INFINITY, wheelTypes: false };
 
 test("what a trusted key, input or paste event sends is a person's", () => {
   for (const type of ["keydown", "keypress", "input", "paste", "compositionend"]) {
-    assert.ok(isByHand("\x1b[A", { ...still, event: { type, isTrusted: true } }), type);
-    assert.ok(!isByHand("\x1b[A", { ...still, event: { type, isTrusted: false } }), `a made-up ${type}`);
+    assert.ok(isUserInput("\x1b[A", { ...still, event: { type, isTrusted: true } }), type);
+    assert.ok(!isUserInput("\x1b[A", { ...still, event: { type, isTrusted: false } }), `a made-up ${type}`);
   }
 });
 
 test("a reply that output provoked is nobody's, whatever event is under way", () => {
   for (const reply of ["\x1b[?1;2c", "\x1b[0n", "\x1b[1;1R", "\x1b]11;rgb:0/0/0\x1b\\", "\x1b[I", "\x1b[M !!", "\x7f"]) {
-    assert.ok(!isByHand(reply, still), JSON.stringify(reply));
+    assert.ok(!isUserInput(reply, still), JSON.stringify(reply));
     for (const type of ["message", "focus", "mousedown", "mousemove", "wheel", "visibilitychange"])
-      assert.ok(!isByHand(reply, { ...still, event: { type, isTrusted: true } }), type);
+      assert.ok(!isUserInput(reply, { ...still, event: { type, isTrusted: true } }), type);
   }
 });
 
 test("an input method's text is a person's when it stands in the terminal's own field", () => {
-  assert.ok(isByHand("日本", { ...still, field: "日本" }));
-  assert.ok(!isByHand("日本", { ...still, field: "" }));
-  assert.ok(!isByHand("\x1b[0n", { ...still, field: "\x1b[0n" }));
-  assert.ok(isByHand("\x7f", { ...still, sinceMethodKey: 5 }));
+  assert.ok(isUserInput("日本", { ...still, field: "日本" }));
+  assert.ok(!isUserInput("日本", { ...still, field: "" }));
+  assert.ok(!isUserInput("\x1b[0n", { ...still, field: "\x1b[0n" }));
+  assert.ok(isUserInput("\x7f", { ...still, sinceMethodKey: 5 }));
 });
 
 test("the wheel types only for a person who has the terminal", () => {
   const event = { type: "wheel", isTrusted: true };
-  assert.ok(isByHand("\x1b[A", { ...still, event, wheelTypes: true }));
-  assert.ok(!isByHand("\x1b[A", { ...still, event }));
-  assert.ok(!isByHand("\x1b[<65;2;1M", { ...still, event, wheelTypes: true }), "a report of the pointer's place is no line");
+  assert.ok(isUserInput("\x1b[A", { ...still, event, wheelTypes: true }));
+  assert.ok(!isUserInput("\x1b[A", { ...still, event }));
+  assert.ok(!isUserInput("\x1b[<65;2;1M", { ...still, event, wheelTypes: true }), "a report of the pointer's place is no line");
 });
 
 const cell = (letter: number): { width: number; height: number } => ({ width: letter * 0.6, height: Math.ceil(letter * 1.2) });
 
 test("letters are as large as the room lets them be, within reason", () => {
-  assert.equal(letterFor({ width: 1000, height: 800 }, [80, 24], cell), 13);
-  const letter = letterFor({ width: 500, height: 800 }, [80, 24], cell);
+  assert.equal(fittingFontSize({ width: 1000, height: 800 }, [80, 24], cell), 13);
+  const letter = fittingFontSize({ width: 500, height: 800 }, [80, 24], cell);
   assert.ok(letter < 13 && 80 * cell(letter).width <= 500 && 80 * cell(letter + 0.5).width > 500);
-  assert.equal(letterFor({ width: 100, height: 100 }, [300, 90], cell), 8);
-  assert.deepEqual(sizeFor({ width: 800, height: 400 }, cell), [102, 25]);
-  assert.deepEqual(sizeFor({ width: 10, height: 10 }, cell), [20, 5]);
+  assert.equal(fittingFontSize({ width: 100, height: 100 }, [300, 90], cell), 8);
+  assert.deepEqual(gridSize({ width: 800, height: 400 }, cell), [102, 25]);
+  assert.deepEqual(gridSize({ width: 10, height: 10 }, cell), [20, 5]);
 });
 
 test("only pages are linked to, spelled as they would be opened", () => {
@@ -135,15 +135,15 @@ test("only pages are linked to, spelled as they would be opened", () => {
 });
 
 test("a paste loses its control characters, and asks when lines would run by themselves", () => {
-  assert.deepEqual(pasted("a\x1b[201~\tb\x00"), { text: "a[201~\tb", removed: 2, lines: 1 });
-  assert.equal(asksFirst(pasted("one\ntwo"), false), true);
-  assert.equal(asksFirst(pasted("one\ntwo"), true), false);
-  assert.equal(asksFirst(pasted("one"), false), false);
+  assert.deepEqual(preparePaste("a\x1b[201~\tb\x00"), { text: "a[201~\tb", removed: 2, lines: 1 });
+  assert.equal(needsConfirmation(preparePaste("one\ntwo"), false), true);
+  assert.equal(needsConfirmation(preparePaste("one\ntwo"), true), false);
+  assert.equal(needsConfirmation(preparePaste("one"), false), false);
 });
 
 test("a terminal's state has a sign and a word", () => {
   const asks = { prompt: "Password:", sure: "certain" as const, secret: true, since: 0 };
-  const word = (facts: Partial<TerminalView>): string => terminalStanding(terminal(facts)).word;
+  const word = (facts: Partial<TerminalView>): string => terminalStatus(terminal(facts)).word;
   assert.equal(word({}), "running");
   assert.equal(word({ busy: true, foreground: "vim" }), "busy: vim");
   assert.equal(word({ busy: true, foreground: "vim", asks }), "waits for input");
@@ -158,31 +158,31 @@ test("a terminal's state has a sign and a word", () => {
 });
 
 test("a prompt is said with how sure it is, and never with what could disguise it", () => {
-  assert.equal(asking({ prompt: "Password: ", sure: "certain" }), "waits for input: Password:");
-  assert.equal(asking({ prompt: "", sure: "likely" }), "seems to wait for input");
-  assert.equal(asking({ prompt: "a\u202eb", sure: "certain" }), "waits for input: a\\u{202e}b");
+  assert.equal(inputRequestText({ prompt: "Password: ", sure: "certain" }), "waits for input: Password:");
+  assert.equal(inputRequestText({ prompt: "", sure: "likely" }), "seems to wait for input");
+  assert.equal(inputRequestText({ prompt: "a\u202eb", sure: "certain" }), "waits for input: a\\u{202e}b");
 });
 
 test("a wait is urgent when it is secret or certain, and not in a person's own terminal", () => {
   const asks = { secret: false, sure: "likely" as const };
-  assert.equal(isUrgent(asks, agent), false);
-  assert.equal(isUrgent({ ...asks, sure: "certain" }, agent), true);
-  assert.equal(isUrgent({ ...asks, secret: true }, agent), true);
-  assert.equal(isUrgent({ ...asks, secret: true }, person), false);
-  assert.equal(isUrgent(null, agent), false);
+  assert.equal(needsInput(asks, agent), false);
+  assert.equal(needsInput({ ...asks, sure: "certain" }, agent), true);
+  assert.equal(needsInput({ ...asks, secret: true }, agent), true);
+  assert.equal(needsInput({ ...asks, secret: true }, person), false);
+  assert.equal(needsInput(null, agent), false);
 });
 
 test("the filter finds by words, by state and by owner", () => {
-  assert.ok(matches(terminal(), ""));
-  assert.ok(matches(terminal(), "API dev"));
-  assert.ok(!matches(terminal(), "web dev"));
-  assert.ok(matches(terminal(), "state:running owner:claude"));
-  assert.ok(!matches(terminal({ running: false, exit_code: 1 }), "state:running"));
-  assert.ok(matches(terminal({ owner: person }), "owner:you"));
+  assert.ok(matchesFilter(terminal(), ""));
+  assert.ok(matchesFilter(terminal(), "API dev"));
+  assert.ok(!matchesFilter(terminal(), "web dev"));
+  assert.ok(matchesFilter(terminal(), "state:running owner:claude"));
+  assert.ok(!matchesFilter(terminal({ running: false, exit_code: 1 }), "state:running"));
+  assert.ok(matchesFilter(terminal({ owner: person }), "owner:you"));
 });
 
-const shown: Shown = { terminal: terminal(), typed: null, lost: false, begin: 0, full: false, refused: "", letterboxed: false };
-const said = (facts: Partial<Shown>): string[] => remarks({ ...shown, ...facts }).map((remark) => remark.text);
+const shown: StatusInput = { terminal: terminal(), typed: null, lost: false, begin: 0, full: false, refused: "", letterboxed: false };
+const said = (facts: Partial<StatusInput>): string[] => statusMessages({ ...shown, ...facts }).map((remark) => remark.text);
 
 test("above the screen stands what a person must know, the most urgent first", () => {
   const asks = { prompt: "Password: ", sure: "certain" as const, secret: true, since: 0 };
@@ -200,11 +200,11 @@ test("above the screen stands what a person must know, the most urgent first", (
 });
 
 test("an age is rough and steady", () => {
-  assert.deepEqual([4000, 90_000, 7_300_000, 200_000_000].map(roughly), ["4 s", "1 min", "2 h", "2 d"]);
+  assert.deepEqual([4000, 90_000, 7_300_000, 200_000_000].map(roughDuration), ["4 s", "1 min", "2 h", "2 d"]);
 });
 
 test("the Enter that ends what is typed is a key, every other control character a warning", () => {
-  assert.deepEqual(typed("ls\r"), { text: "ls", enter: true });
-  assert.deepEqual(typed("ls"), { text: "ls", enter: false });
-  assert.deepEqual(typed("a\rb\r"), { text: "a\rb", enter: true });
+  assert.deepEqual(splitEnter("ls\r"), { text: "ls", enter: true });
+  assert.deepEqual(splitEnter("ls"), { text: "ls", enter: false });
+  assert.deepEqual(splitEnter("a\rb\r"), { text: "a\rb", enter: true });
 });

@@ -6,12 +6,12 @@
  */
 import { SvelteMap } from "svelte/reactivity";
 
-import { type Api, Refused } from "../../api/client.ts";
-import { type Activities, closed, heard, isCancelled, joined, NONE } from "./activityTree.ts";
+import { type Api, ApiError } from "../../api/client.ts";
 import type { Entry, EventOf, OperationDetail } from "../../api/types.ts";
-import type { Ear } from "../../state/store.svelte.ts";
+import type { Listener } from "../../state/store.svelte.ts";
+import { type Activities, applyEntries, closeActivities, isCancelled, mergeSnapshot, NO_ACTIVITIES } from "./activityTree.ts";
 
-export interface Doing {
+export interface OperationActivities {
   readonly activities: Activities;
   /** Who cancelled the whole of it. */
   readonly by: string | null;
@@ -20,29 +20,29 @@ export interface Doing {
 /** Facts that come together are drawn together. */
 const TOGETHER_MS = 30;
 
-export class Doings {
-  private readonly known = new SvelteMap<string, Doing>();
+export class ActivityStore {
+  private readonly known = new SvelteMap<string, OperationActivities>();
   private readonly asked = new Set<string>();
   private readonly ended = new Map<string, { readonly at: number; readonly event: EventOf<"OperationEnded"> }>();
   private readonly api: Pick<Api, "operation">;
   private readonly thread: string;
-  private readonly deaf: () => void;
+  private readonly unsubscribe: () => void;
   private entries: Entry[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(api: Pick<Api, "operation">, thread: string, hear: (ear: Ear) => () => void) {
+  constructor(api: Pick<Api, "operation">, thread: string, subscribe: (listener: Listener) => () => void) {
     this.api = api;
     this.thread = thread;
-    this.deaf = hear((entry) => this.hear(entry));
+    this.unsubscribe = subscribe((entry) => this.onEntry(entry));
   }
 
   stop(): void {
-    this.deaf();
+    this.unsubscribe();
     clearTimeout(this.timer);
   }
 
   /** Nothing where nothing is known, or nothing was told. */
-  of(operation: string | null): Doing | null {
+  of(operation: string | null): OperationActivities | null {
     const doing = operation === null ? undefined : this.known.get(operation);
     return doing?.activities.size ? doing : null;
   }
@@ -54,19 +54,19 @@ export class Doings {
     try {
       this.take(operation, await this.api.operation(operation));
     } catch (error) {
-      if (!(error instanceof Refused)) this.asked.delete(operation); // the daemon is away: asked again when it is looked at again
+      if (!(error instanceof ApiError)) this.asked.delete(operation); // the daemon is away: asked again when it is looked at again
     }
   }
 
   private take(operation: string, detail: OperationDetail): void {
-    const all = joined(this.known.get(operation)?.activities ?? NONE, detail.activities);
-    const heard = this.ended.get(operation); // while it was asked for
-    const { cancelled_by: by } = heard?.event ?? detail;
-    const over = heard?.at ?? detail.ended_at;
-    this.known.set(operation, { activities: over === null ? all : closed(all, isCancelled(heard?.event ?? detail), over), by });
+    const all = mergeSnapshot(this.known.get(operation)?.activities ?? NO_ACTIVITIES, detail.activities);
+    const ending = this.ended.get(operation); // it may have ended during the request
+    const { cancelled_by: by } = ending?.event ?? detail;
+    const over = ending?.at ?? detail.ended_at;
+    this.known.set(operation, { activities: over === null ? all : closeActivities(all, isCancelled(ending?.event ?? detail), over), by });
   }
 
-  private hear(entry: Entry | null): void {
+  private onEntry(entry: Entry | null): void {
     if (!entry) return this.again();
     const { event } = entry;
     const told = (event.kind === "ActivityStarted" || event.kind === "ActivityEnded") && event.thread === this.thread;
@@ -85,8 +85,8 @@ export class Doings {
     this.entries = [];
     const operations = new Set(entries.flatMap(({ event }) => ("operation" in event && event.operation ? [event.operation] : [])));
     for (const operation of operations) {
-      const { activities, by } = this.known.get(operation) ?? { activities: NONE, by: null };
-      this.known.set(operation, { activities: heard(activities, entries, operation), by: this.ended.get(operation)?.event.cancelled_by ?? by });
+      const { activities, by } = this.known.get(operation) ?? { activities: NO_ACTIVITIES, by: null };
+      this.known.set(operation, { activities: applyEntries(activities, entries, operation), by: this.ended.get(operation)?.event.cancelled_by ?? by });
     }
   }
 

@@ -2,16 +2,16 @@
  * The words for what an operation is or was busy with; pure. What each activity is, is threads/activityTree.ts's to know.
  */
 import type { Activity, CallView, Message } from "../../api/types.ts";
-import { type Activities, type Branch, edges, isUnderWay, treeOf, within } from "./activityTree.ts";
+import { callStatus, type StatusLabel } from "../../lib/callText.ts";
+import { pluralize } from "../../lib/duration.ts";
+import { type Activities, type ActivityNode, buildTree, innerNodes, isRunning, runningLeaves } from "./activityTree.ts";
 import { callData } from "./callPart.ts";
-import { counted } from "../../lib/duration.ts";
-import { type Standing, standing } from "../../lib/callText.ts";
 
 /** Our call that an activity is, where one is known. */
-export type Linked = (activity: Activity) => Pick<CallView, "status"> | undefined;
+export type CallLinks = (activity: Activity) => Pick<CallView, "status"> | undefined;
 
 /** What is going on right now, for one line. */
-export interface Now {
+export interface CurrentActivity {
   /** Which step of the operation. */
   readonly step: string;
   readonly words: string;
@@ -23,10 +23,10 @@ export interface Now {
   readonly since: number | null;
 }
 
-export function nowOf(activities: Activities, linked: Linked): Now {
-  const top = treeOf(activities);
-  const at = edges(top);
-  const step = within(top).findLast(({ activity }) => isUnderWay(activity) && activity.sort === "step")?.activity.title ?? "";
+export function currentActivity(activities: Activities, linked: CallLinks): CurrentActivity {
+  const top = buildTree(activities);
+  const at = runningLeaves(top);
+  const step = innerNodes(top).findLast(({ activity }) => isRunning(activity) && activity.sort === "step")?.activity.title ?? "";
   const calls = at.filter(({ sort }) => sort === "call");
   const [only] = at;
   return {
@@ -39,46 +39,46 @@ export function nowOf(activities: Activities, linked: Linked): Now {
 }
 
 function busyWith(activities: Activities, at: readonly Activity[]): string {
-  const open = [...activities.values()].filter(isUnderWay);
+  const open = [...activities.values()].filter(isRunning);
   const some = (sort: Activity["sort"], of = at): number => of.filter((one) => one.sort === sort).length;
   const compacting = some("compaction", open) > 0;
   const said = [
     compacting ? "compacting" : some("model") ? "model asked" : "",
     some("thinking") ? "thinking" : "",
-    some("call") ? counted(some("call"), "call") : "",
-    some("agent", open) ? counted(some("agent", open), "sub-agent") : "",
+    some("call") ? pluralize(some("call"), "call") : "",
+    some("agent", open) ? pluralize(some("agent", open), "sub-agent") : "",
   ];
   return said.filter(Boolean).join(" · ");
 }
 
 /** What there was, for one line: `3 steps · 4 calls`. */
-export function didWords(activities: Activities): string {
+export function summaryText(activities: Activities): string {
   const all = [...activities.values()];
   const some = (sort: Activity["sort"], word: string): string[] => {
     const count = all.filter((one) => one.sort === sort).length;
-    return count ? [counted(count, word)] : [];
+    return count ? [pluralize(count, word)] : [];
   };
-  const steps = within(treeOf(activities)).filter(({ activity }) => activity.sort === "step").length;
-  const said = [...(steps ? [counted(steps, "step")] : []), ...some("call", "call"), ...some("agent", "sub-agent"), ...some("compaction", "compaction")];
+  const steps = innerNodes(buildTree(activities)).filter(({ activity }) => activity.sort === "step").length;
+  const said = [...(steps ? [pluralize(steps, "step")] : []), ...some("call", "call"), ...some("agent", "sub-agent"), ...some("compaction", "compaction")];
   return said.join(" · ");
 }
 
 /** From the first beginning to the last end. */
-export function tookOf(activities: Activities): number {
+export function activityDuration(activities: Activities): number {
   const all = [...activities.values()];
   if (all.length === 0) return 0;
   return Math.max(...all.map(({ started_at, ended_at }) => ended_at ?? started_at)) - Math.min(...all.map(({ started_at }) => started_at));
 }
 
 /** What was cut off, at its innermost: cancelling a step cancels what is in it, which is not two things. */
-export function cutOff(top: readonly Branch[]): Activity[] {
+export function cancelledActivities(top: readonly ActivityNode[]): Activity[] {
   return top.flatMap(({ activity, below }) => {
-    const deeper = cutOff(below);
+    const deeper = cancelledActivities(below);
     return deeper.length || activity.how !== "cancelled" ? deeper : [activity];
   });
 }
 
-const HOW: Record<NonNullable<Activity["how"]>, Standing> = {
+const HOW: Record<NonNullable<Activity["how"]>, StatusLabel> = {
   done: { sign: "done", tone: "green", word: "done" },
   failed: { sign: "failed", tone: "red", word: "failed" },
   cancelled: { sign: "cancelled", tone: "grey", word: "cancelled" },
@@ -86,9 +86,9 @@ const HOW: Record<NonNullable<Activity["how"]>, Standing> = {
 };
 
 /** What our own call says of itself is more than that it is over, but while it waits, only the question counts. */
-export function activityStanding({ how }: Activity, call: CallView | undefined): Standing {
+export function activityStatus({ how }: Activity, call: CallView | undefined): StatusLabel {
   if (how === null) return call?.status === "waiting" ? { sign: "needs", tone: "amber", word: "waits for you" } : { sign: "running", tone: "blue", word: "running" };
-  return call && how !== "interrupted" && ["denied", "completed", "failed"].includes(call.status) ? standing(call) : HOW[how];
+  return call && how !== "interrupted" && ["denied", "completed", "failed"].includes(call.status) ? callStatus(call) : HOW[how];
 }
 
 const CANCELS: Record<Activity["sort"], string> = {
@@ -107,7 +107,7 @@ export function cancelTitle({ sort }: Activity): string {
 }
 
 /** Our calls by the agent's own ids for them, as its message tells. */
-export function linksOf(message: Pick<Message, "parts"> | undefined): ReadonlyMap<string, string> {
+export function callLinks(message: Pick<Message, "parts"> | undefined): ReadonlyMap<string, string> {
   const links = new Map<string, string>();
   for (const part of message?.parts ?? []) {
     if (part.kind !== "call") continue;

@@ -10,16 +10,16 @@ import type { Activity, Entry, EventOf, Stop } from "../../api/types.ts";
 /** By id, in the order they began. */
 export type Activities = ReadonlyMap<string, Activity>;
 
-export const NONE: Activities = new Map();
+export const NO_ACTIVITIES: Activities = new Map();
 
 /** An activity and what is below it. */
-export interface Branch {
+export interface ActivityNode {
   readonly activity: Activity;
-  readonly below: readonly Branch[];
+  readonly below: readonly ActivityNode[];
 }
 
 /** After these facts; those that tell nothing of this operation's activities are passed over. */
-export function heard(known: Activities, entries: readonly Entry[], operation: string): Activities {
+export function applyEntries(known: Activities, entries: readonly Entry[], operation: string): Activities {
   const next = new Map(known);
   for (const { at, event } of entries) {
     if (!("operation" in event) || event.operation !== operation) continue;
@@ -31,14 +31,14 @@ export function heard(known: Activities, entries: readonly Entry[], operation: s
 }
 
 /** With what the daemon knows of all of them. */
-export function joined(known: Activities, all: readonly Activity[]): Activities {
+export function mergeSnapshot(known: Activities, all: readonly Activity[]): Activities {
   const next = new Map(all.map((one) => [one.id, merged(known.get(one.id), one)]));
   for (const [id, one] of known) if (!next.has(id)) next.set(id, one);
   return next;
 }
 
 /** As they stand once their operation is over: nothing goes on without it. */
-export function closed(known: Activities, cancelled: boolean, at: number): Activities {
+export function closeActivities(known: Activities, cancelled: boolean, at: number): Activities {
   const next = new Map(known);
   close(next, cancelled, at);
   return next;
@@ -47,7 +47,7 @@ export function closed(known: Activities, cancelled: boolean, at: number): Activ
 /** No agent's work is nested deeper than this; what claims to be stands beside what it says it is below. */
 const DEEPEST = 32;
 
-interface Grown extends Branch {
+interface Grown extends ActivityNode {
   readonly below: Grown[];
   readonly above: Grown | undefined;
   readonly depth: number;
@@ -58,7 +58,7 @@ export function isCancelled({ stop, cancelled_by }: { readonly stop?: Stop | nul
 }
 
 /** Below whom each stands. One that names somebody who began later, or nobody, stands at the top: no circle can come about. */
-export function treeOf(activities: Activities): readonly Branch[] {
+export function buildTree(activities: Activities): readonly ActivityNode[] {
   const branches = new Map<string, Grown>();
   const top: Grown[] = [];
   for (const activity of activities.values()) {
@@ -72,26 +72,26 @@ export function treeOf(activities: Activities): readonly Branch[] {
 }
 
 /** What the operation itself consists of: it is no line of its own where it alone stands at the top. */
-export function within(top: readonly Branch[]): readonly Branch[] {
+export function innerNodes(top: readonly ActivityNode[]): readonly ActivityNode[] {
   const [root] = top;
   return top.length === 1 && root?.activity.sort === "operation" ? root.below : top;
 }
 
 /** An agent that was sent, instead of the call that sent it: one line for both. */
-export function sent(branch: Branch): Branch {
+export function collapseAgentCall(branch: ActivityNode): ActivityNode {
   const [only] = branch.below;
   return branch.activity.sort === "call" && branch.below.length === 1 && only?.activity.sort === "agent" ? only : branch;
 }
 
-export function isUnderWay({ ended_at }: Activity): boolean {
+export function isRunning({ ended_at }: Activity): boolean {
   return ended_at === null;
 }
 
 /** Where the work really is: under way, and nothing below it is. */
-export function edges(top: readonly Branch[]): Activity[] {
+export function runningLeaves(top: readonly ActivityNode[]): Activity[] {
   return top.flatMap(({ activity, below }) => {
-    const deeper = edges(below);
-    return deeper.length || !isUnderWay(activity) ? deeper : [activity];
+    const deeper = runningLeaves(below);
+    return deeper.length || !isRunning(activity) ? deeper : [activity];
   });
 }
 
@@ -101,17 +101,17 @@ function begun({ activity, parent, sort, title, tool_call }: EventOf<"ActivitySt
 
 function end(next: Map<string, Activity>, { activity, how, by, detail }: EventOf<"ActivityEnded">, at: number): void {
   const one = next.get(activity);
-  if (one && isUnderWay(one)) next.set(activity, { ...one, ended_at: at, how, by, detail });
+  if (one && isRunning(one)) next.set(activity, { ...one, ended_at: at, how, by, detail });
 }
 
 function close(next: Map<string, Activity>, cancelled: boolean, at: number): void {
   const how = cancelled ? "cancelled" : "interrupted";
-  for (const [id, one] of next) if (isUnderWay(one)) next.set(id, { ...one, ended_at: at, how });
+  for (const [id, one] of next) if (isRunning(one)) next.set(id, { ...one, ended_at: at, how });
 }
 
 /** Two tellings of one activity: what only one of them knows counts. */
 function merged(known: Activity | undefined, fresh: Activity): Activity {
   if (!known) return fresh;
-  const over = isUnderWay(known) ? fresh : known;
+  const over = isRunning(known) ? fresh : known;
   return { ...fresh, call: fresh.call ?? known.call, ended_at: over.ended_at, how: over.how, by: over.by, detail: over.detail };
 }

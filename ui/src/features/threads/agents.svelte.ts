@@ -1,5 +1,5 @@
 /** The agents this machine has, asked for when somebody is about to choose one. It does not know conversations. */
-import { type Api, Refused } from "../../api/client.ts";
+import { type Api, ApiError } from "../../api/client.ts";
 import type { AgentView } from "../../api/types.ts";
 
 export class Agents {
@@ -16,7 +16,7 @@ export class Agents {
       this.list = await this.api.agents();
       this.problem = "";
     } catch (error) {
-      if (error instanceof Refused) this.problem = error.message;
+      if (error instanceof ApiError) this.problem = error.message;
     }
   }
 

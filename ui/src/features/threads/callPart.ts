@@ -4,7 +4,7 @@
  * Mirrors store/part.py; what is missing is empty, since agents leave things out. It does not know how a call looks.
  */
 import type { Json, Part } from "../../api/types.ts";
-import type { Sign, Standing, Tone } from "../../lib/callText.ts";
+import type { Sign, StatusLabel, Tone } from "../../lib/callText.ts";
 
 export type Content =
   | { readonly kind: "text"; readonly text: string }
@@ -44,13 +44,13 @@ const STATUS: Record<string, readonly [Sign, Tone, string]> = {
 };
 
 /** As the agent tells it. */
-export function saidStanding({ status }: Pick<CallData, "status">): Standing {
+export function agentCallStatus({ status }: Pick<CallData, "status">): StatusLabel {
   const [sign, tone, word] = STATUS[status] ?? ["gone", "grey", status];
   return { sign, tone, word };
 }
 
 /** Something to show, or "" when there is nothing. */
-export function shownJson(value: unknown): string {
+export function formatJson(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (typeof value === "string") return value;
   const text = JSON.stringify(value, null, 2);
@@ -63,7 +63,7 @@ export interface PlanEntry {
   readonly priority: string;
 }
 
-export function planOf(data: Json): PlanEntry[] {
+export function parsePlan(data: Json): PlanEntry[] {
   const entries = Array.isArray(data.entries) ? (data.entries as Json[]) : [];
   return entries.map(({ content, status, priority }) => ({ content: String(content ?? ""), status: String(status ?? "pending"), priority: String(priority ?? "") }));
 }

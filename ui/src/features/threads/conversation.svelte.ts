@@ -4,12 +4,12 @@
  * Owns the socket of its flow, coming back after a loss, and which stretch of it is loaded. It does not know how
  * growths are put together (threads/messages.ts), nor scrolling or cards.
  */
-import { type Api, Refused } from "../../api/client.ts";
-import { chunked, type Chunk, flowed, joined, preceded, type Said } from "./messages.ts";
+import { type Api, ApiError } from "../../api/client.ts";
 import type { Entry, Json, ThreadFlow, ThreadView } from "../../api/types.ts";
-import type { Ear } from "../../state/store.svelte.ts";
+import type { Listener } from "../../state/store.svelte.ts";
+import { applyFlow, type Chunk, chunkMessages, mergeNewer, type Messages, prependOlder } from "./messages.ts";
 
-export type Wire = Pick<Api, "thread" | "messages" | "socket">;
+export type ConversationApi = Pick<Api, "thread" | "messages" | "socket">;
 
 const PAGE = 60;
 /** A message that somebody looks for lies in the middle of such a stretch. */
@@ -25,7 +25,7 @@ const GONE = 4404;
 
 export class Conversation {
   thread = $state.raw<ThreadView | null>(null);
-  said = $state.raw<Said>([]);
+  messages = $state.raw<Messages>([]);
   state = $state.raw<Readonly<Record<string, Json>>>({});
   /** There are older messages. */
   more = $state(false);
@@ -36,7 +36,7 @@ export class Conversation {
   loaded = $state(false);
   problem = $state("");
   readonly id: string;
-  private readonly api: Wire;
+  private readonly api: ConversationApi;
   private socket: WebSocket | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private pause = FIRST_PAUSE_MS;
@@ -45,24 +45,24 @@ export class Conversation {
   private loading: Promise<void> | null = null;
   private flows: ThreadFlow[] = [];
   private drawing = 0;
-  private readonly deaf: () => void;
+  private readonly unsubscribe: () => void;
 
-  constructor(api: Wire, id: string, hear: (ear: Ear) => () => void) {
+  constructor(api: ConversationApi, id: string, subscribe: (listener: Listener) => () => void) {
     this.api = api;
     this.id = id;
-    this.deaf = hear((entry) => this.hear(entry));
+    this.unsubscribe = subscribe((entry) => this.onEntry(entry));
     void this.connect();
   }
 
   private boxes: readonly Chunk[] = [];
-  readonly chunks = $derived.by(() => (this.boxes = chunked(this.shown, this.boxes)));
+  readonly chunks = $derived.by(() => (this.boxes = chunkMessages(this.shown, this.boxes)));
   /** Prompts that wait for their turn stand apart. */
-  readonly shown = $derived(this.said.filter(({ queued }) => !queued));
-  readonly queue = $derived(this.said.filter(({ queued }) => queued));
+  readonly shown = $derived(this.messages.filter(({ queued }) => !queued));
+  readonly queue = $derived(this.messages.filter(({ queued }) => queued));
 
   stop(): void {
     this.stopped = true;
-    this.deaf();
+    this.unsubscribe();
     clearTimeout(this.timer);
     cancelAnimationFrame(this.drawing);
     this.hang();
@@ -70,18 +70,18 @@ export class Conversation {
 
   /** Loads what lies before; says whether anything came. */
   async older(): Promise<boolean> {
-    const first = this.said[0];
+    const first = this.messages[0];
     if (!this.more || !first) return false;
-    return this.page(first.n, PAGE, (said) => preceded(this.said, said));
+    return this.page(first.n, PAGE, (said) => prependOlder(this.messages, said));
   }
 
   /** Loads what lies after, where the end is not loaded. */
   async newer(): Promise<boolean> {
-    const last = this.said.at(-1);
+    const last = this.messages.at(-1);
     if (!this.apart || !last) return false;
     const came = await this.stretch(last.n + 1 + PAGE, PAGE);
     if (!came) return false;
-    this.said = joined(this.said, came.said);
+    this.messages = mergeNewer(this.messages, came.said);
     this.apart = came.said.length === PAGE && came.said.at(-1)?.n === last.n + PAGE;
     if (!this.apart) await this.load();
     return true;
@@ -90,7 +90,7 @@ export class Conversation {
   /** Back to the end. */
   async toEnd(): Promise<void> {
     if (!this.apart) return;
-    this.said = [];
+    this.messages = [];
     this.apart = false;
     await this.load();
   }
@@ -101,8 +101,8 @@ export class Conversation {
     if (this.has(message)) return true;
     if (n !== null) return this.around(message, n);
     while (this.more && !this.has(message)) {
-      const first = this.said[0]?.n ?? 0;
-      if (!(await this.page(first, MOST, (said) => preceded(this.said, said)))) break;
+      const first = this.messages[0]?.n ?? 0;
+      if (!(await this.page(first, MOST, (said) => prependOlder(this.messages, said)))) break;
     }
     return this.has(message);
   }
@@ -110,26 +110,26 @@ export class Conversation {
   private async around(message: string, n: number): Promise<boolean> {
     const came = await this.stretch(n + AROUND, 2 * AROUND);
     if (!came?.said.length) return false;
-    const close = (this.said[0]?.n ?? 0) <= (came.said.at(-1)?.n ?? 0) + 1;
-    this.said = close ? preceded(this.said, came.said) : came.said;
+    const close = (this.messages[0]?.n ?? 0) <= (came.said.at(-1)?.n ?? 0) + 1;
+    this.messages = close ? prependOlder(this.messages, came.said) : came.said;
     this.more = came.more;
     if (!close) this.apart = true;
     return this.has(message);
   }
 
   private has(message: string): boolean {
-    return this.said.some(({ id }) => id === message);
+    return this.messages.some(({ id }) => id === message);
   }
 
-  private async page(before: number, limit: number, put: (said: Said) => Said): Promise<boolean> {
+  private async page(before: number, limit: number, put: (said: Messages) => Messages): Promise<boolean> {
     const came = await this.stretch(before, limit);
     if (!came) return false;
-    this.said = put(came.said);
+    this.messages = put(came.said);
     this.more = came.more;
     return came.said.length > 0;
   }
 
-  private async stretch(before: number, limit: number): Promise<{ said: Said; more: boolean } | null> {
+  private async stretch(before: number, limit: number): Promise<{ said: Messages; more: boolean } | null> {
     return this.api.messages(this.id, before, limit).catch(() => null); // the banner tells of a daemon that is away
   }
 
@@ -176,9 +176,9 @@ export class Conversation {
   private async ask(): Promise<void> {
     try {
       const { rev, said, more, state, ...thread } = await this.api.thread(this.id);
-      const fresh = this.apart ? this.said : joined(this.said, said);
+      const fresh = this.apart ? this.messages : mergeNewer(this.messages, said);
       if (!this.apart && fresh.length === said.length) this.more = more;
-      this.said = fresh;
+      this.messages = fresh;
       this.thread = thread;
       this.operation = thread.operation;
       this.state = state;
@@ -186,7 +186,7 @@ export class Conversation {
       this.loaded = true;
       this.problem = "";
     } catch (error) {
-      if (error instanceof Refused) this.problem = error.message;
+      if (error instanceof ApiError) this.problem = error.message;
     }
   }
 
@@ -210,19 +210,19 @@ export class Conversation {
     this.drawing = 0;
     const flows = this.flows;
     this.flows = [];
-    let said = this.said;
+    let said = this.messages;
     for (const flow of flows) {
-      const next = flowed(said, flow, this.apart);
+      const next = applyFlow(said, flow, this.apart);
       if (!next) return this.restart();
       said = next;
       this.rev = flow.rev;
       if (flow.reset || Object.keys(flow.state).length) this.state = flow.reset ? flow.state : { ...this.state, ...flow.state };
     }
-    this.said = said;
+    this.messages = said;
   }
 
   /** What is no part of what is said: whether work runs for it, and what it is called. */
-  private hear(entry: Entry | null): void {
+  private onEntry(entry: Entry | null): void {
     if (!entry) return this.restart();
     const { event } = entry;
     if (event.kind === "OperationEnded" && event.operation === this.operation) this.operation = null;

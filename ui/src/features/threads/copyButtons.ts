@@ -1,15 +1,15 @@
 /** Gives code that stands within other Markdown a button to copy it; code of its own has one already (CodeBlock). */
-import { copied } from "../terminals/terminalActions.ts";
+import { copyText } from "../../lib/browserFiles.ts";
 
 /** `_html` is what the element was made from: another one is looked through again. */
-export function copyable(_html: unknown): (element: HTMLElement) => void {
+export function addCopyButtons(_html: unknown): (element: HTMLElement) => void {
   return (element) => {
     for (const code of element.querySelectorAll<HTMLElement>("pre > code")) {
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = "Copy";
       button.setAttribute("aria-label", "Copy this code");
-      button.onclick = () => void copied(code.textContent ?? "");
+      button.onclick = () => void copyText(code.textContent ?? "");
       code.parentElement?.append(button);
     }
   };

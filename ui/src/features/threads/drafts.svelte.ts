@@ -7,7 +7,7 @@ import { SvelteMap } from "svelte/reactivity";
 
 import type { Picture } from "../../api/types.ts";
 
-export interface Draft {
+export interface PromptDraft {
   readonly text: string;
   readonly pictures: readonly Picture[];
   /** Whom it is for, where that is not the thread's own agent. */
@@ -15,22 +15,22 @@ export interface Draft {
 }
 
 /** A message, its place in the thread, and how far from the window's edge it begins; null is the end. */
-export type Reading = { readonly message: string; readonly n: number; readonly offset: number } | null;
+export type ReadingPosition = { readonly message: string; readonly n: number; readonly offset: number } | null;
 
-const EMPTY: Draft = { text: "", pictures: [], agent: null };
+const EMPTY: PromptDraft = { text: "", pictures: [], agent: null };
 const KEY = "handrail.draft.";
 
 class Drafts {
-  private readonly known = new SvelteMap<string, Draft>();
-  private readonly readings = new Map<string, Reading>();
+  private readonly known = new SvelteMap<string, PromptDraft>();
+  private readonly readings = new Map<string, ReadingPosition>();
   /** Where the next click on send waits for the work that runs, instead of replacing it. */
   queue = $state(false);
 
-  of(thread: string): Draft {
+  of(thread: string): PromptDraft {
     return this.known.get(thread) ?? { ...EMPTY, text: stored(thread) };
   }
 
-  change(thread: string, facts: Partial<Draft>): void {
+  change(thread: string, facts: Partial<PromptDraft>): void {
     const draft = { ...this.of(thread), ...facts };
     this.known.set(thread, draft);
     keep(thread, draft.text);
@@ -40,11 +40,11 @@ class Drafts {
     this.change(thread, { text: "", pictures: [] });
   }
 
-  reading(thread: string): Reading {
+  reading(thread: string): ReadingPosition {
     return this.readings.get(thread) ?? null;
   }
 
-  read(thread: string, place: Reading): void {
+  read(thread: string, place: ReadingPosition): void {
     this.readings.set(thread, place);
   }
 }

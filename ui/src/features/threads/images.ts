@@ -1,23 +1,23 @@
 /** Pictures that a person pastes or drops, as a prompt carries them. It does not know the field they come through. */
-import { sizeText } from "../../lib/duration.ts";
 import type { Picture } from "../../api/types.ts";
+import { sizeText } from "../../lib/duration.ts";
 
 const KINDS = /^image\/(png|jpeg|gif|webp)$/;
 /** What the daemon takes of one, before it is spelled in letters. */
 const LARGEST = 6_000_000;
 
-export function picturesIn(data: DataTransfer | null): File[] {
+export function imageFiles(data: DataTransfer | null): File[] {
   return [...(data?.files ?? [])].filter(({ type }) => type.startsWith("image/"));
 }
 
-export async function pictured(file: File): Promise<Picture> {
+export async function encodeImage(file: File): Promise<Picture> {
   if (!KINDS.test(file.type)) throw new Error(`A picture of type ${file.type} cannot be sent; PNG, JPEG, GIF and WebP can.`);
   if (file.size > LARGEST) throw new Error(`That picture has ${sizeText(file.size)}; up to ${sizeText(LARGEST)} can be sent.`);
-  return { mime: file.type, data: (await addressOf(file)).split(",", 2)[1] ?? "" };
+  return { mime: file.type, data: (await dataUrl(file)).split(",", 2)[1] ?? "" };
 }
 
 /** As an address that holds the picture itself: the only kind this page may draw, beside its own. */
-export function addressOf(blob: Blob): Promise<string> {
+export function dataUrl(blob: Blob): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve(String(reader.result));

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type Block, Blocks } from "./markdown.ts";
+import { type MarkdownBlock, MarkdownBlocks } from "./markdown.ts";
 
-const read = (text: string): readonly Block[] => new Blocks((html) => html).take(text);
+const read = (text: string): readonly MarkdownBlock[] => new MarkdownBlocks((html) => html).take(text);
 const html = (text: string): string => read(text).map((block) => (block.kind === "html" ? block.html.trim() : `[${block.language}] ${block.code}`)).join("\n");
 
 const LONG = `# Title
@@ -42,8 +42,8 @@ const x = 1;
 
 test("text that comes letter by letter is read as if it had come at once", () => {
   for (const step of [1, 2, 3, 7, 40]) {
-    const blocks = new Blocks((one) => one);
-    let last: readonly Block[] = [];
+    const blocks = new MarkdownBlocks((one) => one);
+    let last: readonly MarkdownBlock[] = [];
     for (let at = 0; at < LONG.length; at += step) last = blocks.take(LONG.slice(0, at));
     last = blocks.take(LONG);
     assert.deepEqual(last, read(LONG), `in steps of ${step}`);
@@ -52,7 +52,7 @@ test("text that comes letter by letter is read as if it had come at once", () =>
 
 test("only the last block is read again when a text grows", () => {
   const drawn: string[] = [];
-  const blocks = new Blocks((one) => (drawn.push(one), one));
+  const blocks = new MarkdownBlocks((one) => (drawn.push(one), one));
   blocks.take("one\n\ntwo\n\nthr");
   const before = drawn.length;
   const first = blocks.take("one\n\ntwo\n\nthree");
@@ -61,7 +61,7 @@ test("only the last block is read again when a text grows", () => {
 });
 
 test("a text that is not the last one and more is read from its beginning", () => {
-  const blocks = new Blocks((one) => one);
+  const blocks = new MarkdownBlocks((one) => one);
   blocks.take("one\n\ntwo\n\nthree");
   assert.deepEqual(blocks.take("other\n\nwords"), read("other\n\nwords"));
 });
@@ -105,5 +105,5 @@ test("code has its language, and is no markup", () => {
 });
 
 test("where people type, a line that ends is a line that ends", () => {
-  assert.deepEqual(new Blocks((one) => one, true).take("a\nb"), [{ kind: "html", html: "<p>a<br>b</p>\n" }]);
+  assert.deepEqual(new MarkdownBlocks((one) => one, true).take("a\nb"), [{ kind: "html", html: "<p>a<br>b</p>\n" }]);
 });

@@ -6,17 +6,17 @@
  */
 import { Lexer, type MarkedOptions, Parser, Renderer, type Token, type Tokens } from "marked";
 
-import { spelledOut } from "../../lib/visibleText.ts";
+import { visibleText } from "../../lib/visibleText.ts";
 
 /** `Html` is what the sanitiser gives: a browser may want more than a string. */
-export type Block<Html = string> = { readonly kind: "html"; readonly html: Html } | { readonly kind: "code"; readonly code: string; readonly language: string };
+export type MarkdownBlock<Html = string> = { readonly kind: "html"; readonly html: Html } | { readonly kind: "code"; readonly code: string; readonly language: string };
 
-export class Blocks<Html = string> {
+export class MarkdownBlocks<Html = string> {
   private readonly options: MarkedOptions;
   private readonly clean: (html: string) => Html;
   /** What is behind the last block; it does not change any more. */
   private done = "";
-  private settled: Block<Html>[] = [];
+  private settled: MarkdownBlock<Html>[] = [];
   /** Addresses that were given a name further up. */
   private links: Tokens.Def[] = [];
 
@@ -27,7 +27,7 @@ export class Blocks<Html = string> {
   }
 
   /** The blocks of a text that most of the time is the last one and a little more. */
-  take(text: string): readonly Block<Html>[] {
+  take(text: string): readonly MarkdownBlock<Html>[] {
     const whole = text.includes("\r") ? text.replace(/\r\n?/g, "\n") : text;
     if (!whole.startsWith(this.done)) this.forget();
     const tokens = this.read(whole.slice(this.done.length));
@@ -56,8 +56,8 @@ export class Blocks<Html = string> {
     this.settled.push(...this.drawn(tokens));
   }
 
-  private drawn(tokens: readonly Token[]): Block<Html>[] {
-    return tokens.flatMap((token): Block<Html>[] => {
+  private drawn(tokens: readonly Token[]): MarkdownBlock<Html>[] {
+    return tokens.flatMap((token): MarkdownBlock<Html>[] => {
       if (token.type === "space" || token.type === "def") return [];
       if (token.type === "code") return [{ kind: "code", code: (token as Tokens.Code).text, language: ((token as Tokens.Code).lang ?? "").split(/\s/)[0] ?? "" }];
       return [{ kind: "html", html: this.clean(Parser.parse([token], this.options)) }];
@@ -77,11 +77,11 @@ class Safe extends Renderer {
   }
 
   override codespan({ text }: Tokens.Codespan): string {
-    return `<code>${escaped(spelledOut(text))}</code>`;
+    return `<code>${escaped(visibleText(text))}</code>`;
   }
 
   override code({ text }: Tokens.Code): string {
-    return `<pre><code>${escaped(spelledOut(text))}</code></pre>`;
+    return `<pre><code>${escaped(visibleText(text))}</code></pre>`;
   }
 
   override checkbox({ checked }: Tokens.Checkbox): string {

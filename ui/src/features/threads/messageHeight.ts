@@ -1,13 +1,13 @@
 /** About how tall messages are that nobody has drawn yet; pure. What is drawn is measured instead (Reel). */
-import type { Chunk } from "./messages.ts";
 import type { Message, Part } from "../../api/types.ts";
+import type { Chunk } from "./messages.ts";
 
 const LINE = 21;
 /** Characters on a line of a wide page. */
 const LETTERS = 105;
 const AROUND: Record<Message["role"], number> = { user: 68, assistant: 44, system: 12 };
 
-export function heightOf({ messages }: Chunk): number {
+export function estimateHeight({ messages }: Chunk): number {
   return messages.reduce((sum, { role, parts }) => sum + AROUND[role] + parts.reduce((inner, part) => inner + ofPart(part), 0), 0);
 }
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { chunked, flowed, joined, preceded, type Said, textOf } from "./messages.ts";
 import type { Growth, Message, ThreadFlow } from "../../api/types.ts";
+import { applyFlow, chunkMessages, mergeNewer, type Messages, messageText, prependOlder } from "./messages.ts";
 
 function message(n: number, facts: Partial<Message> = {}): Message {
   return { id: `m${n}`, n, role: "assistant", agent: "demo", operation: null, queued: false, opened_at: n, ended_at: null, stop: null, parts: [], ...facts };
@@ -16,15 +16,15 @@ function flow(facts: Partial<ThreadFlow>): ThreadFlow {
   return { rev: 1, messages: [], parts: [], state: {}, dropped: [], reset: false, ...facts };
 }
 
-function after(said: Said, ...flows: readonly Partial<ThreadFlow>[]): Said {
-  return flows.reduce<Said>((known, one) => {
-    const next = flowed(known, flow(one));
+function after(said: Messages, ...flows: readonly Partial<ThreadFlow>[]): Messages {
+  return flows.reduce<Messages>((known, one) => {
+    const next = applyFlow(known, flow(one));
     assert.ok(next);
     return next;
   }, said);
 }
 
-const words = (said: Said): string[] => said.map(({ parts }) => parts.map(({ text }) => text).join("|"));
+const words = (said: Messages): string[] => said.map(({ parts }) => parts.map(({ text }) => text).join("|"));
 
 test("a message begins, grows and ends, and the others keep their identity", () => {
   const known = [message(1), message(2)];
@@ -45,9 +45,9 @@ test("the daemon counts characters, not the halves a browser counts", () => {
 });
 
 test("a growth that goes on from what is not known asks for everything anew", () => {
-  assert.equal(flowed([message(1)], flow({ parts: [grows("m1", 4, "x")] })), null);
+  assert.equal(applyFlow([message(1)], flow({ parts: [grows("m1", 4, "x")] })), null);
   const known = after([message(1)], { parts: [grows("m1", 0, "abc")] });
-  assert.equal(flowed(known, flow({ parts: [grows("m1", 7, "x")] })), null);
+  assert.equal(applyFlow(known, flow({ parts: [grows("m1", 7, "x")] })), null);
 });
 
 test("text that is replaced, and data that is left out, are what they are told to be", () => {
@@ -74,29 +74,29 @@ test("a flow that begins anew replaces what it holds and keeps what is older", (
 
 test("what grows in a message that is not loaded is nobody's business", () => {
   const known = [message(50)];
-  assert.deepEqual(flowed(known, flow({ parts: [grows("m7", 12, "x")] })), known);
-  assert.deepEqual(flowed(known, flow({ messages: [message(90)] }), true)?.length, 1);
+  assert.deepEqual(applyFlow(known, flow({ parts: [grows("m7", 12, "x")] })), known);
+  assert.deepEqual(applyFlow(known, flow({ messages: [message(90)] }), true)?.length, 1);
 });
 
 test("a snapshot joins what is known, and drops it where something lies between", () => {
   const known = [message(1), message(2)];
-  assert.deepEqual(joined(known, [message(2), message(3)]).map(({ n }) => n), [1, 2, 3]);
-  assert.equal(joined(known, [message(2), message(3)])[1], known[1]);
-  assert.deepEqual(joined(known, [message(3)]).map(({ n }) => n), [1, 2, 3]);
-  assert.deepEqual(joined(known, [message(9)]).map(({ n }) => n), [9]);
-  assert.deepEqual(joined([], [message(9)]).map(({ n }) => n), [9]);
-  assert.deepEqual(preceded(known, [message(0), message(1)]).map(({ n }) => n), [0, 1, 2]);
+  assert.deepEqual(mergeNewer(known, [message(2), message(3)]).map(({ n }) => n), [1, 2, 3]);
+  assert.equal(mergeNewer(known, [message(2), message(3)])[1], known[1]);
+  assert.deepEqual(mergeNewer(known, [message(3)]).map(({ n }) => n), [1, 2, 3]);
+  assert.deepEqual(mergeNewer(known, [message(9)]).map(({ n }) => n), [9]);
+  assert.deepEqual(mergeNewer([], [message(9)]).map(({ n }) => n), [9]);
+  assert.deepEqual(prependOlder(known, [message(0), message(1)]).map(({ n }) => n), [0, 1, 2]);
 });
 
 test("of very many messages only the boxes that changed are new", () => {
   const said = Array.from({ length: 5000 }, (_, at) => message(at));
-  const before = chunked(said);
-  const now = chunked(after(said, { parts: [grows("m4999", 0, "x")] }), before);
+  const before = chunkMessages(said);
+  const now = chunkMessages(after(said, { parts: [grows("m4999", 0, "x")] }), before);
   assert.equal(now.length, 625);
   assert.deepEqual(now.map((chunk, at) => (chunk === before[at] ? 0 : 1)).reduce<number>((sum, one) => sum + one, 0), 1);
 });
 
 test("the text of a message is what can be read of it", () => {
   const parts = [{ n: 0, kind: "thought" as const, text: "hm", data: {} }, { n: 1, kind: "text" as const, text: "one", data: {} }, { n: 2, kind: "text" as const, text: "two", data: {} }];
-  assert.equal(textOf({ parts }), "one\n\ntwo");
+  assert.equal(messageText({ parts }), "one\n\ntwo");
 });

@@ -6,19 +6,19 @@
  */
 import type { Growth, Message, Part, ThreadFlow } from "../../api/types.ts";
 
-export type Said = readonly Message[];
+export type Messages = readonly Message[];
 
 /** Messages that are drawn or left out together. */
 export interface Chunk {
   readonly key: number;
-  readonly messages: Said;
+  readonly messages: Messages;
 }
 
 /** Messages in a chunk: enough that few boxes stand for many, few enough to be drawn in one picture. */
 const CHUNK = 8;
 
 /** Newer messages joined to those that are known; what lies between them and is not known drops the older ones. */
-export function joined(known: Said, fresh: Said): Said {
+export function mergeNewer(known: Messages, fresh: Messages): Messages {
   const first = fresh[0];
   const last = known.at(-1);
   if (!first || !last) return fresh.length ? fresh : known;
@@ -29,7 +29,7 @@ export function joined(known: Said, fresh: Said): Said {
 }
 
 /** Older messages put before those that are known. */
-export function preceded(known: Said, older: Said): Said {
+export function prependOlder(known: Messages, older: Messages): Messages {
   const first = known[0];
   return first ? [...older.filter(({ n }) => n < first.n), ...known] : older;
 }
@@ -38,15 +38,15 @@ export function preceded(known: Said, older: Said): Said {
  * After what a thread's live socket sent; null when something is missing before it, and all must be asked for again.
  * `apart`: the end is not loaded, so what begins there is none of these messages' business.
  */
-export function flowed(said: Said, flow: Pick<ThreadFlow, "messages" | "parts" | "dropped" | "reset">, apart = false): Said | null {
+export function applyFlow(said: Messages, flow: Pick<ThreadFlow, "messages" | "parts" | "dropped" | "reset">, apart = false): Messages | null {
   if (flow.reset && apart) return said;
-  const heads = flow.reset ? joined(said, flow.messages) : headed(said, flow.messages, apart);
+  const heads = flow.reset ? mergeNewer(said, flow.messages) : headed(said, flow.messages, apart);
   const kept = flow.dropped.length ? heads.filter(({ id }) => !flow.dropped.includes(id)) : heads;
-  return flow.parts.reduce<Said | null>((known, growth) => known && grown(known, growth), kept);
+  return flow.parts.reduce<Messages | null>((known, growth) => known && grown(known, growth), kept);
 }
 
 /** Messages that began, ended or moved; what was said in them stays. */
-function headed(said: Said, heads: Said, apart: boolean): Said {
+function headed(said: Messages, heads: Messages, apart: boolean): Messages {
   if (heads.length === 0) return said;
   const next = [...said];
   for (const head of heads) {
@@ -58,7 +58,7 @@ function headed(said: Said, heads: Said, apart: boolean): Said {
   return next.sort((one, other) => one.n - other.n);
 }
 
-function grown(said: Said, growth: Growth): Said | null {
+function grown(said: Messages, growth: Growth): Messages | null {
   const at = indexOf(said, growth.message);
   const message = said[at];
   if (!message) return said; // older than what is loaded
@@ -67,7 +67,7 @@ function grown(said: Said, growth: Growth): Said | null {
 }
 
 /** In boxes of a few messages each; a box whose messages are the same is the same. */
-export function chunked(said: Said, before: readonly Chunk[] = []): readonly Chunk[] {
+export function chunkMessages(said: Messages, before: readonly Chunk[] = []): readonly Chunk[] {
   const known = new Map(before.map((chunk) => [chunk.key, chunk]));
   const groups = new Map<number, Message[]>();
   for (const message of said) {
@@ -83,7 +83,7 @@ export function chunked(said: Said, before: readonly Chunk[] = []): readonly Chu
 }
 
 /** Everything in it that is text to read, as it was written. */
-export function textOf({ parts }: Pick<Message, "parts">): string {
+export function messageText({ parts }: Pick<Message, "parts">): string {
   return parts.filter(({ kind }) => kind === "text").map(({ text }) => text).join("\n\n").trim();
 }
 
@@ -109,11 +109,11 @@ function spliced(known: string, at: number, text: string): string | null {
 
 const ASTRAL = /[\ud800-\udbff]/;
 
-function indexOf(said: Said, id: string): number {
+function indexOf(said: Messages, id: string): number {
   return said.findLastIndex((message) => message.id === id);
 }
 
-function replaced(said: Said, at: number, message: Message): Said {
+function replaced(said: Messages, at: number, message: Message): Messages {
   const next = [...said];
   next[at] = message;
   return next;
@@ -123,6 +123,6 @@ function alike(known: Message | undefined, fresh: Message): Message {
   return known && JSON.stringify(known) === JSON.stringify(fresh) ? known : fresh;
 }
 
-function equal(one: Said, other: Said): boolean {
+function equal(one: Messages, other: Messages): boolean {
   return one.length === other.length && one.every((message, at) => message === other[at]);
 }

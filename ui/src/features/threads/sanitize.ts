@@ -11,7 +11,7 @@ const TAGS = [
 const ATTRIBUTES = ["align", "class", "href", "rel", "start", "target", "title"];
 
 /** What may be drawn: in a browser that wants a word for it (Trusted Types), this is the only one that has it. */
-export function clean(html: string): { toString(): string } {
+export function sanitizeHtml(html: string): { toString(): string } {
   return DOMPurify.sanitize(html, {
     RETURN_TRUSTED_TYPE: true,
     ALLOWED_TAGS: TAGS,

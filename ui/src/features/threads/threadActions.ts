@@ -6,11 +6,11 @@
  */
 import type { Api } from "../../api/client.ts";
 import type { ForkBody, PromptBody, SettingBody, ThreadBody } from "../../api/types.ts";
-import { saved } from "../terminals/terminalActions.ts";
+import { saveFile } from "../../lib/browserFiles.ts";
+import { showError } from "../../state/showError.ts";
 import { toasts } from "../../state/toasts.svelte.ts";
-import { complain } from "../calls/callActions.ts";
 
-export class Talk {
+export class ThreadActions {
   private readonly api: Api;
 
   constructor(api: Api) {
@@ -28,7 +28,7 @@ export class Talk {
 
   async stop(operation: string): Promise<void> {
     const answer = await asked(() => this.api.cancelOperation(operation));
-    if (answer && !answer.won) toasts.say("It had ended already.");
+    if (answer && !answer.won) toasts.show("It had ended already.");
   }
 
   /** Stops a part of what an operation does. */
@@ -70,12 +70,12 @@ export class Talk {
 
   async login(agent: string, method: string): Promise<void> {
     const done = await asked(async () => (await this.api.login(agent, method), true));
-    if (done) toasts.say(`Logged in to ${agent}. Send your message again.`);
+    if (done) toasts.show(`Logged in to ${agent}. Send your message again.`);
   }
 
   async save(thread: string, title: string, format: "md" | "json"): Promise<void> {
     const blob = await asked(() => this.api.exportThread(thread, format));
-    if (blob) saved(blob, `${title.replace(/[^\w.-]+/g, "-").slice(0, 60) || "thread"}-${thread}.${format}`);
+    if (blob) saveFile(blob, `${title.replace(/[^\w.-]+/g, "-").slice(0, 60) || "thread"}-${thread}.${format}`);
   }
 
   /** Brings a saved conversation in; the new thread's id. */
@@ -84,7 +84,7 @@ export class Talk {
     try {
       thread = JSON.parse(await file.text());
     } catch {
-      toasts.say(`${file.name} is not a thread saved as JSON.`, "red");
+      toasts.show(`${file.name} is not a thread saved as JSON.`, "red");
       return null;
     }
     return asked(async () => (await this.api.importThread(thread)).id);
@@ -95,7 +95,7 @@ async function asked<T>(ask: () => Promise<T>): Promise<T | null> {
   try {
     return await ask();
   } catch (error) {
-    complain(error);
+    showError(error);
     return null;
   }
 }

@@ -8,7 +8,7 @@ import { createContext, type Snippet } from "svelte";
 import type { TrackedCall } from "../../state/model.ts";
 import type { CallData } from "./callPart.ts";
 
-export interface Room {
+export interface ThreadContext {
   /** A picture as an address that may be drawn; it is fetched with the bearer, which no address can carry. */
   picture(sha: string): Promise<string>;
   login(agent: string, method: string): void;
@@ -23,4 +23,4 @@ export interface Room {
   readonly card: Snippet<[CallData]>;
 }
 
-export const [room, giveRoom] = createContext<Room>();
+export const [threadContext, setThreadContext] = createContext<ThreadContext>();

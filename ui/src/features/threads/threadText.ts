@@ -4,16 +4,16 @@
  * Owns reading a thread's state (agents/state.py says its shapes). It does not know elements.
  */
 import type { Json, SearchHit, Stop, ThreadView } from "../../api/types.ts";
-import type { Sign, Standing, Tone } from "../../lib/callText.ts";
+import type { Sign, StatusLabel, Tone } from "../../lib/callText.ts";
 
-export interface Group {
+export interface ThreadGroup {
   readonly workspace: string | null;
   readonly name: string;
   readonly threads: readonly ThreadView[];
 }
 
 /** By the folder they are about; the folder with the newest words first. */
-export function grouped(threads: readonly ThreadView[]): Group[] {
+export function groupThreads(threads: readonly ThreadView[]): ThreadGroup[] {
   const groups = new Map<string | null, ThreadView[]>();
   for (const thread of threads) groups.set(thread.workspace, [...(groups.get(thread.workspace) ?? []), thread]);
   return [...groups].map(([workspace, list]) => ({ workspace, name: folderName(workspace), threads: list }));
@@ -23,16 +23,16 @@ export function folderName(workspace: string | null): string {
   return workspace?.split("/").filter(Boolean).at(-1) ?? "no folder";
 }
 
-export function titleOf({ title }: Pick<ThreadView, "title">): string {
+export function threadTitle({ title }: Pick<ThreadView, "title">): string {
   return title.trim() || "Untitled";
 }
 
 /** How a thread stands in a list. */
-export function threadStanding({ operation, queued, stop }: Pick<ThreadView, "operation" | "queued" | "stop">, needs: boolean): Standing {
+export function threadStatus({ operation, queued, stop }: Pick<ThreadView, "operation" | "queued" | "stop">, needs: boolean): StatusLabel {
   if (needs) return { sign: "needs", tone: "amber", word: "needs you" };
   if (operation) return { sign: "running", tone: "blue", word: "running" };
   if (queued) return { sign: "expired", tone: "violet", word: `${queued} queued` };
-  return stop ? stopped(stop) : { sign: "done", tone: "grey", word: "" };
+  return stop ? stopStatus(stop) : { sign: "done", tone: "grey", word: "" };
 }
 
 const STOPS: Record<Stop, readonly [Sign, Tone, string]> = {
@@ -45,12 +45,12 @@ const STOPS: Record<Stop, readonly [Sign, Tone, string]> = {
   interrupted: ["gone", "violet", "interrupted"],
 };
 
-export function stopped(stop: Stop): Standing {
+export function stopStatus(stop: Stop): StatusLabel {
   const [sign, tone, word] = STOPS[stop];
   return { sign, tone, word };
 }
 
-export interface Choosable {
+export interface AgentSetting {
   readonly setting: "mode" | "option";
   readonly id: string;
   readonly name: string;
@@ -60,43 +60,43 @@ export interface Choosable {
 }
 
 /** The modes and options an agent offers for this conversation; the mode is one control, whichever way it was told. */
-export function choosables(state: Readonly<Record<string, Json>>): Choosable[] {
+export function agentSettings(state: Readonly<Record<string, Json>>): AgentSetting[] {
   const options = listed(state.options, "options");
   const mode = options.some(({ category }) => category === "mode") ? null : modeOf(state.modes);
   return [...(mode ? [mode] : []), ...options.map(option).filter(({ value, choices }) => typeof value === "boolean" || choices.length > 0)];
 }
 
-function modeOf(modes: Json | undefined): Choosable | null {
+function modeOf(modes: Json | undefined): AgentSetting | null {
   const choices = listed(modes, "modes").map((mode) => ({ value: text(mode.id), word: text(mode.name) || text(mode.id), note: text(mode.description), group: "" }));
   return choices.length ? { setting: "mode", id: "", name: "Mode", note: "", value: text(modes?.current), choices } : null;
 }
 
-function option(one: Json): Choosable {
+function option(one: Json): AgentSetting {
   const choices = listed(one, "choices").map((each) => ({ value: text(each.value), word: text(each.name) || text(each.value), note: text(each.description), group: text(each.group) }));
   const value = typeof one.value === "boolean" ? one.value : text(one.value);
   return { setting: "option", id: text(one.id), name: text(one.name), note: text(one.description), value, choices };
 }
 
-export interface Command {
+export interface SlashCommand {
   readonly name: string;
   readonly description: string;
   readonly hint: string;
 }
 
-export function commandsOf(state: Readonly<Record<string, Json>>): Command[] {
+export function slashCommands(state: Readonly<Record<string, Json>>): SlashCommand[] {
   return listed(state.commands, "commands")
     .map((one) => ({ name: text(one.name), description: text(one.description), hint: text(one.hint) }))
     .filter(({ name }) => name);
 }
 
-export interface Usage {
+export interface UsageFigures {
   readonly used: number | null;
   readonly size: number | null;
   readonly cost: string;
 }
 
 /** How full the agent's context is, and what it cost so far, where it says so. */
-export function usageOf(state: Readonly<Record<string, Json>>): Usage | null {
+export function contextUsage(state: Readonly<Record<string, Json>>): UsageFigures | null {
   const usage = state.usage;
   if (!usage) return null;
   const used = number(usage.used);
@@ -133,7 +133,7 @@ export function commandPrefix(prompt: string, caret: number): string | null {
 }
 
 /** A hit's words in pieces: those that were looked for, and those around them. */
-export function marked({ snippet, marks }: Pick<SearchHit, "snippet" | "marks">): { readonly text: string; readonly hit: boolean }[] {
+export function highlightParts({ snippet, marks }: Pick<SearchHit, "snippet" | "marks">): { readonly text: string; readonly hit: boolean }[] {
   const letters = [...snippet]; // counted by whole characters, as the daemon does
   const pieces: { text: string; hit: boolean }[] = [];
   let done = 0;

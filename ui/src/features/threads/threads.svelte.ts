@@ -3,12 +3,12 @@
  *
  * Owns asking again when the journal speaks of them. It does not know what was said, nor rows.
  */
-import { type Api, Refused } from "../../api/client.ts";
+import { type Api, ApiError } from "../../api/client.ts";
 import type { ThreadView } from "../../api/types.ts";
 
 const PAGE = 200;
 
-export class Threads {
+export class ThreadList {
   list = $state.raw<readonly ThreadView[] | null>(null);
   problem = $state("");
   /** There may be older ones. */
@@ -51,7 +51,7 @@ export class Threads {
       this.more = found.length >= limit && limit < 1000;
       this.problem = "";
     } catch (error) {
-      if (error instanceof Refused) this.problem = error.message;
+      if (error instanceof ApiError) this.problem = error.message;
     }
   }
 }

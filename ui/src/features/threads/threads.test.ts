@@ -1,43 +1,43 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { callData, planOf, saidStanding, shownJson } from "./callPart.ts";
-import { formFields, valuesOf } from "../approvals/form.ts";
-import { choosables, commandPrefix, commandsOf, grouped, marked, mentions, threadStanding, tokensText, usageOf } from "./threadText.ts";
-import { unifiedDiff } from "../../lib/formatDiff.ts";
-import { ofThread } from "../inbox/sections.ts";
-import type { Model, TrackedApproval, TrackedCall } from "../../state/model.ts";
 import type { ThreadView } from "../../api/types.ts";
+import { formatUnifiedDiff } from "../../lib/formatDiff.ts";
+import type { Model, TrackedApproval, TrackedCall } from "../../state/model.ts";
+import { formFields, formValues } from "../approvals/form.ts";
+import { currentThreadCall } from "../inbox/sections.ts";
+import { agentCallStatus, callData, formatJson, parsePlan } from "./callPart.ts";
+import { agentSettings, commandPrefix, contextUsage, groupThreads, highlightParts, mentions, slashCommands, threadStatus, tokensText } from "./threadText.ts";
 
 function thread(id: string, facts: Partial<ThreadView> = {}): ThreadView {
   return { id, title: id, workspace: "/w", agent: "demo", created_at: 0, updated_at: 0, messages: 0, operation: null, queued: 0, forked_from: null, stop: null, ...facts };
 }
 
 test("threads stand by their folder, the newest folder first", () => {
-  const groups = grouped([thread("a"), thread("b", { workspace: "/x/notes" }), thread("c"), thread("d", { workspace: null })]);
+  const groups = groupThreads([thread("a"), thread("b", { workspace: "/x/notes" }), thread("c"), thread("d", { workspace: null })]);
   assert.deepEqual(groups.map(({ name, threads }) => [name, threads.map(({ id }) => id)]), [["w", ["a", "c"]], ["notes", ["b"]], ["no folder", ["d"]]]);
 });
 
 test("what needs a person is said before what runs, and what runs before what waits", () => {
   const busy = thread("a", { operation: "o1", queued: 2, stop: "cancelled" });
-  assert.equal(threadStanding(busy, true).word, "needs you");
-  assert.equal(threadStanding(busy, false).word, "running");
-  assert.equal(threadStanding({ ...busy, operation: null }, false).word, "2 queued");
-  assert.equal(threadStanding({ ...busy, operation: null, queued: 0 }, false).word, "cancelled");
-  assert.equal(threadStanding(thread("a", { stop: "end_turn" }), false).word, "");
+  assert.equal(threadStatus(busy, true).word, "needs you");
+  assert.equal(threadStatus(busy, false).word, "running");
+  assert.equal(threadStatus({ ...busy, operation: null }, false).word, "2 queued");
+  assert.equal(threadStatus({ ...busy, operation: null, queued: 0 }, false).word, "cancelled");
+  assert.equal(threadStatus(thread("a", { stop: "end_turn" }), false).word, "");
 });
 
 test("an agent's settings are read once, the mode among its options or by itself", () => {
   const modes = { current: "code", modes: [{ id: "ask", name: "Ask", description: "" }, { id: "code", name: "", description: "" }] };
   const model = { id: "model", name: "Model", description: "", category: "model", type: "select", value: "large", choices: [{ value: "large", name: "Large", description: "", group: "G" }] };
   const web = { id: "web", name: "Web", description: "", category: "", type: "boolean", value: false, choices: [] };
-  assert.deepEqual(choosables({ modes, options: { options: [model, web] } }).map(({ setting, id, value }) => [setting, id, value]), [["mode", "", "code"], ["option", "model", "large"], ["option", "web", false]]);
-  assert.deepEqual(choosables({ modes, options: { options: [{ ...model, id: "m", category: "mode" }] } }).map(({ id }) => id), ["m"]);
-  assert.deepEqual(choosables({}), []);
+  assert.deepEqual(agentSettings({ modes, options: { options: [model, web] } }).map(({ setting, id, value }) => [setting, id, value]), [["mode", "", "code"], ["option", "model", "large"], ["option", "web", false]]);
+  assert.deepEqual(agentSettings({ modes, options: { options: [{ ...model, id: "m", category: "mode" }] } }).map(({ id }) => id), ["m"]);
+  assert.deepEqual(agentSettings({}), []);
 });
 
 test("slash commands are offered while the first word is being typed, and not after it", () => {
-  assert.deepEqual(commandsOf({ commands: { commands: [{ name: "web", description: "d", hint: "h" }, { description: "nameless" }] } }), [{ name: "web", description: "d", hint: "h" }]);
+  assert.deepEqual(slashCommands({ commands: { commands: [{ name: "web", description: "d", hint: "h" }, { description: "nameless" }] } }), [{ name: "web", description: "d", hint: "h" }]);
   assert.equal(commandPrefix("/we", 3), "we");
   assert.equal(commandPrefix("/", 1), "");
   assert.equal(commandPrefix("/web x", 6), null);
@@ -45,11 +45,11 @@ test("slash commands are offered while the first word is being typed, and not af
 });
 
 test("usage is shown where it is told, in few characters", () => {
-  assert.deepEqual(usageOf({ usage: { used: 1200, size: 200_000, cost: { amount: 0.0123, currency: "USD" } } }), { used: 1200, size: 200_000, cost: "$0.0123" });
-  assert.deepEqual(usageOf({ usage: { used: 5, size: 0, cost: null } }), { used: 5, size: null, cost: "" });
-  assert.equal(usageOf({ usage: { used: 0, size: 0, cost: null } }), null);
-  assert.equal(usageOf({}), null);
-  assert.equal(usageOf({ usage: { used: 1, cost: { amount: 2, currency: "credits!" } } })?.cost, "2 credits!");
+  assert.deepEqual(contextUsage({ usage: { used: 1200, size: 200_000, cost: { amount: 0.0123, currency: "USD" } } }), { used: 1200, size: 200_000, cost: "$0.0123" });
+  assert.deepEqual(contextUsage({ usage: { used: 5, size: 0, cost: null } }), { used: 5, size: null, cost: "" });
+  assert.equal(contextUsage({ usage: { used: 0, size: 0, cost: null } }), null);
+  assert.equal(contextUsage({}), null);
+  assert.equal(contextUsage({ usage: { used: 1, cost: { amount: 2, currency: "credits!" } } })?.cost, "2 credits!");
   assert.deepEqual([940, 1000, 12_345, 99_949, 200_000, 1_234_567].map(tokensText), ["940", "1k", "12.3k", "99.9k", "200k", "1.2M"]);
 });
 
@@ -60,25 +60,25 @@ test("files are pointed to by @ at the beginning of a word, with something of a 
 });
 
 test("marks stand where the daemon counted them, whatever the letters", () => {
-  assert.deepEqual(marked({ snippet: "🎉 one two", marks: [[2, 5]] }), [{ text: "🎉 ", hit: false }, { text: "one", hit: true }, { text: " two", hit: false }]);
-  assert.deepEqual(marked({ snippet: "none", marks: [] }), [{ text: "none", hit: false }]);
+  assert.deepEqual(highlightParts({ snippet: "🎉 one two", marks: [[2, 5]] }), [{ text: "🎉 ", hit: false }, { text: "one", hit: true }, { text: " two", hit: false }]);
+  assert.deepEqual(highlightParts({ snippet: "none", marks: [] }), [{ text: "none", hit: false }]);
 });
 
 test("a call that an agent tells of half is still shown", () => {
   const data = callData({ data: { id: "1", title: "Read", call: "c1" } });
   assert.deepEqual([data.call, data.sort, data.status, data.content.length], ["c1", "other", "pending", 0]);
-  assert.equal(saidStanding({ status: "cancelled" }).word, "cancelled");
-  assert.equal(saidStanding({ status: "dreaming" }).word, "dreaming");
-  assert.equal(shownJson({}), "");
-  assert.equal(shownJson("text"), "text");
-  assert.deepEqual(planOf({ entries: [{ content: "a" }] }), [{ content: "a", status: "pending", priority: "" }]);
+  assert.equal(agentCallStatus({ status: "cancelled" }).word, "cancelled");
+  assert.equal(agentCallStatus({ status: "dreaming" }).word, "dreaming");
+  assert.equal(formatJson({}), "");
+  assert.equal(formatJson("text"), "text");
+  assert.deepEqual(parsePlan({ entries: [{ content: "a" }] }), [{ content: "a", status: "pending", priority: "" }]);
 });
 
 test("two texts become one diff with its lines counted", () => {
-  const { diff, added, removed } = unifiedDiff("a\nb\nc\nd\ne\nf\ng\nh\n", "a\nB\nc\nd\ne\nf\ng\nh\ni");
+  const { diff, added, removed } = formatUnifiedDiff("a\nb\nc\nd\ne\nf\ng\nh\n", "a\nB\nc\nd\ne\nf\ng\nh\ni");
   assert.deepEqual([added, removed], [2, 1]);
   assert.equal(diff, "@@ -1,8 +1,9 @@\n a\n-b\n+B\n c\n d\n e\n f\n g\n h\n+i\n");
-  assert.equal(unifiedDiff("", "new\n").diff, "@@ -0,0 +1,1 @@\n+new\n");
+  assert.equal(formatUnifiedDiff("", "new\n").diff, "@@ -0,0 +1,1 @@\n+new\n");
 });
 
 test("a form gives what its fields ask for, and leaves out what is empty", () => {
@@ -93,8 +93,8 @@ test("a form gives what its fields ask for, and leaves out what is empty", () =>
     },
   });
   assert.deepEqual(fields.map(({ kind, required }) => [kind, required]), [["text", true], ["choice", false], ["number", false], ["boolean", false], ["several", false]]);
-  assert.deepEqual(valuesOf(fields, new Map()), { port: 5432, tls: false, tags: [] });
-  assert.deepEqual(valuesOf(fields, new Map<string, string | boolean | string[]>([["host", "h"], ["kind", "pg"], ["port", "x"], ["tls", true], ["tags", ["a"]]])), { host: "h", kind: "pg", port: "x", tls: true, tags: ["a"] });
+  assert.deepEqual(formValues(fields, new Map()), { port: 5432, tls: false, tags: [] });
+  assert.deepEqual(formValues(fields, new Map<string, string | boolean | string[]>([["host", "h"], ["kind", "pg"], ["port", "x"], ["tls", true], ["tags", ["a"]]])), { host: "h", kind: "pg", port: "x", tls: true, tags: ["a"] });
 });
 
 test("in a conversation the hand is over what was turned to, else the first question, else what runs", () => {
@@ -102,9 +102,9 @@ test("in a conversation the hand is over what was turned to, else the first ques
   const asked = (id: string, at: number): TrackedApproval => ({ id: `a${id}`, call_id: id, status: "open", asked_at: at }) as unknown as TrackedApproval;
   const calls = [call("c1", "running"), call("c2", "waiting"), call("c3", "waiting"), call("c4", "waiting", "h2"), call("c5", "done")];
   const model = { calls: new Map(calls.map((one) => [one.id, one])), approvals: new Map([["a3", asked("c3", 1)], ["a2", asked("c2", 2)], ["a4", asked("c4", 0)]]) } as unknown as Model;
-  assert.equal(ofThread(model, "h1", null), "c3");
-  assert.equal(ofThread(model, "h1", "c2"), "c2");
-  assert.equal(ofThread(model, "h1", "c5"), "c3");
-  assert.equal(ofThread({ ...model, approvals: new Map() }, "h1", null), "c3");
-  assert.equal(ofThread(model, "h9", null), null);
+  assert.equal(currentThreadCall(model, "h1", null), "c3");
+  assert.equal(currentThreadCall(model, "h1", "c2"), "c2");
+  assert.equal(currentThreadCall(model, "h1", "c5"), "c3");
+  assert.equal(currentThreadCall({ ...model, approvals: new Map() }, "h1", null), "c3");
+  assert.equal(currentThreadCall(model, "h9", null), null);
 });

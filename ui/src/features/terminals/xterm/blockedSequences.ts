@@ -50,7 +50,7 @@ const OSC: readonly number[] = [
 /** Modes in which the terminal speaks by itself: mouse, focus, colour scheme, size, raw keys. */
 const SPEAKING = new Set([9, 1000, 1001, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 2031, 2048, 9001]);
 
-export function quiet(parser: IParser): IDisposable[] {
+export function blockSequences(parser: IParser): IDisposable[] {
   const drop = (): boolean => true;
   return [
     ...CSI.map((id) => parser.registerCsiHandler(id, drop)),

@@ -11,7 +11,7 @@ import { type Mark, parseMark } from "../shellMarks.ts";
 /** More signs than this are older than what the screen keeps. */
 const MOST = 1000;
 
-export interface Sign {
+export interface CommandMark {
   readonly marker: IMarker;
   /** The offset at which its output begins. */
   readonly at: number;
@@ -22,7 +22,7 @@ export interface Sign {
 }
 
 export class Gutter {
-  signs: Sign[] = [];
+  signs: CommandMark[] = [];
   nonce = "";
   private prompt: IMarker | undefined;
   private line = "";
@@ -41,7 +41,7 @@ export class Gutter {
   }
 
   /** The sign of the command whose output begins hereabouts. */
-  of(command: { readonly begin: number; readonly output: number }): Sign | undefined {
+  of(command: { readonly begin: number; readonly output: number }): CommandMark | undefined {
     return this.signs.find(({ at, marker }) => !marker.isDisposed && at >= command.begin && at <= command.output);
   }
 
@@ -78,7 +78,7 @@ export class Gutter {
     const marker = this.prompt;
     this.prompt = undefined;
     if (!marker || marker.isDisposed) return;
-    const sign: Sign = { marker, at: this.offset(), exitCode: null, ended: false, line: this.line, decoration: undefined };
+    const sign: CommandMark = { marker, at: this.offset(), exitCode: null, ended: false, line: this.line, decoration: undefined };
     this.line = "";
     sign.decoration = this.term.registerDecoration({ marker, x: 0, width: 1 });
     sign.decoration?.onRender((element) => paint(element, sign));
@@ -95,7 +95,7 @@ export class Gutter {
   }
 }
 
-function paint(element: HTMLElement, { ended, exitCode }: Sign): void {
+function paint(element: HTMLElement, { ended, exitCode }: CommandMark): void {
   const tone = !ended ? "blue" : exitCode === 0 ? "green" : exitCode === null ? "grey" : "red";
   const sign = !ended ? "◐" : exitCode === 0 ? "✓" : exitCode === null ? "·" : `✗${exitCode}`;
   if (element.dataset.sign === sign) return;

@@ -1,15 +1,15 @@
 /** How xterm is set up: its letters, its links, what it keeps. It does not know who watches. */
 import type { ITerminalInitOnlyOptions, ITerminalOptions } from "@xterm/xterm";
 
-import { type Extent, LETTER } from "../fontSize.ts";
+import { type Extent, FONT_SIZE } from "../fontSize.ts";
 import { safeLink } from "../safeLink.ts";
-import { theme } from "./theme.ts";
+import { xtermTheme } from "./theme.ts";
 
 /** Lines kept to scroll back to; what is older is a search or a download away. */
 export const SCROLLBACK = 10_000;
 const LINE = 1.15;
 
-export function options(size: readonly [number, number], pointed: (address: string | null) => void): ITerminalOptions & ITerminalInitOnlyOptions {
+export function xtermOptions(size: readonly [number, number], pointed: (address: string | null) => void): ITerminalOptions & ITerminalInitOnlyOptions {
   return {
     cols: size[0],
     rows: size[1],
@@ -18,10 +18,10 @@ export function options(size: readonly [number, number], pointed: (address: stri
     cursorBlink: false,
     cursorInactiveStyle: "outline",
     fontFamily: mono(),
-    fontSize: LETTER,
+    fontSize: FONT_SIZE,
     lineHeight: LINE,
     linkHandler: {
-      activate: (event, address) => follow(event, address),
+      activate: (event, address) => openLink(event, address),
       hover: (_, address) => pointed(safeLink(address)),
       leave: () => pointed(null),
       allowNonHttpProtocols: false,
@@ -31,18 +31,18 @@ export function options(size: readonly [number, number], pointed: (address: stri
     minimumContrastRatio: 4.5,
     rightClickSelectsWord: false,
     scrollback: SCROLLBACK,
-    theme: theme(),
+    theme: xtermTheme(),
   };
 }
 
 /** Opens only by a deliberate click, only pages, and tells them nothing of this one. */
-export function follow(event: MouseEvent, text: string): void {
+export function openLink(event: MouseEvent, text: string): void {
   const address = safeLink(text);
   if (address && event.isTrusted && (event.ctrlKey || event.metaKey)) window.open(address, "_blank", "noopener,noreferrer");
 }
 
 /** A cell as xterm will draw it: whole device pixels high. */
-export function cell(letter: number): Extent {
+export function measureCell(letter: number): Extent {
   const context = (measured ??= document.createElement("canvas").getContext("2d"));
   if (!context) return { width: 0.6 * letter, height: LINE * letter };
   context.font = `${letter}px ${mono()}`;

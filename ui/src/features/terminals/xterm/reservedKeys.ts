@@ -2,10 +2,10 @@
 
 const MAC = typeof navigator !== "undefined" && /Mac|iPhone|iPad/.test(navigator.platform);
 
-export type Ours = "leave" | "find" | "copy";
+export type ReservedKey = "leave" | "find" | "copy";
 
 /** Which of them this is, if any. Pasting is the browser's own. */
-export function ours(event: KeyboardEvent, selected: boolean): Ours | null {
+export function reservedKey(event: KeyboardEvent, selected: boolean): ReservedKey | null {
   const key = event.key.toLowerCase();
   if (event.ctrlKey && event.shiftKey && !event.altKey && !event.metaKey) {
     if (key === "l") return "leave";

@@ -11,19 +11,19 @@ import { Unicode11Addon } from "@xterm/addon-unicode11";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal } from "@xterm/xterm";
 
-import { type Extent, letterFor, sizeFor } from "../fontSize.ts";
+import { type Extent, fittingFontSize, gridSize } from "../fontSize.ts";
 import { safeLink } from "../safeLink.ts";
-import { matchColours, theme } from "./theme.ts";
-import { Feed } from "./writeQueue.ts";
+import { matchColours, xtermTheme } from "./theme.ts";
+import { WriteQueue } from "./writeQueue.ts";
 import { Gutter } from "./gutter.ts";
-import { isByHand } from "./userInput.ts";
-import { cell, follow, options, SCROLLBACK } from "./options.ts";
-import { ours } from "./reservedKeys.ts";
-import { quiet } from "./blockedSequences.ts";
+import { isUserInput } from "./userInput.ts";
+import { measureCell, openLink, xtermOptions, SCROLLBACK } from "./options.ts";
+import { reservedKey } from "./reservedKeys.ts";
+import { blockSequences } from "./blockedSequences.ts";
 
 const METHOD_KEY = 229;
 
-export interface Watcher {
+export interface ScreenListener {
   typed(keys: Uint8Array): void;
   /** A person wants to paste; the screen pastes nothing by itself. */
   pasted(text: string): void;
@@ -40,7 +40,7 @@ export interface Watcher {
 export class Screen {
   readonly term: Terminal;
   readonly gutter: Gutter;
-  readonly feed: Feed;
+  readonly feed: WriteQueue;
   /** The wheel may type in a full-screen program. */
   wheelTypes = false;
   private readonly search = new SearchAddon();
@@ -49,12 +49,12 @@ export class Screen {
   private byUs = false;
   private readonly host: HTMLElement;
 
-  constructor(host: HTMLElement, size: readonly [number, number], watcher: Watcher) {
+  constructor(host: HTMLElement, size: readonly [number, number], watcher: ScreenListener) {
     this.host = host;
-    this.term = new Terminal(options(size, (address) => watcher.pointed(address)));
+    this.term = new Terminal(xtermOptions(size, (address) => watcher.pointed(address)));
     this.gutter = new Gutter(this.term, () => this.feed.at);
-    this.feed = new Feed((bytes, parsed) => this.term.write(bytes, parsed), afterDrawing);
-    quiet(this.term.parser);
+    this.feed = new WriteQueue((bytes, parsed) => this.term.write(bytes, parsed), afterDrawing);
+    blockSequences(this.term.parser);
     this.addons(watcher);
     this.term.open(host);
     this.listen(watcher);
@@ -86,16 +86,16 @@ export class Screen {
   /** Shows so many columns and rows as large as the room lets it. */
   fit(room: Extent, size: readonly [number, number]): void {
     if (this.term.cols !== size[0] || this.term.rows !== size[1]) this.term.resize(size[0], size[1]);
-    const letter = letterFor(room, size, cell);
+    const letter = fittingFontSize(room, size, measureCell);
     if (this.term.options.fontSize !== letter) this.term.options.fontSize = letter;
   }
 
   sizeIn(room: Extent): [number, number] {
-    return sizeFor(room, cell);
+    return gridSize(room, measureCell);
   }
 
   paintAnew(): void {
-    this.term.options.theme = theme();
+    this.term.options.theme = xtermTheme();
   }
 
   find(text: string, step: -1 | 0 | 1): void {
@@ -128,28 +128,28 @@ export class Screen {
     return viewportY >= baseY;
   }
 
-  private addons(watcher: Watcher): void {
+  private addons(watcher: ScreenListener): void {
     this.term.loadAddon(new Unicode11Addon());
     this.term.unicode.activeVersion = "11";
     this.term.loadAddon(this.search);
     this.term.loadAddon(
-      new WebLinksAddon((event, address) => follow(event, address), {
+      new WebLinksAddon((event, address) => openLink(event, address), {
         hover: (_, address) => watcher.pointed(safeLink(address)),
         leave: () => watcher.pointed(null),
       }),
     );
   }
 
-  private listen(watcher: Watcher): void {
+  private listen(watcher: ScreenListener): void {
     this.term.onData((data) => {
-      if (this.byUs || isByHand(data, this.moment())) watcher.typed(this.encoder.encode(data));
+      if (this.byUs || isUserInput(data, this.moment())) watcher.typed(this.encoder.encode(data));
     });
     this.term.onTitleChange((title) => watcher.titled(title));
     this.search.onDidChangeResults(({ resultIndex, resultCount }) => watcher.found(resultIndex, resultCount));
     this.term.onRender(() => watcher.drawn());
     this.term.attachCustomKeyEventHandler((event) => {
       if (event.keyCode === METHOD_KEY) this.methodKeyAt = performance.now();
-      const what = ours(event, this.term.hasSelection());
+      const what = reservedKey(event, this.term.hasSelection());
       if (!what) return true;
       event.preventDefault();
       event.stopPropagation();
@@ -169,7 +169,7 @@ export class Screen {
     );
   }
 
-  private moment(): Parameters<typeof isByHand>[1] {
+  private moment(): Parameters<typeof isUserInput>[1] {
     return {
       event: window.event,
       field: this.term.textarea?.value ?? "",

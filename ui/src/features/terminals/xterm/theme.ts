@@ -3,7 +3,7 @@ import type { ITheme } from "@xterm/xterm";
 
 const NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"] as const;
 
-export function theme(): ITheme {
+export function xtermTheme(): ITheme {
   const style = getComputedStyle(document.documentElement);
   const of = (name: string): string => style.getPropertyValue(name).trim();
   const found: ITheme = {

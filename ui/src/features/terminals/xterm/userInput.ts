@@ -5,7 +5,7 @@
  * dispatches a trusted key, input or paste event, or when it is text that an input method has just put into the
  * terminal's own text field. A reply to output is made while output is parsed, when no such event is under way.
  */
-export const HANDS: ReadonlySet<string> = new Set(["keydown", "keypress", "input", "beforeinput", "paste", "compositionend"]);
+export const USER_EVENTS: ReadonlySet<string> = new Set(["keydown", "keypress", "input", "beforeinput", "paste", "compositionend"]);
 
 /** Text without anything a program could have asked for: replies begin with control characters. */
 const PLAIN = /^[^\x00-\x1f\x7f-\x9f]+$/;
@@ -15,7 +15,7 @@ const ARROWS = /^(\x1b[[O][AB])+$/;
 /** An input method reports a deletion this long after its key, at most. */
 const METHOD_MS = 100;
 
-export interface Moment {
+export interface InputContext {
   /** The event that is being dispatched right now. */
   readonly event: Pick<globalThis.Event, "type" | "isTrusted"> | undefined;
   /** What stands in the terminal's text field. */
@@ -26,8 +26,8 @@ export interface Moment {
   readonly wheelTypes: boolean;
 }
 
-export function isByHand(data: string, { event, field, sinceMethodKey, wheelTypes }: Moment): boolean {
-  if (event?.isTrusted && HANDS.has(event.type)) return true;
+export function isUserInput(data: string, { event, field, sinceMethodKey, wheelTypes }: InputContext): boolean {
+  if (event?.isTrusted && USER_EVENTS.has(event.type)) return true;
   if (event?.isTrusted && event.type === "wheel") return wheelTypes && ARROWS.test(data);
   if (event !== undefined) return false;
   if (data === DELETE) return sinceMethodKey < METHOD_MS;

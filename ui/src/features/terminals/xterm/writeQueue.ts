@@ -11,7 +11,7 @@ const PIECE = 16 << 10;
 /** Bytes between two pictures: enough for several megabytes a second, little enough to leave time to draw. */
 const BATCH = 160 << 10;
 /** More than this waiting means that nobody will ever read it. */
-export const MOST_WAITING = 8 << 20;
+export const MAX_QUEUED = 8 << 20;
 
 type Write = (bytes: Uint8Array, parsed: () => void) => void;
 
@@ -21,7 +21,7 @@ interface Piece {
   readonly at: number;
 }
 
-export class Feed {
+export class WriteQueue {
   /** The offset up to which the screen has read: the beginning of the piece that is being parsed. */
   at = 0;
   /** Bytes that wait. */
@@ -40,7 +40,7 @@ export class Feed {
 
   /** False when too much waits already: nothing was taken. */
   take(bytes: Uint8Array, at: number): boolean {
-    if (this.waiting + bytes.length > MOST_WAITING) return false;
+    if (this.waiting + bytes.length > MAX_QUEUED) return false;
     for (const [from, to] of cuts(bytes)) this.pieces.push({ bytes: bytes.subarray(from, to), at: at + from });
     this.waiting += bytes.length;
     if (this.underWay.length === 0 && !this.resting) this.go();
