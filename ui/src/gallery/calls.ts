@@ -89,9 +89,9 @@ export function claim(action: Claim["action"], resource: string, facts: Partial<
   return { action, resource, inside: true, protected: false, words: action === "run" ? resource.split(" ") : [], opaque: "", ...facts };
 }
 
-export function suggested(command: string, claims: number[], facts: Partial<Suggestion> = {}): TrackedApproval["suggestions"][number] {
+export function suggested(command: string, claims: number[], facts: Partial<Suggestion> = {}): NonNullable<TrackedApproval["suggestions"]>[number] {
   const rule = { effect: "allow" as const, tool: "execute_command", command, scope: "project" as const, workspace: WORKSPACE, match: [], not_match: [], note: "" };
-  return { rule, words: `\`${command} …\``, claims, answers: 0, ...facts } as TrackedApproval["suggestions"][number];
+  return { rule, words: `\`${command} …\``, claims, answers: 0, ...facts } as NonNullable<TrackedApproval["suggestions"]>[number];
 }
 
 export function approval(facts: Partial<TrackedApproval> = {}): TrackedApproval {

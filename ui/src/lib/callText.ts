@@ -3,6 +3,7 @@
  * reads the same wherever it appears. It does not know colours: a tone is a name that style.css paints.
  */
 import type { ApprovalView, Asks, CallDetail, Caller, CallView, Json, Preview, Restart, Risk } from "../api/types.ts";
+import type { KnownApproval, KnownCall } from "../state/model.ts";
 import { pluralize } from "./duration.ts";
 import { inputRequestText } from "./terminalText.ts";
 import { splitEnter } from "./visibleText.ts";
@@ -20,7 +21,7 @@ export interface StatusLabel {
 const EXPIRED = /^Expired: (?=nobody answered)/;
 
 /** `asks`: what its terminal waits for, when it does; `asked`: what became of the question about it. */
-export function callStatus(call: CallView, asks: Asks | null = null, asked: ApprovalView["status"] | null = null): StatusLabel {
+export function callStatus(call: KnownCall, asks: Asks | null = null, asked: ApprovalView["status"] | null = null): StatusLabel {
   if ((asked === "expired" && call.status !== "waiting") || (call.status === "failed" && EXPIRED.test(call.message))) return { sign: "expired", tone: "violet", word: "expired" };
   if (asked === "withdrawn" && call.status !== "waiting" && call.status !== "running") return { sign: "withdrawn", tone: "grey", word: "withdrawn" };
   if (asks && call.status !== "waiting") return { sign: "needs", tone: "amber", word: inputRequestText(asks) };
@@ -63,7 +64,7 @@ export function riskWord(risk: Risk): string {
 }
 
 /** What stands in a list: the command itself where there is one, else verb and object. */
-export function headline(call: Pick<CallView, "title">, approval?: ApprovalView): string {
+export function headline(call: Pick<CallView, "title">, approval?: KnownApproval): string {
   const preview = approval?.preview;
   if (preview?.kind === "command") return preview.command;
   if (preview?.kind !== "input") return call.title;
@@ -77,12 +78,12 @@ export function excerpt(text: string, characters = 400, lines = 6): { shown: str
   return { shown, hidden: text.length - shown.length };
 }
 
-export function isCode(call: CallView): boolean {
+export function isCode(call: KnownCall): boolean {
   return call.tool === "execute_command" || call.tool === "send_to_terminal";
 }
 
 /** Verb and kind, above the thing itself: what the person is looking at. */
-export function callSubject(call: CallView, preview: Preview | null): string {
+export function callSubject(call: KnownCall, preview: Preview | null): string {
   if (preview?.kind === "command" || call.tool === "execute_command") return "Run command";
   if (preview?.kind === "input") return "Type into a terminal";
   if (preview?.kind === "form") return "Answer a question";
@@ -91,7 +92,7 @@ export function callSubject(call: CallView, preview: Preview | null): string {
 }
 
 /** What is shown of a call: once it is written, what a review left of a proposal, and not what was proposed. */
-export function previewOf(detail: CallDetail | null, approval: ApprovalView | undefined): Preview | null {
+export function previewOf(detail: CallDetail | null, approval: KnownApproval | undefined): Preview | null {
   return written(detail) ?? detail?.preview ?? approval?.preview ?? null;
 }
 
@@ -122,7 +123,7 @@ export function workspaceName(caller: Caller): string {
 }
 
 /** First line of why it ended, to stand after the state's word in a list row. */
-export function callRemark(call: CallView): string {
+export function callRemark(call: KnownCall): string {
   if (call.status === "done" || call.status === "waiting" || call.status === "running") return "";
   const line = (call.message.split("\n", 1)[0] ?? "").replace(EXPIRED, "");
   return line && `: ${line}`;

@@ -1,4 +1,9 @@
-/** A call, a question and a terminal as they first appear, made from the event that opened them; pure. */
+/**
+ * A call, an approval and a terminal made from the event that opened them; pure.
+ *
+ * Holds only what the event says. Facts it does not carry stay absent until the view itself is fetched
+ * (features/approvals/approvalDetails.svelte.ts, features/calls/typicalDurations.svelte.ts).
+ */
 import type { EventOf } from "../api/types.ts";
 import type { TrackedApproval, TrackedCall, TrackedTerminal } from "./model.ts";
 
@@ -22,7 +27,6 @@ export function callFromEvent(event: EventOf<"CallOpened">, seq: number, at: num
     message: "",
     terminal_id: null,
     approval_id: null,
-    usual: null,
     since: at + skew,
     touched: seq,
     input: event.input,
@@ -35,7 +39,6 @@ export function approvalFromEvent(event: EventOf<"ApprovalOpened">, call: Tracke
     call_id: event.call,
     tool: call.tool,
     title: call.title,
-    description: "",
     status: "open",
     risk: event.risk,
     reasons: event.reasons,
@@ -46,17 +49,9 @@ export function approvalFromEvent(event: EventOf<"ApprovalOpened">, call: Tracke
     elapsed_ms: 0,
     caller: call.caller,
     client_gone: call.client_gone,
-    input: call.input ?? {},
+    ...(call.input ? { input: call.input } : {}),
     claims: event.claims,
     preview: event.preview,
-    risks: [],
-    // the rest is asked for when somebody looks (question.svelte.ts)
-    reviewable: false,
-    can_edit: true,
-    why_not_edit: "",
-    trusted: true,
-    suggestions: [],
-    usual: null,
     edited: false,
     reason: "",
     by: null,

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Event, EventOf, LiveEntries, State } from "../api/types.ts";
+import type { ApprovalView, Event, EventOf, LiveEntries, State } from "../api/types.ts";
 import { buildSections, freezeSections, nextAfter, terminalsNeedingInput } from "../features/inbox/sections.ts";
-import { advance, type Model, modelFromState } from "./model.ts";
+import { advance, type Model, modelFromState, withFetchedFacts } from "./model.ts";
 
 const caller = { door: "stdio", client: "claude", key: "k", workspace: "/home/me/api", thread: null, operation: null } as const;
 const receipt = { ended_by: "page", stopped: false, signals: [], processes_stopped: [], processes_left: [], bytes_kept: 0, files_changed: [] };
@@ -52,6 +52,32 @@ function then(model: Model | null, ...events: Event[]): Model {
   assert.ok(after);
   return after;
 }
+
+test("an approval made from its event holds no fact that the event does not carry", () => {
+  const approval = then(empty(), opened("c1"), asked("c1")).approvals.get("a-c1");
+  assert.ok(approval);
+  assert.equal(approval.digest, "d");
+  assert.deepEqual(approval.input, { command: "c1" });
+  const unknown = ["description", "risks", "reviewable", "can_edit", "why_not_edit", "trusted", "suggestions", "usual"];
+  assert.deepEqual(unknown.filter((fact) => fact in approval), []);
+});
+
+test("an approval of a call whose input is not known has none", () => {
+  const { input: _, ...call } = then(empty(), opened("c1")).calls.get("c1") ?? assert.fail();
+  const model = { ...then(empty(), opened("c1")), calls: new Map([["c1", call]]) };
+  assert.equal("input" in (then(model, asked("c1")).approvals.get("a-c1") ?? assert.fail()), false);
+});
+
+test("a fetched approval adds its facts and keeps the state that events gave", () => {
+  const model = then(empty(), opened("c1"), asked("c1"), answered("deny"));
+  const known = model.approvals.get("a-c1") ?? assert.fail();
+  const view: ApprovalView = {
+    ...known, status: "open", by: null, reason: "", input: {}, description: "Runs a command.", risks: [], reviewable: false, can_edit: false, why_not_edit: "It is a form.", trusted: false, suggestions: [], usual: null,
+  };
+  const merged = withFetchedFacts(known, view);
+  assert.deepEqual([merged.can_edit, merged.trusted, merged.why_not_edit], [false, false, "It is a form."]);
+  assert.deepEqual([merged.status, merged.by, merged.reason, merged.since], ["denied", "phone", "no", known.since]);
+});
 
 test("an agent asking after its own calls is no news, but is on record", () => {
   const started: Event = { kind: "CallStarted", call: "c1", claims: [], allowed_by: "rule own record", rules: [], files: [] };

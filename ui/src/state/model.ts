@@ -7,7 +7,10 @@
 import type { ApprovalView, Asks, CallView, Entry, EventOf, Json, LiveEntries, Restart, State, TerminalView } from "../api/types.ts";
 import { approvalFromEvent, callFromEvent, terminalFromEvent } from "./fromEvents.ts";
 
-export interface TrackedCall extends CallView {
+/** A call as far as the page knows it: `CallOpened` does not carry how long such calls take. */
+export interface KnownCall extends Omit<CallView, "usual">, Partial<Pick<CallView, "usual">> {}
+
+export interface TrackedCall extends KnownCall {
   /** When it began, on this page's monotonic clock: timers survive a wrong or jumping wall clock. */
   readonly since: number;
   /** The last fact about it; whoever shows details fetches them again when it grows. */
@@ -15,7 +18,13 @@ export interface TrackedCall extends CallView {
   readonly input?: Json;
 }
 
-export interface TrackedApproval extends ApprovalView {
+/** Facts of an approval that `ApprovalOpened` does not carry. They are absent until the approval itself is fetched. */
+type FetchedApprovalFacts = "description" | "input" | "risks" | "reviewable" | "can_edit" | "why_not_edit" | "trusted" | "suggestions" | "usual";
+
+/** An approval as far as the page knows it. Components show nothing for an absent fact; they never assume one. */
+export interface KnownApproval extends Omit<ApprovalView, FetchedApprovalFacts>, Partial<Pick<ApprovalView, FetchedApprovalFacts>> {}
+
+export interface TrackedApproval extends KnownApproval {
   readonly since: number;
 }
 
@@ -69,7 +78,13 @@ export function advance(model: Model, frame: LiveEntries, received: number): Mod
   return draft.finish();
 }
 
-export function isOpen(call: CallView): boolean {
+/** The fetched approval, with the state that the event stream has: events may be newer than the response. */
+export function withFetchedFacts(known: TrackedApproval, fetched: ApprovalView): TrackedApproval {
+  const { status, reason, by, edited, client_gone, since } = known;
+  return { ...fetched, status, reason, by, edited, client_gone, since };
+}
+
+export function isOpen(call: Pick<CallView, "status">): boolean {
   return call.status === "waiting" || call.status === "running";
 }
 

@@ -51,8 +51,8 @@ export class Answers {
   begin(mode: AnswerMode): void {
     const approval = this.context.question();
     if (!approval || (mode !== "choose" && !this.context.guard.ready)) return;
-    if (mode === "edit" && !approval.can_edit) return toasts.show(approval.why_not_edit);
-    if (mode === "rule" && suggestionLines(approval.suggestions).length === 0) return this.showNoRule();
+    if (mode === "edit" && !approval.can_edit) return toasts.show(approval.why_not_edit ?? LOADING);
+    if (mode === "rule" && suggestionLines(approval.suggestions ?? []).length === 0) return this.showNoRule();
     this.mode = mode;
     this.context.guard.arm();
   }
@@ -66,7 +66,7 @@ export class Answers {
   session(strong: boolean): void {
     const approval = this.plain(strong);
     if (!approval) return;
-    const rules = suggestionLines(approval.suggestions).map(({ suggestion }) => ({ ...suggestion.rule, scope: "session" as const }));
+    const rules = suggestionLines(approval.suggestions ?? []).map(({ suggestion }) => ({ ...suggestion.rule, scope: "session" as const }));
     if (rules.length === 0) this.showNoRule();
     else this.send(approval, { answer: "allow", digest: approval.digest, rule: rules.map(withDefaults) });
   }
@@ -92,6 +92,7 @@ export class Answers {
   async fill(values: Json): Promise<string> {
     const approval = this.ready(true);
     if (!approval) return "";
+    if (!approval.input) return LOADING;
     const input = { ...approval.input, values };
     try {
       const { digest } = await this.context.api.edit(approval.id, { input });
@@ -144,6 +145,8 @@ export class Answers {
     this.context.send(approval, body);
   }
 }
+
+const LOADING = "The details of this call are still loading; try again in a moment.";
 
 export const NO_RULE = "No rule can decide this one: what Handrail does not fully understand, and places that are never allowed without a person, always ask.";
 

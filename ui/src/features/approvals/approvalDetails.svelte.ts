@@ -1,12 +1,12 @@
 /**
- * The whole of the question a person looks at: what the live socket's fact of it does not carry (the tool's own
- * words, how long such calls take, which rules would have decided it).
+ * The selected approval, fetched whole: the event that opened it does not carry the tool's description, whether its
+ * input can be edited, whether its folder is trusted, or which rules would match.
  *
- * Owns asking for it, again when rules change or an answer was refused. It does not know views or guards.
+ * It is fetched again when rules change, an answer was refused or the page reconnects.
  */
 import type { Api } from "../../api/client.ts";
 import type { ApprovalView } from "../../api/types.ts";
-import type { TrackedApproval } from "../../state/model.ts";
+import { type TrackedApproval, withFetchedFacts } from "../../state/model.ts";
 
 export class ApprovalDetails {
   private fetched = $state.raw<ApprovalView | null>(null);
@@ -29,11 +29,8 @@ export class ApprovalDetails {
     return this.fetched?.id === id;
   }
 
-  /** The question as it stands: its state as the live socket tells it, the rest as it was asked for. */
+  /** The approval with its fetched facts, if they are there. */
   merge(known: TrackedApproval): TrackedApproval {
-    const fetched = this.fetched;
-    if (fetched?.id !== known.id) return known;
-    const { status, reason, by, edited, client_gone, since } = known;
-    return { ...fetched, status, reason, by, edited, client_gone, since };
+    return this.fetched?.id === known.id ? withFetchedFacts(known, this.fetched) : known;
   }
 }

@@ -4,7 +4,7 @@
  * Owns these requests and what is wrong with the file. It does not know what a person makes of it (draft.svelte.ts).
  */
 import { type Api, ApiError } from "../../api/client.ts";
-import type { ApprovalView } from "../../api/types.ts";
+import type { KnownApproval } from "../../state/model.ts";
 import { type ReviewDraft, reviewDraftFor } from "./reviewDraft.svelte.ts";
 
 /** Between two looks at a file that somebody else may change. */
@@ -18,10 +18,10 @@ export class Proposal {
   difference = $state("");
   /** Why there is nothing to look at. */
   problem = $state("");
-  private readonly approval: ApprovalView;
+  private readonly approval: KnownApproval;
   private readonly api: Pick<Api, "proposal">;
 
-  constructor(approval: ApprovalView, api: Pick<Api, "proposal">) {
+  constructor(approval: KnownApproval, api: Pick<Api, "proposal">) {
     this.approval = approval;
     this.api = api;
   }

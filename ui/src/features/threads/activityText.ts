@@ -1,14 +1,15 @@
 /**
  * The words for what an operation is or was busy with; pure. What each activity is, is threads/activityTree.ts's to know.
  */
-import type { Activity, CallView, Message } from "../../api/types.ts";
+import type { Activity, Message } from "../../api/types.ts";
 import { callStatus, type StatusLabel } from "../../lib/callText.ts";
 import { pluralize } from "../../lib/duration.ts";
+import type { KnownCall } from "../../state/model.ts";
 import { type Activities, type ActivityNode, buildTree, innerNodes, isRunning, runningLeaves } from "./activityTree.ts";
 import { callData } from "./callPart.ts";
 
-/** Our call that an activity is, where one is known. */
-export type CallLinks = (activity: Activity) => Pick<CallView, "status"> | undefined;
+/** Finds the tracked call behind an activity. */
+export type FindCall = (activity: Activity) => Pick<KnownCall, "status"> | undefined;
 
 /** What is going on right now, for one line. */
 export interface CurrentActivity {
@@ -23,7 +24,7 @@ export interface CurrentActivity {
   readonly since: number | null;
 }
 
-export function currentActivity(activities: Activities, linked: CallLinks): CurrentActivity {
+export function currentActivity(activities: Activities, linked: FindCall): CurrentActivity {
   const top = buildTree(activities);
   const at = runningLeaves(top);
   const step = innerNodes(top).findLast(({ activity }) => isRunning(activity) && activity.sort === "step")?.activity.title ?? "";
@@ -86,7 +87,7 @@ const HOW: Record<NonNullable<Activity["how"]>, StatusLabel> = {
 };
 
 /** What our own call says of itself is more than that it is over, but while it waits, only the question counts. */
-export function activityStatus({ how }: Activity, call: CallView | undefined): StatusLabel {
+export function activityStatus({ how }: Activity, call: KnownCall | undefined): StatusLabel {
   if (how === null) return call?.status === "waiting" ? { sign: "needs", tone: "amber", word: "waits for you" } : { sign: "running", tone: "blue", word: "running" };
   return call && how !== "interrupted" && ["denied", "completed", "failed"].includes(call.status) ? callStatus(call) : HOW[how];
 }
