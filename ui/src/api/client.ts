@@ -1,15 +1,14 @@
 /**
- * Requests to the daemon, each with the bearer, each answered with its generated type.
+ * Requests to the daemon. Paths, parameters, bodies and responses are checked against its OpenAPI description (wire.ts).
  *
- * Owns the routes and what their refusals look like. It does not know the page's state.
+ * Adds the bearer and a timeout, and turns failures into `ApiError` and `NetworkError`. It does not know the page's state.
  */
-import type {
-  AgentView, AllowedLow, AnswerBody, ApprovalView, CallDetail, CallView, Closed, CompleteBody, EditBody, EditView, FolderView, ForkBody, Forced, Found, OpenBody, OperationDetail, PromptBody, Prompted,
-  ProposalView, ProposedView, RuleBody, RulesView, RuleView, SearchView, Seen, SettingBody, SignedIn, State, TerminalDetail, TerminalView, TestBody, TestView, ThreadBody, ThreadDetail,
-  ThreadPage, ThreadView, UndoView,
-} from "./types.ts";
+import createClient, { type Client } from "openapi-fetch";
 
-/** A refusal in the daemon's own words. */
+import type { paths } from "../wire.ts";
+import type { AnswerBody, CompleteBody, EditBody, ForkBody, OpenBody, PromptBody, RuleBody, Seen, SettingBody, TestBody, ThreadBody } from "./types.ts";
+
+/** The daemon refused a request; the message is its own. */
 export class ApiError extends Error {
   readonly status: number;
 
@@ -19,126 +18,131 @@ export class ApiError extends Error {
   }
 }
 
-/** Nobody answered at all. */
+/** No response: the daemon is down, or the request timed out. */
 export class NetworkError extends Error {}
 
-/** No request of a page on the same machine takes longer than this. */
-const PATIENCE_MS = 15_000;
-/** A whole output may be large. */
-const LONG_PATIENCE_MS = 120_000;
+/** Longer than any request of a page on the same machine takes. */
+const TIMEOUT_MS = 15_000;
+/** For whole outputs and images. */
+const DOWNLOAD_TIMEOUT_MS = 120_000;
+
+type Query<Path extends keyof paths> = paths[Path] extends { get: { parameters: { query?: infer Parameters } } } ? NonNullable<Parameters> : never;
+export type CallQuery = Query<"/api/calls">;
+export type OutputQuery = Query<"/api/terminals/{id}/output">;
 
 export class Api {
   private readonly bearer: string;
+  private readonly http: Client<paths>;
 
-  constructor(bearer: string) {
+  constructor(bearer: string, baseUrl = "") {
     this.bearer = bearer;
+    this.http = connect(bearer, baseUrl);
   }
 
-  state = (): Promise<State> => this.get("/api/state");
-  calls = (query: string): Promise<CallView[]> => this.get(`/api/calls?${query}`);
-  call = (id: string): Promise<CallDetail> => this.get(`/api/calls/${encodeURIComponent(id)}`);
-  approval = (id: string): Promise<ApprovalView> => this.get(`/api/approvals/${encodeURIComponent(id)}`);
-  cancel = (id: string): Promise<Forced> => this.post(`/api/calls/${encodeURIComponent(id)}/cancel`);
-  complete = (id: string, body: CompleteBody): Promise<Forced> => this.post(`/api/calls/${encodeURIComponent(id)}/complete`, body);
-  answer = (id: string, body: AnswerBody): Promise<ApprovalView> => this.post(`/api/approvals/${encodeURIComponent(id)}/answer`, body);
-  edit = (id: string, body: EditBody): Promise<EditView> => this.post(`/api/approvals/${encodeURIComponent(id)}/edit`, body);
-  proposal = (id: string): Promise<ProposalView> => this.get(`/api/approvals/${encodeURIComponent(id)}/proposal`);
-  allowLow = (approvals: readonly Seen[]): Promise<AllowedLow[]> => this.post("/api/approvals/allow-low", { approvals });
-  rules = (workspace?: string): Promise<RulesView> => this.get(`/api/rules${workspace ? `?${new URLSearchParams({ workspace })}` : ""}`);
-  makeRule = (rule: RuleBody): Promise<RuleView> => this.post("/api/rules", rule);
-  revoke = (rule: string): Promise<unknown> => request("DELETE", `/api/rules/${encodeURIComponent(rule)}`, undefined, this.bearer);
-  testCall = (body: TestBody): Promise<TestView> => this.post("/api/rules/test", body);
-  propose = (rule: RuleBody, approval: string | null = null): Promise<ProposedView> => this.post("/api/rules/propose", { rule, approval });
-  folders = (): Promise<FolderView[]> => this.get("/api/folders");
-  trust = (folder: string, config: string | null): Promise<FolderView> => this.post("/api/folders/trust", { folder, config });
-  distrust = (folder: string): Promise<FolderView> => this.post("/api/folders/distrust", { folder });
-  undoing = (id: string): Promise<UndoView> => this.get(`/api/undo/${encodeURIComponent(id)}`);
-  undo = (id: string, digest: string): Promise<UndoView> => this.post(`/api/undo/${encodeURIComponent(id)}`, { digest });
-  terminals = (query = ""): Promise<TerminalView[]> => this.get(`/api/terminals?${query}`);
-  terminal = (id: string): Promise<TerminalDetail> => this.get(of(id));
-  openTerminal = (body: OpenBody): Promise<TerminalView> => this.post("/api/terminals", body);
-  closeTerminal = (id: string): Promise<Closed> => this.post(`${of(id)}/close`);
-  takeTerminal = (id: string): Promise<unknown> => this.post(`${of(id)}/take`, {});
-  releaseTerminal = (id: string): Promise<unknown> => this.post(`${of(id)}/release`, {});
-  pressIn = (id: string, keys: readonly string[]): Promise<unknown> => this.post(`${of(id)}/input`, { keys });
-  searchIn = (id: string, query: URLSearchParams): Promise<Found> => this.get(`${of(id)}/search?${query}`);
-  /** As bytes: an address cannot carry the bearer, so the page fetches what a person saves. */
-  outputOf = (id: string, query: URLSearchParams): Promise<Blob> => this.blob(`${of(id)}/output?${query}`);
+  state = () => dataOf(this.http.GET("/api/state"));
+  calls = (query: CallQuery) => dataOf(this.http.GET("/api/calls", { params: { query } }));
+  call = (id: string) => dataOf(this.http.GET("/api/calls/{id}", at({ id })));
+  cancel = (id: string) => dataOf(this.http.POST("/api/calls/{id}/cancel", at({ id })));
+  complete = (id: string, body: CompleteBody) => dataOf(this.http.POST("/api/calls/{id}/complete", { ...at({ id }), body: sent(body) }));
+  approval = (id: string) => dataOf(this.http.GET("/api/approvals/{id}", at({ id })));
+  answer = (id: string, body: AnswerBody) => dataOf(this.http.POST("/api/approvals/{id}/answer", { ...at({ id }), body: sent(body) }));
+  edit = (id: string, body: EditBody) => dataOf(this.http.POST("/api/approvals/{id}/edit", { ...at({ id }), body: sent(body) }));
+  proposal = (id: string) => dataOf(this.http.GET("/api/approvals/{id}/proposal", at({ id })));
+  allowLow = (approvals: readonly Seen[]) => dataOf(this.http.POST("/api/approvals/allow-low", { body: { approvals: [...approvals] } }));
 
-  threads = (query = ""): Promise<ThreadView[]> => this.get(`/api/threads?${query}`);
-  thread = (id: string): Promise<ThreadDetail> => this.get(ofThread(id));
-  messages = (id: string, before: number, limit: number): Promise<ThreadPage> => this.get(`${ofThread(id)}/messages?${new URLSearchParams({ before: String(before), limit: String(limit) })}`);
-  openThread = (body: ThreadBody): Promise<ThreadView> => this.post("/api/threads", body);
-  renameThread = (id: string, title: string): Promise<ThreadView> => request("PATCH", ofThread(id), { title }, this.bearer);
-  deleteThread = (id: string): Promise<unknown> => request("DELETE", ofThread(id), undefined, this.bearer);
-  prompt = (id: string, body: PromptBody): Promise<Prompted> => this.post(`${ofThread(id)}/prompt`, body);
-  fork = (id: string, body: ForkBody): Promise<ThreadView> => this.post(`${ofThread(id)}/fork`, body);
-  choose = (id: string, body: SettingBody): Promise<unknown> => this.post(`${ofThread(id)}/setting`, body);
-  sendQueued = (id: string, message: string): Promise<unknown> => this.post(`${ofThread(id)}/queue/${encodeURIComponent(message)}/send`);
-  dropQueued = (id: string, message: string): Promise<unknown> => request("DELETE", `${ofThread(id)}/queue/${encodeURIComponent(message)}`, undefined, this.bearer);
-  cancelOperation = (id: string): Promise<{ won: boolean }> => this.post(`/api/operations/${encodeURIComponent(id)}/cancel`);
-  operation = (id: string): Promise<OperationDetail> => this.get(`/api/operations/${encodeURIComponent(id)}`);
-  cancelActivity = (operation: string, activity: string): Promise<unknown> => this.post(`/api/operations/${encodeURIComponent(operation)}/activities/${encodeURIComponent(activity)}/cancel`);
-  exportThread = (id: string, format: "md" | "json"): Promise<Blob> => this.blob(`${ofThread(id)}/export?format=${format}`);
-  importThread = (thread: unknown): Promise<ThreadView> => this.post("/api/threads/import", thread);
-  agents = (): Promise<AgentView[]> => this.get("/api/agents");
-  login = (agent: string, method: string): Promise<unknown> => this.post(`/api/agents/${encodeURIComponent(agent)}/login`, { method });
-  search = (q: string, limit: number): Promise<SearchView> => this.get(`/api/search?${new URLSearchParams({ q, limit: String(limit) })}`);
-  image = (sha: string): Promise<Blob> => this.blob(`/api/images/${encodeURIComponent(sha)}`);
+  rules = (workspace?: string) => dataOf(this.http.GET("/api/rules", { params: { query: workspace ? { workspace } : {} } }));
+  makeRule = (rule: RuleBody) => dataOf(this.http.POST("/api/rules", { body: sent(rule) }));
+  revoke = (id: string) => dataOf(this.http.DELETE("/api/rules/{id}", at({ id })));
+  testCall = ({ rule, ...body }: TestBody) => dataOf(this.http.POST("/api/rules/test", { body: sent({ ...body, rule: rule ? sent(rule) : null }) }));
+  propose = (rule: RuleBody, approval: string | null = null) => dataOf(this.http.POST("/api/rules/propose", { body: { rule: sent(rule), approval } }));
+  folders = () => dataOf(this.http.GET("/api/folders"));
+  trust = (folder: string, config: string | null) => dataOf(this.http.POST("/api/folders/trust", { body: { folder, config } }));
+  distrust = (folder: string) => dataOf(this.http.POST("/api/folders/distrust", { body: { folder } }));
+  undoPreview = (id: string) => dataOf(this.http.GET("/api/undo/{id}", at({ id })));
+  undo = (id: string, digest: string) => dataOf(this.http.POST("/api/undo/{id}", { ...at({ id }), body: { digest } }));
 
-  /** A socket that carries the bearer where a browser lets it: as a subprotocol. */
+  terminals = (query: Query<"/api/terminals">) => dataOf(this.http.GET("/api/terminals", { params: { query } }));
+  terminal = (id: string) => dataOf(this.http.GET("/api/terminals/{id}", at({ id })));
+  openTerminal = (body: OpenBody) => dataOf(this.http.POST("/api/terminals", { body: sent(body) }));
+  closeTerminal = (id: string) => dataOf(this.http.POST("/api/terminals/{id}/close", at({ id })));
+  takeTerminal = (id: string) => dataOf(this.http.POST("/api/terminals/{id}/take", at({ id })));
+  releaseTerminal = (id: string) => dataOf(this.http.POST("/api/terminals/{id}/release", at({ id })));
+  pressKeys = (id: string, keys: readonly string[]) => dataOf(this.http.POST("/api/terminals/{id}/input", { ...at({ id }), body: { keys: [...keys], newline: true } }));
+  searchOutput = (id: string, query: Query<"/api/terminals/{id}/search">) => dataOf(this.http.GET("/api/terminals/{id}/search", { params: { path: { id }, query } }));
+  /** Fetched, not linked: a link cannot carry the bearer. */
+  output = (id: string, query: OutputQuery) => dataOf(this.http.GET("/api/terminals/{id}/output", { params: { path: { id }, query }, ...DOWNLOAD }));
+
+  threads = (query: Query<"/api/threads">) => dataOf(this.http.GET("/api/threads", { params: { query } }));
+  thread = (id: string) => dataOf(this.http.GET("/api/threads/{id}", at({ id })));
+  messages = (id: string, before: number, limit: number) => dataOf(this.http.GET("/api/threads/{id}/messages", { params: { path: { id }, query: { before, limit } } }));
+  openThread = (body: ThreadBody) => dataOf(this.http.POST("/api/threads", { body: sent(body) }));
+  renameThread = (id: string, title: string) => dataOf(this.http.PATCH("/api/threads/{id}", { ...at({ id }), body: { title } }));
+  deleteThread = (id: string) => dataOf(this.http.DELETE("/api/threads/{id}", at({ id })));
+  prompt = (id: string, body: PromptBody) => dataOf(this.http.POST("/api/threads/{id}/prompt", { ...at({ id }), body: sent(body) }));
+  fork = (id: string, body: ForkBody) => dataOf(this.http.POST("/api/threads/{id}/fork", { ...at({ id }), body: sent(body) }));
+  choose = (id: string, body: SettingBody) => dataOf(this.http.POST("/api/threads/{id}/setting", { ...at({ id }), body: sent(body) }));
+  sendQueued = (id: string, message: string) => dataOf(this.http.POST("/api/threads/{id}/queue/{message}/send", at({ id, message })));
+  dropQueued = (id: string, message: string) => dataOf(this.http.DELETE("/api/threads/{id}/queue/{message}", at({ id, message })));
+  exportThread = (id: string, format: "md" | "json") => dataOf(this.http.GET("/api/threads/{id}/export", { params: { path: { id }, query: { format } }, ...DOWNLOAD }));
+  /** The body is a saved thread; the description says no more than "an object". */
+  importThread = (thread: unknown) => dataOf(this.http.POST("/api/threads/import", { body: thread as Record<string, never> }));
+  cancelOperation = (id: string) => dataOf(this.http.POST("/api/operations/{id}/cancel", at({ id })));
+  operation = (id: string) => dataOf(this.http.GET("/api/operations/{id}", at({ id })));
+  cancelActivity = (id: string, activity: string) => dataOf(this.http.POST("/api/operations/{id}/activities/{activity}/cancel", at({ id, activity })));
+  agents = () => dataOf(this.http.GET("/api/agents"));
+  login = (name: string, method: string) => dataOf(this.http.POST("/api/agents/{name}/login", { ...at({ name }), body: { method } }));
+  search = (q: string, limit: number) => dataOf(this.http.GET("/api/search", { params: { query: { q, limit } } }));
+  image = (sha: string) => dataOf(this.http.GET("/api/images/{sha}", { ...at({ sha }), ...DOWNLOAD }));
+
+  /** A socket with the bearer as a subprotocol: a browser lets a page set no other header of it. */
   socket(path: string): WebSocket {
     const url = new URL(path, location.href);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     return new WebSocket(url, ["handrail", `bearer.${this.bearer}`]);
   }
-
-  private async blob(path: string): Promise<Blob> {
-    return (await answered("GET", path, undefined, this.bearer, LONG_PATIENCE_MS)).blob();
-  }
-
-  private get<T>(path: string): Promise<T> {
-    return request<T>("GET", path, undefined, this.bearer);
-  }
-
-  private post<T>(path: string, body?: unknown): Promise<T> {
-    return request<T>("POST", path, body, this.bearer);
-  }
 }
 
 /** Exchanges a one-time code for a bearer. */
 export async function signIn(code: string): Promise<string> {
-  return (await request<SignedIn>("POST", "/api/sign-in", { code })).bearer;
+  return (await dataOf(connect().POST("/api/sign-in", { body: { code } }))).bearer;
 }
 
-function of(terminal: string): string {
-  return `/api/terminals/${encodeURIComponent(terminal)}`;
+function connect(bearer?: string, baseUrl = ""): Client<paths> {
+  const headers = { Accept: "application/json", ...(bearer ? { Authorization: `Bearer ${bearer}` } : {}) };
+  return createClient<paths>({ baseUrl, headers, cache: "no-store", credentials: "omit", fetch: fetchWithin(TIMEOUT_MS) });
 }
 
-function ofThread(thread: string): string {
-  return `/api/threads/${encodeURIComponent(thread)}`;
+/** `fetch` that gives up after a while, and fails with `NetworkError`. */
+function fetchWithin(timeout: number): (request: Request) => Promise<Response> {
+  return (request) =>
+    fetch(request, { signal: AbortSignal.timeout(timeout) }).catch((error: unknown) => {
+      throw new NetworkError(String(error));
+    });
 }
 
-async function request<T>(method: string, path: string, body?: unknown, bearer?: string): Promise<T> {
-  const response = await answered(method, path, body, bearer, PATIENCE_MS);
-  return (response.status === 204 ? undefined : await response.json()) as T;
+const DOWNLOAD = { parseAs: "blob", fetch: fetchWithin(DOWNLOAD_TIMEOUT_MS) } as const;
+
+function at<Path>(path: Path): { params: { path: Path } } {
+  return { params: { path } };
 }
 
-async function answered(method: string, path: string, body: unknown, bearer: string | undefined, patience: number): Promise<Response> {
-  const headers: Record<string, string> = { Accept: "application/json" };
-  if (bearer) headers.Authorization = `Bearer ${bearer}`;
-  if (body !== undefined) headers["Content-Type"] = "application/json";
-  const init: RequestInit = { method, headers, cache: "no-store", credentials: "omit", signal: AbortSignal.timeout(patience) };
-  if (body !== undefined) init.body = JSON.stringify(body);
-  const response = await fetch(path, init).catch((error: unknown) => {
-    throw new NetworkError(String(error));
-  });
-  if (!response.ok) throw new ApiError(response.status, await detail(response));
-  return response;
+/** The description requires fields that have a default; the daemon fills them in. */
+function sent<Body>(body: Partial<Body>): Body {
+  return body as Body;
 }
 
-async function detail(response: Response): Promise<string> {
-  const said: unknown = await response.json().catch(() => null);
-  if (said && typeof said === "object" && "detail" in said && typeof said.detail === "string") return said.detail;
-  return `The daemon refused this with status ${response.status}.`;
+interface Result<Data> {
+  readonly data?: Data;
+  readonly error?: unknown;
+  readonly response: Response;
+}
+
+async function dataOf<Data>(request: Promise<Result<Data>>): Promise<Data> {
+  const { data, error, response } = await request;
+  if (!response.ok) throw new ApiError(response.status, detailOf(error) ?? `The daemon refused this with status ${response.status}.`);
+  return data as Data;
+}
+
+function detailOf(error: unknown): string | null {
+  return error && typeof error === "object" && "detail" in error && typeof error.detail === "string" ? error.detail : null;
 }

@@ -81,7 +81,7 @@ test("side by side, removed lines face the added ones", () => {
 test("the filter knows its fields and leaves the rest as free text", () => {
   assert.deepEqual(parseFilter("status:running tool:execute_command  npm test"), { status: "running", tool: "execute_command", q: "npm test" });
   assert.deepEqual(parseFilter("agent: http://x"), { q: "http://x" });
-  assert.equal(filterQuery(parseFilter("agent:claude a&b")), "agent=claude&q=a%26b");
+  assert.deepEqual(filterQuery(parseFilter("agent:claude status:done a&b")), { agent: "claude", status: "done", q: "a&b" });
 });
 
 test("a filter chip switches its word on, over, and off", () => {

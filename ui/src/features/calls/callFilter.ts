@@ -1,4 +1,6 @@
 /** The words of the filter field: `status:running tool:execute_command agent:claude free text`; pure. */
+import type { CallQuery } from "../../api/client.ts";
+
 export interface CallFilter {
   readonly status?: string;
   readonly tool?: string;
@@ -31,8 +33,9 @@ export function toggleFilter(text: string, field: Field, value: string): string 
   return (words.includes(`${field}:${value}`) ? rest : [...rest, `${field}:${value}`]).join(" ");
 }
 
-export function filterQuery(filter: CallFilter): string {
-  return new URLSearchParams(Object.entries(filter) as [string, string][]).toString();
+/** The filter as query parameters. A person may type any status; the daemon refuses one that it does not know. */
+export function filterQuery({ status, ...rest }: CallFilter): CallQuery {
+  return status === undefined ? rest : { ...rest, status: status as NonNullable<CallQuery["status"]> };
 }
 
 function cut(word: string): [string, string] {

@@ -72,10 +72,9 @@ export class CallHistory {
   }
 
   private async ask(text: string, limit: number, before?: number): Promise<readonly CallView[] | null> {
-    const from = before === undefined ? "" : `before=${before}`;
-    const asked = [filterQuery(parseFilter(text)), `limit=${limit}`, from].filter(Boolean).join("&");
+    const query = { ...filterQuery(parseFilter(text)), limit, ...(before === undefined ? {} : { before }) };
     try {
-      const found = await this.api.calls(asked);
+      const found = await this.api.calls(query);
       this.problem = "";
       return found;
     } catch (error) {

@@ -33,33 +33,33 @@ export function terminalActions(api: Api, id: string): TerminalActions {
   return {
     take: () => done(() => api.takeTerminal(id)),
     release: () => done(() => api.releaseTerminal(id)),
-    interrupt: () => done(() => api.pressIn(id, ["ctrl-c"])),
-    press: (key) => done(() => api.pressIn(id, [key])),
+    interrupt: () => done(() => api.pressKeys(id, ["ctrl-c"])),
+    press: (key) => done(() => api.pressKeys(id, [key])),
     stop: () =>
       done(async () => {
         const closed = await api.closeTerminal(id);
         if (closed.left.length) toasts.show(`${pluralize(closed.left.length, "process")} could not be ended.`, "red");
       }),
     async search(words) {
-      const query = new URLSearchParams({ pattern: escaped(words), max_results: String(FOUND), case_insensitive: "true" });
+      const query = { pattern: escaped(words), max_results: FOUND, case_insensitive: true };
       let found: Found | null = null;
-      await done(async () => (found = await api.searchIn(id, query)));
+      await done(async () => (found = await api.searchOutput(id, query)));
       return found;
     },
     save: (mode, name) =>
       done(async () => {
-        const blob = await api.outputOf(id, new URLSearchParams({ mode, download: "1" }));
+        const blob = await api.output(id, { mode, download: true });
         saveFile(blob, `${name.replace(/[^\w.-]+/g, "-").slice(0, 60) || "terminal"}-${id}.${mode === "raw" ? "raw" : "txt"}`);
       }),
     copyAll: () =>
       done(async () => {
-        const blob = await api.outputOf(id, new URLSearchParams({ mode: "text", download: "1" }));
+        const blob = await api.output(id, { mode: "text", download: true });
         if (blob.size > COPIED_BYTES) return toasts.show("That is too much to copy. Download it instead.");
         await copyText(await blob.text());
       }),
     copyOutput: (command) =>
       done(async () => {
-        const blob = await api.outputOf(id, new URLSearchParams({ mode: "raw", after: String(command.output), download: "1" }));
+        const blob = await api.output(id, { mode: "raw", after: command.output, download: true });
         const part = blob.slice(0, command.end === null ? blob.size : command.end - command.output);
         if (part.size > COPIED_BYTES) return toasts.show("That is too much to copy. Download it instead.");
         await copyText(renderLines(await part.text()));

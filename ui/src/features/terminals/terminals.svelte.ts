@@ -45,7 +45,7 @@ export class TerminalList {
 
   private async ask(): Promise<void> {
     try {
-      const found = await this.api.terminals(`limit=${PAGE}`);
+      const found = await this.api.terminals({ limit: PAGE });
       this.list = sortTerminals(found);
       this.problem = "";
     } catch (error) {

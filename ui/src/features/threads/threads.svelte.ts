@@ -46,7 +46,7 @@ export class ThreadList {
 
   private async ask(limit: number): Promise<void> {
     try {
-      const found = await this.api.threads(`limit=${Math.min(limit, 1000)}`);
+      const found = await this.api.threads({ limit: Math.min(limit, 1000) });
       this.list = found;
       this.more = found.length >= limit && limit < 1000;
       this.problem = "";
