@@ -1,14 +1,14 @@
 /**
- * Who the page is: the bearer, from a one-time code in the address or from another tab.
+ * The bearer of this page, from a one-time code in the URL or from another tab.
  *
- * The bearer lives in this object and nowhere else: no storage, no cookie, no address. Other tabs of the
- * same origin ask for it on a channel. It does not know what the bearer is used for.
+ * It is held in memory only: not in storage, a cookie or the URL. Tabs of the same origin pass it on over a
+ * BroadcastChannel.
  */
 import { ApiError, signIn } from "./client.ts";
 
 type Word = { say: "ask" } | { say: "bearer"; bearer: string };
 
-/** How long a new tab waits for another one's word before it asks the person. */
+/** How long a new tab waits for another tab's bearer before it shows the sign-in screen. */
 const OTHERS_MS = 250;
 
 class Auth {
@@ -26,7 +26,7 @@ class Auth {
     void this.begin();
   }
 
-  /** The daemon does not know this bearer (any more). */
+  /** The daemon rejected this bearer. */
   signedOut(why: string): void {
     if (this.bearer) this.refused = this.bearer;
     this.bearer = null;

@@ -1,7 +1,8 @@
 /**
- * Requests to the daemon. Paths, parameters, bodies and responses are checked against its OpenAPI description (wire.ts).
+ * Requests to the daemon. Paths, parameters, bodies and responses are checked against its OpenAPI description
+ * (wire.ts).
  *
- * Adds the bearer and a timeout, and turns failures into `ApiError` and `NetworkError`. It does not know the page's state.
+ * Adds the bearer and a timeout, and turns failures into `ApiError` and `NetworkError`.
  */
 import createClient, { type Client } from "openapi-fetch";
 
@@ -84,7 +85,7 @@ export class Api {
   sendQueued = (id: string, message: string) => dataOf(this.http.POST("/api/threads/{id}/queue/{message}/send", at({ id, message })));
   dropQueued = (id: string, message: string) => dataOf(this.http.DELETE("/api/threads/{id}/queue/{message}", at({ id, message })));
   exportThread = (id: string, format: "md" | "json") => dataOf(this.http.GET("/api/threads/{id}/export", { params: { path: { id }, query: { format } }, ...DOWNLOAD }));
-  /** The body is a saved thread; the description says no more than "an object". */
+  /** The body is a saved thread; OpenAPI describes it only as an object. */
   importThread = (thread: unknown) => dataOf(this.http.POST("/api/threads/import", { body: thread as Record<string, never> }));
   cancelOperation = (id: string) => dataOf(this.http.POST("/api/operations/{id}/cancel", at({ id })));
   operation = (id: string) => dataOf(this.http.GET("/api/operations/{id}", at({ id })));

@@ -1,7 +1,7 @@
 /**
- * The live socket: entries after a sequence number, for as long as it lasts.
+ * The live socket: journal entries after a sequence number, over one connection.
  *
- * Owns one connection from opening to closing. It does not know when to try again (state/store.svelte.ts).
+ * Reconnecting is the caller's job (state/store.svelte.ts).
  */
 import type { Api } from "./client.ts";
 import type { LiveEntries } from "./types.ts";
@@ -12,7 +12,7 @@ export interface EventHandler {
   frame(frame: LiveEntries, received: number): boolean;
 }
 
-/** Follows until the socket closes or `stop` is aborted; says whether it was ever open. */
+/** Follows until the socket closes or `stop` is aborted; resolves to whether it ever opened. */
 export function followEvents(api: Api, after: number, follower: EventHandler, stop: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = api.socket(`/api/live?after=${after}`);

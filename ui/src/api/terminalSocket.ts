@@ -1,9 +1,8 @@
 /**
- * A terminal as it lives: its bytes with absolute offsets and its state, over reconnects; and the way back,
- * for keys and for a size.
+ * The terminal socket: output with absolute offsets and state changes in, keys and sizes out, over reconnects.
  *
- * Owns the frames' shapes (eight bytes of offset, then bytes; text for states) and resuming where it stopped.
- * It does not know what the bytes mean (lib/outputTail.ts, term/), nor who may type.
+ * Frames are eight bytes of offset and then output; text messages are state. A reconnect resumes at the last offset.
+ * The bytes are not interpreted here (lib/outputTail.ts, terminals/xterm/).
  */
 import type { OutputFrame } from "../lib/outputTail.ts";
 import type { Api } from "./client.ts";
@@ -33,7 +32,7 @@ export interface Attachment {
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 4000;
-/** The terminal has ended and all of it was sent; or there is none. */
+/** Close codes after which there is nothing to reconnect to: all output was sent, or there is no such terminal. */
 const OVER = new Set([1000, 4404]);
 
 /** Attaches until detached. */

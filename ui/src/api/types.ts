@@ -5,7 +5,7 @@
 import type { components } from "../wire.ts";
 
 type Schemas = components["schemas"];
-/** A body as it is sent: what has a default may be left out. */
+/** A request body: fields with a default may be left out. */
 type Sent<Body, Needed extends keyof Body> = Pick<Body, Needed> & Partial<Omit<Body, Needed>>;
 
 export type State = Schemas["State"];

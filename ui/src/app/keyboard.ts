@@ -1,7 +1,7 @@
 /**
- * The keyboard: which key does what, off while somebody types. The table is also what `?` lists.
+ * Keyboard shortcuts, off while a text field has the focus. `?` lists the same table.
  *
- * Owns keys and two-stroke keys. It does not know whether an act is allowed: that is the guard's (desk).
+ * Handles single keys and two-key sequences. Whether an action is allowed is decided by the guard (inboxController).
  */
 export interface KeyBinding {
   /** As written on buttons and in the help: `a`, `Shift+A`, `g i`. */

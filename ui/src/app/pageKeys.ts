@@ -1,4 +1,4 @@
-/** What each key does on this page; the same table is shown by `?`. */
+/** The shortcuts of the page; `?` lists this table. */
 import { flushSync } from "svelte";
 
 import type { InboxController } from "../features/inbox/inboxController.svelte.ts";
@@ -52,7 +52,7 @@ function onOpen(controller: InboxController, act: (id: string) => void): void {
   });
 }
 
-/** Beside a review the key is the review's, also in the moment in which it appears and hears no key yet. */
+/** A review has its own `n`, and may not listen yet while it mounts. */
 function begin(): void {
   if (!document.querySelector("[data-review]")) route.openThread("new");
 }
@@ -72,7 +72,7 @@ function move(controller: InboxController, step: number): void {
   all[to]?.scrollIntoView({ block: "nearest" });
   if (!controller.wide.current) return;
   const { call, terminal, thread, hit } = things[to] ?? {};
-  if (hit !== undefined) return; // a place among what was found opens when it is chosen
+  if (hit !== undefined) return; // a search result opens as soon as it is selected
   if (call) route.openCall(call);
   else if (thread) route.openThread(thread);
   else if (terminal && route.place.view === "terminals") route.openTerminal(terminal);
@@ -80,7 +80,7 @@ function move(controller: InboxController, step: number): void {
 
 function filter(): void {
   if (matchMedia("(max-width: 639px)").matches && route.place.view !== "terminals" && route.place.view !== "threads") route.go("calls");
-  flushSync(); // the field must have the focus before the next key comes: a fast hand does not wait for a frame
+  flushSync(); // focus the field before the next key event: fast typing does not wait for a frame
   document.getElementById("filter")?.focus();
 }
 

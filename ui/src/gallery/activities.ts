@@ -1,4 +1,4 @@
-/** What operations are busy with, in every state, for looking at: the gallery's own, never loaded by the page. */
+/** Fixtures: operations with activities in every state. Never loaded by the page. */
 import type { Activity, Entry, Event } from "../api/types.ts";
 import { type Activities, applyEntries, closeActivities, NO_ACTIVITIES } from "../features/threads/activityTree.ts";
 
@@ -57,7 +57,7 @@ export const dispatching: readonly Activity[] = [
   ).values(),
 ];
 
-/** One that was cancelled while it asked the model and made a call. */
+/** Cancelled during a model request and a call. */
 export const done: readonly Activity[] = [
   ...closeActivities(told(...BEGINS, ...READ, ...SECOND, ...CALLS, [70_000, "c3", "done"], [60_000, "c5", "failed", "no network"], [40_000, "c4", "cancelled", "Cancelled by the person"], [40_000, "s2", "done"], [39_000, "s3", "step", "r", "Step 3"], [39_000, "m3", "model", "s3", "claude-opus-5"]), true, NOW - 31_000).values(),
 ];

@@ -1,4 +1,4 @@
-/** Answers that go nowhere, and what a daemon might say to them: the gallery's own, never loaded by the page. */
+/** Fixtures: answers that go nowhere, and replies of a daemon. Never loaded by the page. */
 import type { EditView, Json, ProposedView, RuleBody } from "../api/types.ts";
 import { type AnswerContext, type AnswerMode, Answers } from "../features/approvals/answers.svelte.ts";
 import { rulePattern } from "../features/rules/ruleText.ts";

@@ -1,4 +1,4 @@
-/** Terminals in every state, and what they print, for looking at: the gallery's own, never loaded by the page. */
+/** Fixtures: terminals in every state, and their output. Never loaded by the page. */
 import type { Asks, Command, TerminalDetail, TerminalView } from "../api/types.ts";
 import type { TerminalActions } from "../features/terminals/terminalActions.ts";
 import type { AttachFunction } from "../features/terminals/terminalSession.svelte.ts";

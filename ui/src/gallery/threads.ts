@@ -137,7 +137,7 @@ export const state: Readonly<Record<string, Json>> = {
 
 export const queued: readonly Message[] = [message("user", [part("text", "And then write the release notes for it, in three sentences.")], { queued: true }), message("user", [part("text", "Run the tests again.")], { queued: true })];
 
-/** A socket that says nothing by itself. */
+/** A socket that sends nothing. */
 class Mute extends EventTarget {
   onopen: (() => void) | null = null;
   onmessage: ((event: { data: string }) => void) | null = null;

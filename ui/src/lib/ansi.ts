@@ -1,8 +1,8 @@
 /**
- * Terminal bytes as plain lines: what a line looked like once it was printed; pure.
+ * Terminal output as plain lines; pure.
  *
- * Owns carriage return, backspace, erase and horizontal moves within one line. It does not know colours
- * or a screen: a program that paints the whole screen needs a real terminal.
+ * Applies carriage return, backspace, erase and horizontal moves within one line, and drops colours. A full-screen
+ * program needs a real terminal.
  */
 import { visibleText } from "./visibleText.ts";
 
@@ -12,7 +12,7 @@ const SEQUENCE =
 const COLOUR = /\x1b\[[\d;:]*m/g;
 const SPECIAL = /[\x00-\x08\x0b-\x1f\x7f]/;
 
-/** Many lines at once; where nothing in them is special, which is the rule, they are not even taken apart. */
+/** Renders many lines; text without control characters takes a fast path. */
 export function renderLines(text: string): string {
   const lines = text.replaceAll("\r\n", "\n").replace(COLOUR, "");
   if (!SPECIAL.test(lines)) return visibleText(lines);

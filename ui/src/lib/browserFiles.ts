@@ -10,7 +10,7 @@ export async function copyText(text: string): Promise<void> {
   }
 }
 
-/** Hands the browser a file to save. */
+/** Starts a download in the browser. */
 export function saveFile(blob: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);

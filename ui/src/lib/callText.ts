@@ -1,6 +1,6 @@
 /**
- * The words and signs of the page for the states of a call; pure. One place, so that a state looks and
- * reads the same wherever it appears. It does not know colours: a tone is a name that style.css paints.
+ * Texts, icons and tones for the states of a call; pure. One place, so that a state looks the same everywhere. Tones
+ * are class names (style.css).
  */
 import type { ApprovalView, Asks, CallDetail, Caller, CallView, Json, Preview, Restart, Risk } from "../api/types.ts";
 import type { KnownApproval, KnownCall } from "../state/model.ts";
@@ -17,10 +17,10 @@ export interface StatusLabel {
   readonly word: string;
 }
 
-/** How the daemon begins to tell of a question that nobody answered in time; the record of its call says no more. */
+/** The daemon's message of an expired approval; the call itself records only a failure. */
 const EXPIRED = /^Expired: (?=nobody answered)/;
 
-/** `asks`: what its terminal waits for, when it does; `asked`: what became of the question about it. */
+/** `asks`: the input that its terminal waits for; `asked`: the state of its approval. */
 export function callStatus(call: KnownCall, asks: Asks | null = null, asked: ApprovalView["status"] | null = null): StatusLabel {
   if ((asked === "expired" && call.status !== "waiting") || (call.status === "failed" && EXPIRED.test(call.message))) return { sign: "expired", tone: "violet", word: "expired" };
   if (asked === "withdrawn" && call.status !== "waiting" && call.status !== "running") return { sign: "withdrawn", tone: "grey", word: "withdrawn" };
@@ -63,7 +63,7 @@ export function riskWord(risk: Risk): string {
   return ({ low: "low", medium: "med", high: "high" } as const)[risk];
 }
 
-/** What stands in a list: the command itself where there is one, else verb and object. */
+/** The headline of a call: the command, else verb and object. */
 export function headline(call: Pick<CallView, "title">, approval?: KnownApproval): string {
   const preview = approval?.preview;
   if (preview?.kind === "command") return preview.command;
@@ -72,7 +72,7 @@ export function headline(call: Pick<CallView, "title">, approval?: KnownApproval
   return [...(text || enter ? [`${text}${enter ? " ⏎" : ""}`] : []), ...preview.keys].join(" ");
 }
 
-/** As much of a text as a list row holds, and how many characters that leaves out; the whole stands in the detail. */
+/** The part of a text that fits a list row, and the number of hidden characters; the detail pane has all of it. */
 export function excerpt(text: string, characters = 400, lines = 6): { shown: string; hidden: number } {
   const shown = text.slice(0, characters).split("\n").slice(0, lines).join("\n");
   return { shown, hidden: text.length - shown.length };
@@ -82,7 +82,7 @@ export function isCode(call: KnownCall): boolean {
   return call.tool === "execute_command" || call.tool === "send_to_terminal";
 }
 
-/** Verb and kind, above the thing itself: what the person is looking at. */
+/** The subject of a call: verb and kind. */
 export function callSubject(call: KnownCall, preview: Preview | null): string {
   if (preview?.kind === "command" || call.tool === "execute_command") return "Run command";
   if (preview?.kind === "input") return "Type into a terminal";
@@ -91,7 +91,7 @@ export function callSubject(call: KnownCall, preview: Preview | null): string {
   return call.title;
 }
 
-/** What is shown of a call: once it is written, what a review left of a proposal, and not what was proposed. */
+/** The preview of a call; once written, the reviewed version and not the proposal. */
 export function previewOf(detail: CallDetail | null, approval: KnownApproval | undefined): Preview | null {
   return written(detail) ?? detail?.preview ?? approval?.preview ?? null;
 }
@@ -102,10 +102,10 @@ function written(of: CallDetail | null): Preview | null {
   return { ...of.preview, diff: applied, added: Number(added), removed: Number(removed) };
 }
 
-/** Names under which agents explain themselves in what they send; it is shown apart, as theirs. */
+/** Input fields in which agents explain themselves; shown separately, as the agent's words. */
 const PROSE = /^(description|explanation|reason|why|justification|rationale|summary|comment|purpose)$/i;
 
-/** What the agent says about its call, in its own words: never what will run. */
+/** The agent's own comment on its call; never the command itself. */
 export function agentComment(input: Json): string {
   return Object.entries(input)
     .filter(([name, value]) => PROSE.test(name) && typeof value === "string" && value.trim())
@@ -113,7 +113,7 @@ export function agentComment(input: Json): string {
     .join("\n");
 }
 
-/** As much of a description as tells a person what a tool is for; the rest is for agents. */
+/** The first sentence of a tool description; the rest is meant for agents. */
 export function firstSentence(text: string): string {
   return /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text;
 }
@@ -122,7 +122,7 @@ export function workspaceName(caller: Caller): string {
   return caller.workspace?.split("/").filter(Boolean).at(-1) ?? "no workspace";
 }
 
-/** First line of why it ended, to stand after the state's word in a list row. */
+/** First line of the reason of its end, for a list row. */
 export function callRemark(call: KnownCall): string {
   if (call.status === "done" || call.status === "waiting" || call.status === "running") return "";
   const line = (call.message.split("\n", 1)[0] ?? "").replace(EXPIRED, "");

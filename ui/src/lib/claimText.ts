@@ -1,16 +1,16 @@
-/** What a list of parts says of each that is not said above it already; pure. */
+/** Texts of a list of claims, without repeating the summary above it; pure. */
 import type { Claim, PartRisk, Preview } from "../api/types.ts";
 
-/** Actions whose resource lies somewhere. */
+/** Actions on a path. */
 const PLACED = new Set<Claim["action"]>(["read", "write", "delete", "run"]);
 
-/** A part's own reasons: not what cannot be read of it, which stands with it, nor what its verb and place say. */
+/** The reasons of one claim, without those that its row already shows. */
 export function claimReasons(claim: Pick<Claim, "action" | "opaque">, risk: PartRisk | undefined): readonly string[] {
   if (!risk || (claim.action !== "run" && risk.level !== "high")) return [];
   return risk.reasons.filter((reason) => reason !== claim.opaque);
 }
 
-/** Reasons in one line: of several parts that cannot be read only how many, for each says it with its own words. */
+/** Reasons in one line; several unreadable claims are counted, since each row has its own reason. */
 export function reasonsText(reasons: readonly string[], claims: readonly Pick<Claim, "opaque">[]): string {
   const opaque = claims.map((claim) => claim.opaque).filter(Boolean);
   const unread = reasons.filter((reason) => opaque.includes(reason));
@@ -18,13 +18,13 @@ export function reasonsText(reasons: readonly string[], claims: readonly Pick<Cl
   return [...reasons.filter((reason) => !unread.includes(reason)), `${opaque.length} parts cannot be read with certainty`].join(" · ");
 }
 
-/** Where it lies, unless a reason says so; what cannot be read may lie anywhere. */
+/** The place of a claim, unless a reason states it or it is unknown. */
 export function claimPlace({ action, inside, opaque }: Pick<Claim, "action" | "inside" | "opaque">, reasons: readonly string[]): "in workspace" | "outside workspace" | "" {
   if (!PLACED.has(action) || (opaque && inside) || reasons.some((reason) => reason.includes("workspace"))) return "";
   return inside ? "in workspace" : "outside workspace";
 }
 
-/** The only part is the command that is shown whole, and all its reasons are told with it. */
+/** Whether the only claim is the previewed command, and all its reasons are shown with it. */
 export function repeatsPreview(claims: readonly Claim[], preview: Preview | null, reasons: readonly string[], risks: readonly PartRisk[]): boolean {
   const [claim, ...more] = claims;
   if (!claim || more.length || preview?.kind !== "command" || claim.action !== "run" || claim.opaque) return false;

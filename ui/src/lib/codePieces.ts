@@ -1,8 +1,4 @@
-/**
- * One line in pieces: its colours, its changed words, and what would hide in it spelled out; pure.
- *
- * Owns cutting. It does not know languages (colour.ts) or how a piece looks.
- */
+/** Splits a line of code into pieces: highlighting, changed words, escaped hidden characters; pure. */
 import type { Span } from "./sequenceDiff.ts";
 import { type Piece, visiblePieces } from "./visibleText.ts";
 
@@ -14,7 +10,7 @@ export interface CodePiece extends Piece {
   readonly marked: boolean;
 }
 
-/** Bytes that are not UTF-8 stand in a proposal as private characters, whose last byte they are. */
+/** Bytes that are not UTF-8 are private-use characters in a proposal; the low byte is the value. */
 export const RAW_BYTES = /[\uef80-\uefff]/gu;
 
 /** Text shown exactly; where the file is not UTF-8, also its other bytes. */

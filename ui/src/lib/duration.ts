@@ -28,7 +28,7 @@ export function spokenText(ms: number): string {
 const LONG_MS = 60_000;
 const TOO_LONG_MS = 300_000;
 
-/** Three times what such calls hardly ever take is long, however short. */
+/** Three times the p95 of such calls is long, however short. */
 const UNUSUAL = 3;
 
 export function urgency(ms: number, p95 = Infinity): "calm" | "long" | "too-long" {

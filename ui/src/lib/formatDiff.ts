@@ -1,4 +1,4 @@
-/** Two texts as one diff, in the form that components/Diff.svelte reads; pure. For what an agent says it changes. */
+/** Formats two texts as a unified diff for components/Diff.svelte; pure. Used for changes that an agent reports. */
 import { CONTEXT, type Hunk, splitIntoHunks } from "./hunks.ts";
 
 export interface UnifiedDiff {

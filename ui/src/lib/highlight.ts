@@ -1,14 +1,14 @@
 /**
- * A text's syntax colours, line by line, made a little at a time so that the page goes on.
+ * Syntax highlighting of a text by line, in time slices, so that the page stays responsive.
  *
- * Owns parsing and its bounds. It does not know which language (languages.ts) or which hue (colours.css).
+ * The language is in languages.ts, the colours are in highlight.css.
  */
 import type { Language } from "@codemirror/language";
 import { classHighlighter, highlightTree } from "@lezer/highlight";
 
 import type { Token } from "./codePieces.ts";
 
-/** A larger text stays plain: nobody reads its colours, and everybody would wait for them. */
+/** Larger texts are not highlighted. */
 export const HIGHLIGHT_MAX = 400_000;
 /** Work in one go, within a picture's time. */
 const SLICE_MS = 8;

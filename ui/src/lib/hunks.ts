@@ -1,8 +1,7 @@
 /**
- * A proposed file in hunks, what a person chose of each, and the file that comes of it; pure.
+ * A proposed file in hunks, the choice for each, and the resulting file; pure.
  *
- * Owns the assembly: all kept is the proposal, all rejected is the file as it was, to the byte. It does not know rows
- * (review/diffRows.ts) or how choices are made.
+ * All kept is the proposal, all rejected is the old file, to the byte. Rows are in review/diffRows.ts.
  */
 import { parseUnifiedDiff } from "./parseDiff.ts";
 import { diffSequences, type SequenceChange, type Span } from "./sequenceDiff.ts";
@@ -42,7 +41,7 @@ export function splitIntoHunks(before: string, after: string, diff = ""): Propos
   return theirs.hunks.length && fits(theirs) ? theirs : { ...texts, hunks: grouped(diffSequences(texts.before, texts.after)) };
 }
 
-/** What will be written. */
+/** The resulting file. */
 export function assembleFile({ before, after, hunks }: ProposedFile, choices: readonly HunkChoice[]): string {
   const parts: string[] = [];
   let done = 0;
@@ -53,7 +52,7 @@ export function assembleFile({ before, after, hunks }: ProposedFile, choices: re
   return parts.join("") + before.slice(done).join("");
 }
 
-/** What a choice puts in the place of a hunk. */
+/** The text that a choice puts in place of a hunk. */
 export function chosenText({ before, after, hunks }: ProposedFile, at: number, choice: HunkChoice): string {
   const hunk = hunks[at];
   if (!hunk) return "";
@@ -61,7 +60,7 @@ export function chosenText({ before, after, hunks }: ProposedFile, at: number, c
   return choice === "keep" ? after.slice(...hunk.new).join("") : before.slice(...hunk.old).join("");
 }
 
-/** What a person typed in the place of a hunk, as lines: the newline that ends the last one is not theirs to think of. */
+/** The edit of a hunk as lines; the final newline is added if the person left it out. */
 export function editedChoice(whole: ProposedFile, at: number, typed: string): HunkChoice {
   const hunk = whole.hunks[at];
   const kept = chosenText(whole, at, "keep");
@@ -70,7 +69,7 @@ export function editedChoice(whole: ProposedFile, at: number, typed: string): Hu
   return { text: typed === "" || open ? typed : `${typed}\n` };
 }
 
-/** An edit that changes nothing is none. */
+/** An edit without a change becomes "keep" or "reject". */
 export function normalizeChoice(whole: ProposedFile, at: number, choice: HunkChoice): HunkChoice {
   if (typeof choice === "string") return choice;
   const text = chosenText(whole, at, choice);

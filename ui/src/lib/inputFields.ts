@@ -1,18 +1,18 @@
 /**
- * A call's input as fields a person can edit, and back; pure.
+ * A call's input as editable fields, and back; pure.
  *
- * Text is edited as it is; everything else as JSON. It does not know which fields a tool takes: the daemon says so.
+ * Strings are edited as they are, everything else as JSON. The daemon validates the fields.
  */
 import type { Json } from "../api/types.ts";
 
 export interface Field {
   readonly name: string;
   readonly text: string;
-  /** Its text is JSON, since the value is none. */
+  /** The text is JSON, since the value is not a string. */
   readonly json: boolean;
 }
 
-/** What runs stands first, then other text, then the rest. */
+/** Fields of the command first, then other text, then JSON. */
 const FIRST = ["command", "path", "text", "content", "old_string", "new_string", "diff"];
 
 export function inputToFields(input: Json): Field[] {
@@ -22,7 +22,7 @@ export function inputToFields(input: Json): Field[] {
   return fields.sort((a, b) => rank(a) - rank(b));
 }
 
-/** The input these fields make, or what is wrong with which of them. */
+/** The input made of these fields, and the errors by field. */
 export function fieldsToInput(fields: readonly Field[]): { readonly input: Json; readonly problems: ReadonlyMap<string, string> } {
   const input: Record<string, unknown> = {};
   const problems = new Map<string, string>();
@@ -42,7 +42,7 @@ export interface FieldChange {
   readonly ran: string | null;
 }
 
-/** What a person changed: field by field, as asked and as it ran. */
+/** The fields that a person changed: as asked, and as they ran. */
 export function changedFields(asked: Json, ran: Json): FieldChange[] {
   const before = new Map(inputToFields(asked).map((field) => [field.name, field.text]));
   const after = new Map(inputToFields(ran).map((field) => [field.name, field.text]));

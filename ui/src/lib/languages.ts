@@ -57,7 +57,7 @@ const SPOKEN: Record<string, string> = {
   console: "sh", "c++": "cpp", golang: "go", javascript: "js", kotlin: "kt", python: "py", ruby: "rb", rust: "rs", shell: "sh", typescript: "ts",
 };
 
-/** A file's name that stands for the language of a block of code. */
+/** A file name with the extension of a code block's language. */
 export function fenceLanguage(language: string): string {
   const name = language.toLowerCase();
   return name === "dockerfile" ? name : `code.${own(SPOKEN, name) ?? name}`;

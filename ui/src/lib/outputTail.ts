@@ -1,8 +1,8 @@
 /**
- * The end of a terminal's output, ready to be shown: blocks of finished lines and the line being written.
+ * The tail of a terminal's output: blocks of complete lines, and the current line.
  *
- * Owns how much is kept and says from which byte on; takes megabytes per frame without keeping them.
- * Does not know where bytes come from (api/terminalSocket.ts) or how they are drawn (calls/LiveOutput.svelte).
+ * Bounded: old blocks are dropped, and the first kept offset is known. Frames of megabytes are decoded only as far as
+ * they are kept.
  */
 import { renderLine, renderLines } from "./ansi.ts";
 
@@ -19,9 +19,9 @@ export interface OutputBlock {
   readonly text: string;
 }
 
-/** A block is what the browser lays out as one piece of text. */
+/** The browser lays out a block as one text node. */
 const BLOCK_LINES = 200;
-/** What one page keeps of a flood: enough to read, little enough to draw. */
+/** Limits: enough to read, little enough to render. */
 const KEPT_LINES = 5000;
 const KEPT_BYTES = 2 << 20;
 /** A line without an end is cut into pieces this long, so that nothing grows without bound. */
@@ -43,7 +43,7 @@ export class OutputTail {
     return this.blocks[0]?.from ?? this.end - this.rest.length;
   }
 
-  /** Takes frames that came since the last time; a hole or a skip begins anew after it. */
+  /** Appends frames; after a gap the tail starts again. */
   take(frames: readonly OutputFrame[]): void {
     for (const { offset, bytes } of runs(lastOf(frames))) {
       const known = this.end - offset;
@@ -108,7 +108,7 @@ function runs(frames: readonly OutputFrame[]): OutputFrame[] {
   return groups.map((group) => ({ offset: group[0]?.offset ?? 0, bytes: joined(group.map(({ bytes }) => bytes)) }));
 }
 
-/** Where the last `count` finished lines begin: what comes before them need not be decoded at all. */
+/** The offset of the last `count` complete lines: earlier bytes are not decoded. */
 function startOfLast(bytes: Uint8Array, count: number): number {
   let at = bytes.length;
   for (let line = 0; line <= count; line++) {

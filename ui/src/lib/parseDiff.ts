@@ -1,6 +1,4 @@
-/**
- * A unified diff as rows with line numbers; pure. It does not know colours or layout.
- */
+/** Parses a unified diff into rows with line numbers; pure. */
 export interface DiffLine {
   readonly kind: "same" | "added" | "removed" | "hunk" | "note";
   readonly text: string;
@@ -15,7 +13,7 @@ export interface SplitRow {
 
 const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)$/;
 
-/** The lines of every hunk; file headers before the first are dropped, since the path stands above. */
+/** The lines of every hunk; file headers are dropped, since the path is shown above. */
 export function parseUnifiedDiff(diff: string): DiffLine[] {
   const lines: DiffLine[] = [];
   let before = 0;

@@ -1,13 +1,13 @@
 /**
- * Where two sequences differ, in bounded time; pure. Of lines of a file, or of words of a line.
+ * Patience diff of two sequences (lines or words), in bounded time; pure.
  *
- * Owns the comparison: first what occurs once on each side, then what lies between. It does not know hunks (hunks.ts).
+ * Unique items are the anchors; a small LCS table compares the stretches between them.
  */
 
 /** From, and up to but without. */
 export type Span = readonly [number, number];
 
-/** These of the one stand where those of the other stood; either may be none. */
+/** A replaced range; either side may be empty. */
 export interface SequenceChange {
   readonly old: Span;
   readonly new: Span;
@@ -56,7 +56,7 @@ function note(found: SequenceChange[], old: Span, fresh: Span): void {
 
 type Pair = readonly [number, number];
 
-/** The longest run of pairs, rising on both sides, of what occurs once on each. */
+/** The longest increasing run of items that are unique on both sides. */
 function onceOnEach({ before, after }: Work, old: Span, fresh: Span): Pair[] {
   const left = once(before, old);
   const right = once(after, fresh);
@@ -121,7 +121,7 @@ function at(table: Uint16Array, index: number): number {
   return table[index] ?? 0;
 }
 
-/** Where an item of the new sequence stood in the old one, or what it replaces; counted from 0. */
+/** The old index of an item of the new sequence, or of the item it replaces; counted from 0. */
 export function originalIndex(all: readonly SequenceChange[], index: number): number {
   let shift = 0;
   for (const { old, new: fresh } of all) {

@@ -23,7 +23,7 @@ function ending({ lost, signal, exit_code }: TerminalView): StatusLabel {
   return { sign: "failed", tone: "red", word: exit_code === null ? "ended" : `ended ${exit_code}` };
 }
 
-/** What it waits for, where that is news: in a person's own terminal every editor waits for keys, only a secret is told. */
+/** The input that a terminal waits for, if it is worth showing: in a person's own terminal only a secret is. */
 export function inputRequest({ running, asks, owner }: Pick<TerminalView, "running" | "asks" | "owner">): Asks | null {
   return running && asks && (asks.secret || !owner?.person) ? asks : null;
 }
@@ -39,7 +39,7 @@ export function inputRequestText({ prompt, sure }: Pick<Asks, "prompt" | "sure">
   return `${sure === "likely" ? "seems to wait for input" : "waits for input"}${text ? `: ${text}` : ""}`;
 }
 
-/** Whether a person must know of it at once: a secret only they can give, or a wait that is no guess. */
+/** Whether a person must be alerted: a secret prompt, or a certain wait. */
 export function needsInput(asks: Pick<Asks, "secret" | "sure"> | null, owner: Owner | null): boolean {
   if (!asks || owner?.person) return false; // their own terminal is before their eyes
   return asks.secret || asks.sure === "certain";
@@ -58,7 +58,7 @@ export function ageText(ms: number): string {
   return ms < 3_600_000 ? clockText(ms) : roughDuration(ms);
 }
 
-/** Does a terminal match what stands in the filter: every word somewhere, `state:` and `owner:` in their place. */
+/** Whether a terminal matches the filter: every word anywhere, `state:` and `owner:` in their fields. */
 export function matchesFilter(terminal: TerminalView, filter: string): boolean {
   const { word } = terminalStatus(terminal);
   const all = [terminal.id, terminal.name, terminal.cwd, ownerName(terminal.owner), word, terminal.shell].join("\n").toLowerCase();

@@ -1,11 +1,7 @@
-/**
- * Text shown exactly: whatever could hide or disguise itself is spelled out and flagged; pure.
- *
- * Owns which characters are not what they seem. It does not know how a flag looks (components/VisibleText.svelte).
- */
+/** Makes hidden characters visible: control, bidi, zero-width and similar characters are escaped and flagged; pure. */
 export interface Piece {
   readonly text: string;
-  /** What the hidden character is, when this piece stands for one. */
+  /** The name of the escaped character. */
   readonly flag?: string;
 }
 
@@ -57,13 +53,13 @@ export function visibleText(text: string): string {
   return ASCII.test(text) ? text : text.replace(HIDDEN_CHARACTERS, spelled);
 }
 
-/** What is typed, apart from the Enter that ends it: that one is nothing to be warned of. */
+/** Typed text without the Enter at its end, which needs no flag. */
 export function splitEnter(text: string): { readonly text: string; readonly enter: boolean } {
   const bare = text.replace(/(\r\n|\r|\n)$/, "");
   return { text: bare, enter: bare !== text };
 }
 
-/** One sentence about what is hidden in the text, or none. */
+/** One sentence about the hidden characters in a text, or null. */
 export function hiddenTextWarning(text: string): string | null {
   const kinds = new Map<string, number>();
   for (const { flag } of visiblePieces(text)) if (flag) kinds.set(kindOf(flag), (kinds.get(kindOf(flag)) ?? 0) + 1);

@@ -1,9 +1,4 @@
-/**
- * What the daemon says to something a person is still changing: asked a moment after the last key, and only the
- * answer to the newest question counts.
- *
- * Owns that moment and that order. It does not know what is asked.
- */
+/** A debounced query to the daemon: sent a moment after the last key; only the answer to the newest query counts. */
 import { ApiError } from "../api/client.ts";
 
 /** Between the last key and the question. */
@@ -13,7 +8,7 @@ export class DebouncedQuery<Question, Answer> {
   answer = $state.raw<Answer | null>(null);
   /** Why there is no answer, in the daemon's words. */
   problem = $state("");
-  /** The answer is to what was asked last; false while a newer one is awaited. */
+  /** The answer belongs to the newest query. */
   fresh = $state(false);
   private readonly send: (question: Question) => Promise<Answer>;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -28,7 +23,7 @@ export class DebouncedQuery<Question, Answer> {
     this.timer = setTimeout(() => void this.now(question, this.round), after);
   }
 
-  /** What is under way no longer counts. */
+  /** Discards the query in flight. */
   stop(): void {
     clearTimeout(this.timer);
     this.round++;

@@ -1,7 +1,7 @@
 /**
  * A call, an approval and a terminal made from the event that opened them; pure.
  *
- * Holds only what the event says. Facts it does not carry stay absent until the view itself is fetched
+ * Holds only facts of the event. Others stay absent until the view itself is fetched
  * (features/approvals/approvalDetails.svelte.ts, features/calls/typicalDurations.svelte.ts).
  */
 import type { EventOf } from "../api/types.ts";

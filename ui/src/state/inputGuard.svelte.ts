@@ -1,17 +1,17 @@
 /**
- * The guard against acting on what has only just appeared: nothing under it works for 700 ms.
+ * Blocks input on a card that has just appeared, for 700 ms, so that a key meant for something else never answers it.
  *
- * Owns the time; whoever acts asks `ready` first. It does not know keys, clicks or cards.
+ * Callers check `ready` before they act.
  */
 export const GUARD_MS = 700;
 
 export class InputGuard {
   ready = $state(false);
-  /** Grows with every new start, so that the fill on the buttons starts anew. */
+  /** Incremented with every start, to restart the fill animation of the buttons. */
   round = $state(0);
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** Starts over: something new came under the person's hand. */
+  /** Restarts the delay. */
   arm(): void {
     clearTimeout(this.timer);
     this.ready = false;

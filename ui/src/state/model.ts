@@ -1,8 +1,7 @@
 /**
- * What the page knows: a snapshot, brought forward by journal entries. Pure functions, no browser.
+ * The page's model: a snapshot, advanced by journal entries. Pure functions, no browser.
  *
- * Owns how each event changes what is shown. It does not know sockets (link/), nor the order in which
- * rows stand (order.ts). Untouched calls keep their identity, so only rows that changed are redrawn.
+ * Untouched calls keep their identity, so that only changed rows are redrawn.
  */
 import type { ApprovalView, Asks, CallView, Entry, EventOf, Json, LiveEntries, Restart, State, TerminalView } from "../api/types.ts";
 import { approvalFromEvent, callFromEvent, terminalFromEvent } from "./fromEvents.ts";
@@ -13,7 +12,7 @@ export interface KnownCall extends Omit<CallView, "usual">, Partial<Pick<CallVie
 export interface TrackedCall extends KnownCall {
   /** When it began, on this page's monotonic clock: timers survive a wrong or jumping wall clock. */
   readonly since: number;
-  /** The last fact about it; whoever shows details fetches them again when it grows. */
+  /** The sequence number of the last event about it; details are fetched again when it grows. */
   readonly touched: number;
   readonly input?: Json;
 }
@@ -28,7 +27,7 @@ export interface TrackedApproval extends KnownApproval {
   readonly since: number;
 }
 
-/** A terminal that runs: what others need to know of it at once; the rest is asked for where it is shown. */
+/** A running terminal, with the facts that lists need; the rest is fetched where it is shown. */
 export interface TrackedTerminal extends Pick<TerminalView, "id" | "name" | "of" | "owner" | "call_id" | "asks" | "taken"> {
   /** When it began to wait for input, on this page's clock. */
   readonly since: number;
@@ -43,7 +42,7 @@ export interface Model {
   readonly started: Restart;
   readonly autoApprove: boolean;
   readonly humanInTheLoop: boolean;
-  /** The last fact about rules or trusted folders; whoever shows them asks again when it grows. */
+  /** The sequence number of the last event about rules or trusted folders; they are fetched again when it grows. */
   readonly ruled: number;
   /** The same of conversations. */
   readonly spoken: number;
@@ -64,7 +63,7 @@ export function modelFromState(state: State, received: number): Model {
   return { ...heading(state), seq: state.seq, ruled: state.seq, spoken: state.seq, skew: received - state.now, calls: new Map(calls), approvals: new Map(approvals), terminals: new Map(terminals) };
 }
 
-/** The same calls under a fresh heading: what the snapshot says beside its calls. */
+/** The same calls with the snapshot's other facts (version, policy). */
 export function updateHeading(model: Model, state: State): Model {
   return { ...model, ...heading(state), started: model.started };
 }
@@ -273,7 +272,7 @@ function isEdited({ input, content }: EventOf<"ApprovalAnswered">): boolean {
   return (input ?? null) !== null || (content ?? null) !== null;
 }
 
-/** Lets the oldest of what is over go, once there is too much of it; insertion order is age. */
+/** Drops the oldest finished entries beyond the limit; insertion order is age. */
 function forget<T>(map: Map<string, T>, over: (value: T) => boolean): void {
   if (map.size <= KEPT) return;
   const ids = [...map].filter(([, value]) => over(value)).map(([id]) => id);

@@ -1,8 +1,8 @@
 /**
- * Where the page is: a view, and what is open beside it. Deep links `/c/CALL`, `/a/APPROVAL`,
- * `/x/TERMINAL`, `/t/THREAD#MESSAGE` and `/rules#RULE`.
+ * The page's route: a view, and the item open beside it. Deep links `/c/CALL`, `/a/APPROVAL`, `/x/TERMINAL`,
+ * `/t/THREAD#MESSAGE` and `/rules#RULE`.
  *
- * Owns the address bar and the history. It does not know calls or terminals, only their ids.
+ * Owns the URL and the history.
  */
 export type View = "inbox" | "calls" | "threads" | "terminals" | "rules";
 
@@ -11,7 +11,7 @@ export interface RoutePlace {
   readonly call: string | null;
   readonly approval: string | null;
   readonly terminal: string | null;
-  /** A conversation; `new` is one that nobody has begun yet. */
+  /** A thread id, or `new` for an unsent one. */
   readonly thread: string | null;
   /** A message of it to be looked at. */
   readonly message: string | null;
@@ -49,18 +49,18 @@ class Route {
     this.set({ view: "terminals", ...NOTHING, terminal }, this.place.terminal ? "replace" : "push");
   }
 
-  /** Opens a conversation, at one of its messages where that is what somebody looks for. */
+  /** Opens a thread, optionally at a message. */
   openThread(thread: string, message: string | null = null): void {
     if (this.place.thread === thread && this.place.message === message) return;
     this.set({ view: "threads", ...NOTHING, thread, message }, this.place.thread ? "replace" : "push");
   }
 
-  /** Shows a rule where it stands among the others. */
+  /** Opens the rules at one rule. */
   openRule(rule: string): void {
     this.set({ view: "rules", ...NOTHING, rule }, "push");
   }
 
-  /** What `/a/ID` was about has been found. */
+  /** Replaces `/a/ID` by the URL of its call. */
   replaceWithCall(call: string): void {
     this.set({ ...this.place, ...NOTHING, call }, "replace");
   }
@@ -92,7 +92,7 @@ function placeFromUrl(): RoutePlace {
   return { view, call: of("c"), approval: of("a"), terminal: of("x"), thread: of("t"), message: of("t") ? anchor() : null, rule: view === "rules" ? anchor() : null };
 }
 
-/** What the address names after its `#`; a sign-in code also stands there, for a moment. */
+/** The fragment of the URL; a sign-in code is ignored. */
 function anchor(): string | null {
   try {
     const name = decodeURIComponent(location.hash.slice(1));

@@ -1,4 +1,4 @@
-/** What this browser prefers: theme, sound, notifications. Kept in the browser; never anything secret. */
+/** Settings of this browser: theme, sound, notifications. Kept in localStorage; nothing secret. */
 
 export type Theme = "system" | "light" | "dark";
 const THEMES: readonly Theme[] = ["system", "light", "dark"];

@@ -1,8 +1,7 @@
 /**
- * The page's one store: the model, and the link that keeps it up to date.
+ * The page's store: the model, and the connection that keeps it current.
  *
- * Owns connecting, resuming by sequence number, and what the person is told about it. It does not know
- * views; how events change the model is model.ts's.
+ * Connects, and resumes by sequence number. Events are applied in model.ts.
  */
 import { auth } from "../api/auth.svelte.ts";
 import { type Api, ApiError } from "../api/client.ts";
@@ -17,7 +16,7 @@ const LONGEST_PAUSE_MS = 5000;
 /** A restart that is older than this when the page opens is history, not news. */
 const NEWS_MS = 10 * 60_000;
 
-/** Hears every fact as it comes; null when some were missed, and what was made of them must be asked for again. */
+/** Receives every journal entry; null if some were missed, and derived state must be fetched again. */
 export type Listener = (entry: Entry | null) => void;
 
 export class Store {
@@ -40,7 +39,7 @@ export class Store {
     this.end.abort();
   }
 
-  /** Lets somebody hear the facts until the returned function is called. */
+  /** Subscribes to journal entries; returns the unsubscribe function. */
   subscribe(listener: Listener): () => void {
     this.listeners.add(listener);
     return () => void this.listeners.delete(listener);
@@ -68,7 +67,7 @@ export class Store {
     return followEvents(this.api, this.model?.seq ?? 0, { opened: () => (this.link = { kind: "live" }), frame: this.applyFrame }, this.end.signal);
   }
 
-  /** A snapshot where there is none, or where the daemon's journal is another one; else only its heading. */
+  /** Loads a snapshot at first and for another journal; else only the heading. */
   private async load(): Promise<void> {
     const state = await this.api.state();
     const model = this.model;

@@ -1,17 +1,17 @@
-/** Short remarks that go away by themselves. It does not know where they are drawn (components/Toasts.svelte). */
+/** Short messages that disappear after a while. Rendered by components/Toasts.svelte. */
 
 export interface Toast {
   readonly id: number;
   readonly text: string;
   readonly tone: "plain" | "red";
-  /** What can be done about it, while it is there. */
+  /** A button in the toast. */
   readonly action?: { readonly word: string; readonly run: () => void };
 }
 
 const STAYS_MS = 6000;
 /** A remark with something to do about it. */
 const STAYS_LONGER_MS = 12_000;
-/** More than this at once is a wall, not a remark. */
+/** Older toasts are dropped beyond this number. */
 const MOST = 3;
 
 class Toasts {

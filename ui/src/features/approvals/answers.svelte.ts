@@ -1,8 +1,8 @@
 /**
- * The answer a person is giving to the open question: which way they began, and the guard before every one of them.
+ * The answer that the person is giving to the selected question.
  *
- * Owns that nothing is sent before the guard is ready, and that high risk needs a strong hand (Shift, or a click). It
- * does not know buttons or keys, nor what becomes of the question afterwards (desk).
+ * Sends nothing before the guard is ready, and needs Shift or a click for high risk. The inboxController handles the
+ * time after the answer.
  */
 import { type Api, ApiError } from "../../api/client.ts";
 import type { AnswerBody, Comment, EditView, Json, ProposedView, Risk, RuleBody } from "../../api/types.ts";
@@ -11,15 +11,15 @@ import type { TrackedApproval } from "../../state/model.ts";
 import { toasts } from "../../state/toasts.svelte.ts";
 import { suggestionLines } from "../rules/ruleText.ts";
 
-/** What stands in the bar: the plain answers, or one that wants more words. */
+/** The state of the answer bar: the plain answers, or a form that needs more input. */
 export type AnswerMode = "choose" | "tell" | "rule" | "edit";
 
-/** What the page lends to it. */
+/** Dependencies that the page provides. */
 export interface AnswerContext {
   readonly guard: InputGuard;
   /** The open question that is looked at. */
   question(): TrackedApproval | null;
-  /** All about it has come: what it lacks now, it lacks. */
+  /** The approval was fetched: an empty list of suggestions means that there are none. */
   known(): boolean;
   send(approval: TrackedApproval, body: AnswerBody): void;
   readonly api: Pick<Api, "edit" | "propose" | "proposal">;
@@ -28,7 +28,7 @@ export interface AnswerContext {
 export class Answers {
   mode = $state<AnswerMode>("choose");
   reason = $state("");
-  /** The proposal was changed in a review: to allow it as it was would not be what the person means. */
+  /** A review changed the proposal, so that "allow as proposed" would not be what the person means. */
   touched = $state(false);
   private readonly context: AnswerContext;
 
@@ -47,7 +47,7 @@ export class Answers {
     return this.context.api;
   }
 
-  /** Opens a way of answering; what then lies under the hand is new, and is guarded anew. */
+  /** Opens a form, and re-arms the guard for its buttons. */
   begin(mode: AnswerMode): void {
     const approval = this.context.question();
     if (!approval || (mode !== "choose" && !this.context.guard.ready)) return;
@@ -62,7 +62,7 @@ export class Answers {
     if (approval) this.send(approval, { answer: "allow", digest: approval.digest });
   }
 
-  /** Allows it and, for this agent's session, what is like it. */
+  /** Allows the call and, for this agent's session, similar ones. */
   session(strong: boolean): void {
     const approval = this.plain(strong);
     if (!approval) return;
@@ -76,7 +76,7 @@ export class Answers {
     if (approval && rules.length) this.send(approval, { answer: "allow", digest: approval.digest, rule: rules.map(withDefaults) });
   }
 
-  /** Allows what was edited, as its preview showed it. */
+  /** Allows the edited input, as previewed. */
   edited(input: Json, preview: EditView, strong: boolean): void {
     const approval = this.ready(strong, preview.risk);
     if (approval) this.send(approval, { answer: "allow", digest: preview.digest, input });
@@ -88,7 +88,7 @@ export class Answers {
     if (approval) this.send(approval, { answer: "allow", digest, content, comments: [...comments] });
   }
 
-  /** Gives what a person filled in where a form asked for it; why not, in the daemon's words, when that cannot be given. */
+  /** Submits a filled-in form; resolves to the daemon's error message, or "". */
   async fill(values: Json): Promise<string> {
     const approval = this.ready(true);
     if (!approval) return "";
@@ -108,7 +108,7 @@ export class Answers {
     if (approval && this.context.guard.ready) this.send(approval, { answer: "deny", digest: approval.digest, reason });
   }
 
-  /** What an edit would come to; its coming puts something new under the hand. */
+  /** Previews an edit, and re-arms the guard for the new preview. */
   async preview(input: Json): Promise<EditView> {
     const approval = this.context.question();
     if (!approval) throw new Error("This question is answered.");

@@ -20,7 +20,7 @@ export class ApprovalDetails {
   async load(id: string | null): Promise<void> {
     this.wanted = id;
     if (!id) return;
-    const fetched = await this.api.approval(id).catch(() => null); // what is shown already stays; a banner tells of a daemon that is away
+    const fetched = await this.api.approval(id).catch(() => null); // keep the current view; a banner reports a daemon that is down
     if (fetched && this.wanted === id) this.fetched = fetched;
   }
 

@@ -1,7 +1,7 @@
 /**
- * A form that an agent asks a person to fill in: its fields, and what was filled in as the agent wants it; pure.
+ * Forms that agents ask a person to fill in: fields from JSON Schema, and values back; pure.
  *
- * Owns the plain part of JSON Schema that such forms use. Whether the values are right the daemon says.
+ * Covers the flat subset of JSON Schema that such forms use. The daemon validates the values.
  */
 import type { Json } from "../../api/types.ts";
 
@@ -42,7 +42,7 @@ export function formFields(schema: Json): FormField[] {
   });
 }
 
-/** What goes to the agent; what is empty and not asked for is left out. */
+/** The values to send; empty optional fields are left out. */
 export function formValues(fields: readonly FormField[], filled: ReadonlyMap<string, FieldValue>): Json {
   const values: Json = {};
   for (const { name, kind, input, value } of fields) {

@@ -1,8 +1,8 @@
 /**
- * What a person can do about a call: answer, cancel, complete, stop; and what is said when it is too late.
+ * Actions on a call: answer, cancel, complete, stop.
  *
- * Owns the requests and their remarks. It does not know guards, keys or buttons, and does not change the
- * model: the facts come back over the live socket, to this tab as to every other.
+ * Sends the requests and shows their errors as toasts. It does not change the model: the resulting events come back
+ * over the live socket, as in every tab.
  */
 import type { Api } from "../../api/client.ts";
 import type { AnswerBody, CompleteBody, OpenBody } from "../../api/types.ts";
@@ -45,7 +45,7 @@ export class CallActions {
     return id;
   }
 
-  /** One request about one thing at a time; a double click asks once. */
+  /** One request per thing at a time, so that a double click sends one. */
   private async once(thing: string, ask: () => Promise<unknown>): Promise<boolean> {
     if (this.underway.has(thing)) return false;
     this.underway.add(thing);

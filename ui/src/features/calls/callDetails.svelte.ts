@@ -1,4 +1,4 @@
-/** Everything about the selected call, fetched anew whenever a fact about it is announced. */
+/** The detail view of the selected call, fetched again after each event about it. */
 import { type Api, ApiError } from "../../api/client.ts";
 import type { CallDetail } from "../../api/types.ts";
 

@@ -26,14 +26,14 @@ export function parseFilter(text: string): CallFilter {
   return found;
 }
 
-/** The text with one field set, changed or (when it already says so) taken out. */
+/** Sets or replaces a field of the filter text, or removes it if it already has this value. */
 export function toggleFilter(text: string, field: Field, value: string): string {
   const words = text.split(/\s+/).filter(Boolean);
   const rest = words.filter((word) => cut(word)[0] !== field);
   return (words.includes(`${field}:${value}`) ? rest : [...rest, `${field}:${value}`]).join(" ");
 }
 
-/** The filter as query parameters. A person may type any status; the daemon refuses one that it does not know. */
+/** The filter as query parameters. A person may type any status; the daemon rejects an unknown one. */
 export function filterQuery({ status, ...rest }: CallFilter): CallQuery {
   return status === undefined ? rest : { ...rest, status: status as NonNullable<CallQuery["status"]> };
 }

@@ -1,15 +1,15 @@
 /**
- * The calls a filter finds, as the daemon knows them, brought up to date by what the page hears.
+ * The calls that match a filter, refreshed when the filter or the journal changes.
  *
- * Owns asking again when the filter or the journal moves on, never more than one request at a time.
+ * At most one request runs at a time.
  */
 import { type Api, ApiError } from "../../api/client.ts";
 import type { CallView } from "../../api/types.ts";
 import { filterQuery, parseFilter } from "./callFilter.ts";
 
-/** Calls asked for at a time. */
+/** Page size. */
 const PAGE = 200;
-/** The most one request may ask for. */
+/** The largest page that the daemon serves. */
 const MOST = 1000;
 
 export class CallHistory {
@@ -28,7 +28,7 @@ export class CallHistory {
     this.api = api;
   }
 
-  /** Ask for what these words find, or for news of what they found before. */
+  /** Queries this filter, or refreshes its results. */
   async find(text: string): Promise<void> {
     this.again = text;
     if (this.asking) return;
@@ -41,7 +41,7 @@ export class CallHistory {
     this.asking = false;
   }
 
-  /** Ask for the ones before those shown. */
+  /** Loads the next older page. */
   async older(): Promise<void> {
     const text = this.text;
     const found = await this.ask(text, PAGE, this.end(this.calls ?? []));
@@ -52,7 +52,7 @@ export class CallHistory {
     this.more = found.length === PAGE;
   }
 
-  /** The newest anew, as many as are shown; what is older than one answer can hold stays as it was. */
+  /** Refreshes the newest calls, as many as are shown; older ones than one response holds stay as they are. */
   private async refresh(text: string): Promise<void> {
     const known = text === this.text ? (this.calls?.length ?? 0) : 0;
     const limit = Math.min(MOST, Math.max(PAGE, known));

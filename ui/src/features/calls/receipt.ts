@@ -1,4 +1,4 @@
-/** A receipt in plain words: what ending a call really did; pure. */
+/** A receipt as sentences: signals sent, processes stopped or left, output kept; pure. */
 import type { Receipt } from "../../api/types.ts";
 import { durationText, pluralize, sizeText } from "../../lib/duration.ts";
 
@@ -16,7 +16,7 @@ export function receiptLines(receipt: Receipt, runs: boolean): string[] {
   ];
 }
 
-/** What the terminal shows right now outweighs what was written down when the call ended. */
+/** The terminal's current state overrides the receipt, which was written when the call ended. */
 function work({ stopped }: Receipt, runs: boolean): string {
   if (runs) return "Its process still runs in its terminal.";
   return stopped ? "All of its work has ended." : "Its work has not ended yet.";

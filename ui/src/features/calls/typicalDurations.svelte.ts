@@ -1,17 +1,13 @@
-/**
- * How long calls like those that run usually take: asked for once of each that runs longer than a moment.
- *
- * Owns what was asked already. It does not know rows or clocks.
- */
+/** Typical durations of running calls, fetched once for each call that runs longer than a moment. */
 import { SvelteMap } from "svelte/reactivity";
 
 import type { Api } from "../../api/client.ts";
 import type { Usual } from "../../api/types.ts";
 import type { TrackedCall } from "../../state/model.ts";
 
-/** Nobody reads what is over by then. */
+/** Calls that end sooner are not looked up. */
 const MOMENT_MS = 1500;
-/** More than this is forgotten, all of it: what still runs is asked for again. */
+/** Cache size; when it is exceeded, the cache is cleared and running calls are looked up again. */
 const MOST = 500;
 
 export class TypicalDurations {
@@ -27,7 +23,7 @@ export class TypicalDurations {
     return call.usual ?? this.known.get(call.id) ?? null;
   }
 
-  /** Asks for this call's, in a moment, unless that was done. */
+  /** Looks up this call after a delay, unless that was done before. */
   want(call: string, still: () => boolean): void {
     if (this.asked.has(call)) return;
     if (this.asked.size >= MOST) this.forget();

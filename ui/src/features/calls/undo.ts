@@ -1,4 +1,4 @@
-/** What an undo does to a file, in words and signs; pure. */
+/** Icons and words for the actions of an undo on a file; pure. */
 import type { UndoFile, UndoView } from "../../api/types.ts";
 import type { Sign, Tone } from "../../lib/callText.ts";
 

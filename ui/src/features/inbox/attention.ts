@@ -1,7 +1,7 @@
 /**
- * Nothing waits unseen: the title's count, the icon's dot, a soft sound, a notification when hidden.
+ * Draws attention to open questions: title count, favicon dot, sound, notification when hidden.
  *
- * Owns how the person's attention is asked for; never takes the focus. Bursts become one remark.
+ * Never takes the focus. Bursts are coalesced into one message.
  */
 import { headline } from "../../lib/callText.ts";
 import { inputRequestText } from "../../lib/terminalText.ts";
@@ -16,7 +16,7 @@ const BURST_MS = 400;
 /** Something that goes no further without the person. */
 export interface Need {
   readonly id: string;
-  /** Put into words only when it is news: hundreds may be open, and every fact asks after them. */
+  /** Built lazily: hundreds may be open, and every event collects them. */
   says(): string;
 }
 
@@ -34,7 +34,7 @@ export class Attention {
     this.announce = announce;
   }
 
-  /** What needs the person now; what did so when the page came up is no news. */
+  /** Announces needs that are new; those of the first call are not. */
   see(open: readonly Need[], live: boolean): void {
     document.title = open.length ? `(${open.length}) Handrail` : "Handrail";
     paintIcon(open.length > 0, live);
@@ -74,11 +74,11 @@ export function showNotification(text: string): void {
       note.close();
     };
   } catch {
-    // some phones know notifications but not from a page; the title and the dot still tell
+    // some phones have the Notification API, but not for pages
   }
 }
 
-/** Asked for only when the person turns notifications on, by their click. */
+/** Called only from the click that turns notifications on. */
 export async function requestNotifications(): Promise<boolean> {
   if (!("Notification" in window)) return false;
   return (await Notification.requestPermission()) === "granted";
@@ -102,7 +102,7 @@ export function playChime(): void {
   setTimeout(() => void audio.close(), 1000);
 }
 
-/** A rail with a post; amber dot when somebody waits, hollow when the daemon is away. */
+/** The favicon: a rail; with an amber dot when something waits, grey when the daemon is down. */
 function paintIcon(needed: boolean, live: boolean): void {
   const rail = live ? "#8a87f0" : "#8d8d99";
   const dot = needed ? `<circle cx="24" cy="8" r="7" fill="#f0a020"/>` : "";

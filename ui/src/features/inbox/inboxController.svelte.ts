@@ -1,8 +1,8 @@
 /**
- * The person's desk: what is selected, how the list stands, and what their hand may do right now.
+ * State and actions of the page: the selection, the list order, and the guarded answer.
  *
- * Owns the selection, the frozen order and the guard, and lends the verbs only through the guard. It does
- * not know elements or keys (views/, keys.ts).
+ * Owns the selection, the frozen order and the guard. Answers are sent only through the guard. It does not touch the
+ * DOM (components) or keys (app/pageKeys.ts).
  */
 import { MediaQuery } from "svelte/reactivity";
 
@@ -32,7 +32,7 @@ export class InboxController {
   readonly agents: Agents;
   readonly threadActions: ThreadActions;
   private readonly approvalDetails: ApprovalDetails;
-  /** Over whatever is selected. */
+  /** Guards the selected call. */
   readonly guard = new InputGuard();
   readonly wide = new MediaQuery("min-width: 1100px");
   readonly phone = new MediaQuery("max-width: 639px");
@@ -50,7 +50,7 @@ export class InboxController {
   terminalToFocus = "";
   /** The call of the open conversation that the person turned to. */
   threadCall = $state<string | null>(null);
-  /** Where messages stand in their threads, of those that a search found. */
+  /** Positions of messages that a search found, by id. */
   readonly messagePositions = new Map<string, number>();
   private readonly answeredHere = new Set<string>();
 
@@ -68,7 +68,7 @@ export class InboxController {
 
   readonly currentSections = $derived.by((): Sections => (this.store.model ? buildSections(this.store.model) : NO_SECTIONS));
   readonly showsPaneBesideInbox = $derived(this.wide.current && route.place.view === "inbox");
-  /** The call that is open; on a wide page the first question opens by itself, and so it does in a conversation. */
+  /** The open call; on a wide page and in a thread, the first question is opened automatically. */
   readonly selected = $derived.by((): string | null => {
     const { call, thread } = route.place;
     if (call) return call;
@@ -102,12 +102,12 @@ export class InboxController {
     return id ? this.store.model?.terminals.get(id) : undefined;
   }
 
-  /** Takes what is wanted, or what may be taken of it while the list is held. */
+  /** Applies new sections; while the list is held, rows keep their places. */
   arrange(wanted: Sections, shown: Sections): void {
     this.shownSections = this.listHeld ? freezeSections(shown, wanted, (id) => this.call(id) !== undefined) : wanted;
   }
 
-  /** Asks for all there is to know about the question that is looked at. */
+  /** Fetches the selected approval. */
   loadApproval(): void {
     const known = this.selected ? this.approvalOf(this.selected) : undefined;
     void this.approvalDetails.load(known?.status === "open" ? known.id : null);
@@ -121,12 +121,12 @@ export class InboxController {
     void this.callActions.complete(id, body);
   }
 
-  /** What becomes of the desk when the selected question is one no more. Gives the row to focus. */
+  /** Leaves a question that is no longer open. Returns the row to focus. */
   leaveResolved(id: string): string | null {
     const own = this.answeredHere.delete(id);
     if (!own) this.announceDecision(id);
     if (route.place.thread) return null; // a conversation goes on where it is
-    if (this.answers.mode === "tell" && this.answers.reason) return null; // somebody is still writing about it
+    if (this.answers.mode === "tell" && this.answers.reason) return null; // a denial reason is being written
     const following = nextAfter(this.shownSections.needs, id, (other) => this.isOpenQuestion(other));
     if (this.wide.current) route.openCall(following ?? id);
     else if (own) route.close();
@@ -143,7 +143,7 @@ export class InboxController {
     return this.approval?.status === "open" ? this.approval : null;
   }
 
-  /** An answer that is refused leaves the question open: it is looked at anew, and guarded anew. */
+  /** A refused answer leaves the question open: fetch it again and re-arm the guard. */
   private send(approval: TrackedApproval, body: AnswerBody): void {
     if (this.callActions.busy(approval.id)) return; // the first of a double stroke counts
     this.answeredHere.add(approval.call_id);

@@ -1,8 +1,7 @@
 /**
- * In which section a call stands, and in which order; pure.
+ * Assigns calls to sections and orders them; pure.
  *
- * Owns the promise that nothing moves under a person's hand: while the list is frozen, rows stay where
- * they are, whatever becomes of their calls. It does not know how rows look.
+ * While the list is frozen, rows keep their section and place, whatever happens to their calls.
  */
 import { needsInput } from "../../lib/terminalText.ts";
 import { isOpen, type Model, type TrackedApproval, type TrackedCall, type TrackedTerminal } from "../../state/model.ts";
@@ -36,12 +35,12 @@ export function openApprovals(model: Model): TrackedApproval[] {
   return [...model.approvals.values()].filter((approval) => approval.status === "open").sort((a, b) => a.asked_at - b.asked_at);
 }
 
-/** Terminals in which somebody must type before anything goes on, the longest wait first. */
+/** Terminals that wait for a person's input, the longest wait first. */
 export function terminalsNeedingInput(model: Model): TrackedTerminal[] {
   return [...model.terminals.values()].filter(({ asks, owner }) => needsInput(asks, owner)).sort((a, b) => a.since - b.since);
 }
 
-/** The call of a conversation that is under the person's hand: the one they turned to, the first question, or what runs. */
+/** The current call of a thread: the one the person selected, the first question, or the running call. */
 export function currentThreadCall(model: Model, thread: string, turned: string | null): string | null {
   const open = [...model.calls.values()].filter((call) => call.caller.thread === thread && isOpen(call));
   if (open.some(({ id }) => id === turned)) return turned;
@@ -50,8 +49,8 @@ export function currentThreadCall(model: Model, thread: string, turned: string |
 }
 
 /**
- * The order to show while a pointer or the focus is in the list: every row keeps its section and place,
- * new questions and new calls join the end of theirs, and what ended meanwhile stays until the list thaws.
+ * The order to show while the list is frozen: every row keeps its section and place, new rows are appended, and ended
+ * calls stay until it thaws.
  */
 export function freezeSections(shown: Sections, wanted: Sections, known: (id: string) => boolean): Sections {
   const placed = new Set([...shown.needs, ...shown.running, ...shown.recent]);
@@ -63,7 +62,7 @@ export function freezeSections(shown: Sections, wanted: Sections, known: (id: st
   };
 }
 
-/** The row to go to when `gone` needs nobody any more: the next question after it, else the first. */
+/** The row to focus after `gone` is resolved: the next question, else the first. */
 export function nextAfter(needs: readonly string[], gone: string, open: (id: string) => boolean): string | null {
   const at = needs.indexOf(gone);
   const after = [...needs.slice(at + 1), ...needs.slice(0, Math.max(at, 0))];

@@ -1,8 +1,7 @@
 /**
- * A small editor for code: the page's only use of CodeMirror's view, loaded when somebody edits.
+ * A code editor: the page's only use of CodeMirror, loaded on demand.
  *
- * Owns its extensions, keys and looks. What could hide is spelled out in it as everywhere. It does not know what the
- * text is for.
+ * Configures its extensions, keys and theme. Hidden characters are escaped as everywhere on the page.
  */
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { type Language, syntaxHighlighting } from "@codemirror/language";

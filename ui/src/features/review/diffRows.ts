@@ -1,7 +1,7 @@
 /**
- * A proposal as rows to look at: hunks, what lies between them, unified or side by side; pure.
+ * A proposal as rows: hunks and the lines between them, unified or side by side; pure.
  *
- * Owns numbers, pairs and which words of a line changed. It does not know choices' meaning (lib/hunks.ts) or colours.
+ * Computes line numbers, pairs and changed words. The choices are in lib/hunks.ts.
  */
 import { chosenText, CONTEXT, type Hunk, type HunkChoice, type ProposedFile, splitLines } from "../../lib/hunks.ts";
 import { diffSequences, type SequenceChange, type Span } from "../../lib/sequenceDiff.ts";
@@ -14,7 +14,7 @@ export interface DiffRow {
   readonly new: number | null;
   /** No newline ends it. */
   readonly open: boolean;
-  /** The letters that changed, where the line faces one that it came from. */
+  /** The changed characters, for a line that is paired with its old version. */
   readonly marks: readonly Span[];
 }
 
@@ -23,7 +23,7 @@ export interface RowPair {
   readonly right: DiffRow | null;
 }
 
-/** The lines between two hunks, or at an end; the middle is folded away until somebody asks. */
+/** The unchanged lines between two hunks, or at either end; the middle is folded. */
 export interface Gap {
   readonly top: readonly DiffRow[];
   readonly folded: Span;
@@ -51,7 +51,7 @@ export function hunkSize({ old, changes: all }: Hunk): number {
   return all.reduce((sum, change) => sum + change.new[1] - change.new[0], old[1] - old[0]);
 }
 
-/** What lies before hunk `at`; past the last one, what lies after all. */
+/** The gap before hunk `at`; after the last hunk, the gap to the end of the file. */
 export function gapAt({ before, hunks }: ProposedFile, at: number): Gap {
   const previous = hunks[at - 1];
   const from = previous?.old[1] ?? 0;

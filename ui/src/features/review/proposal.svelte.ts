@@ -1,18 +1,14 @@
-/**
- * The file that a question proposes, read from the daemon, and again while it is looked at: it may change on disk.
- *
- * Owns these requests and what is wrong with the file. It does not know what a person makes of it (draft.svelte.ts).
- */
+/** The proposed file of a question, fetched from the daemon and polled while it is shown: it may change on disk. */
 import { type Api, ApiError } from "../../api/client.ts";
 import type { KnownApproval } from "../../state/model.ts";
 import { type ReviewDraft, reviewDraftFor } from "./reviewDraft.svelte.ts";
 
-/** Between two looks at a file that somebody else may change. */
+/** Poll interval. */
 const EVERY_MS = 3000;
 
 export class Proposal {
   draft = $state.raw<ReviewDraft | null>(null);
-  /** What is other than when the question was asked; null while it still holds. */
+  /** How the file differs from the one the question was asked about; null if it does not. */
   changed = $state<string | null>(null);
   /** How the file changed since, as a diff. */
   difference = $state("");
@@ -46,7 +42,7 @@ export class Proposal {
       this.changed = came.changed;
       this.difference = came.difference;
     } catch (error) {
-      // What was shown once stays: whether the daemon is away is a banner's to tell.
+      // Keep the last proposal; a banner reports a daemon that is down.
       if (!this.draft) this.problem = error instanceof ApiError ? error.message : "The daemon did not answer. The file is read again in a moment.";
     }
   }

@@ -1,13 +1,13 @@
 /**
- * A review that is being made: what was chosen of each hunk, what was written instead, what was said about lines.
+ * An unsent review: the choice for each hunk, edits and line comments.
  *
- * Owns the choices until they are sent; they outlive the look at another question. It does not know requests or rows.
+ * Drafts survive selecting another question; a limited number is kept while the page is open.
  */
 import type { Comment, DiffPreview, ProposalView } from "../../api/types.ts";
 import { assembleFile, chosenText, editedChoice, type HunkChoice, normalizeChoice, normalizeLineEnds, type ProposedFile, restoreLineEnds, splitIntoHunks, type Tally, tallyChoices } from "../../lib/hunks.ts";
 import { diffSequences, originalIndex } from "../../lib/sequenceDiff.ts";
 
-/** A line that can be spoken about: of the proposal, or one that it takes away. */
+/** A line that can be commented on: a line of the proposal, or a removed one. */
 export interface LinePosition {
   readonly side: "old" | "new";
   /** Counted from 1. */
@@ -19,7 +19,7 @@ export interface DraftComment extends LinePosition {
   readonly said: string;
 }
 
-/** What the question's preview says of the file. */
+/** The preview's diff and notes. */
 export type ShownDiff = Pick<DiffPreview, "diff" | "notes">;
 /** As much of a line that is gone as names it. */
 const QUOTED = 80;
@@ -33,7 +33,7 @@ export class ReviewDraft {
   private readonly proposal: ProposalView;
   private readonly crlf: boolean;
   private readonly asProposed: ProposedFile;
-  /** What is looked at: the proposal, or what the person made of the whole file. */
+  /** The reviewed version: the proposal, or the person's own version of the file. */
   whole = $state.raw<ProposedFile>({ before: [], after: [], hunks: [] });
   choices = $state.raw<readonly HunkChoice[]>([]);
   remarks = $state.raw<readonly DraftComment[]>([]);
@@ -61,7 +61,7 @@ export class ReviewDraft {
   readonly refused = $derived(this.tally.hunks > 0 && this.tally.rejected === this.tally.hunks);
   readonly text = $derived(assembleFile(this.whole, this.choices));
 
-  /** What will be written, with the line ends it came with. */
+  /** The content to write, with the file's original line endings. */
   get content(): string {
     return restoreLineEnds(this.text, this.crlf);
   }
@@ -91,12 +91,12 @@ export class ReviewDraft {
     this.choose(at, editedChoice(this.whole, at, typed));
   }
 
-  /** What an editor of this hunk begins with: what was written there before, else the proposal. */
+  /** The initial text of the editor for this hunk: the previous edit, else the proposal. */
   beginning(at: number): string {
     return this.typed.get(at) ?? chosenText(this.whole, at, "keep").replace(/\n$/, "");
   }
 
-  /** The file as the person wrote it, in hunks of its own. */
+  /** Replaces the proposal by the person's version of the file, and splits it into hunks. */
   rewrite(text: string): void {
     if (text === this.text) return;
     this.whole = { ...splitIntoHunks(this.asProposed.before.join(""), text) };
@@ -106,7 +106,7 @@ export class ReviewDraft {
     this.typed.clear();
   }
 
-  /** Back to the proposal; what was said about lines stays. */
+  /** Back to the proposal; comments stay. */
   reset(): void {
     this.whole = this.asProposed;
     this.rewritten = false;

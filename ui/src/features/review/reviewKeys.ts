@@ -1,8 +1,8 @@
 /**
- * The review's keys: between hunks, what becomes of one, comments, and sending.
+ * Shortcuts of the review: move between hunks, decide one, comment, send.
  *
- * Heard before the page's own keys (app/pageKeys.ts), which it leaves alone otherwise; off while somebody types. It owns
- * no decision: it asks the guard, and moves eye and hand.
+ * Handled before the page's shortcuts (app/pageKeys.ts), and off while a text field has the focus. Decisions still go
+ * through the guard.
  */
 import type { ReviewDraft } from "./reviewDraft.svelte.ts";
 import type { ReviewView } from "./reviewView.svelte.ts";
@@ -11,7 +11,7 @@ export interface ReviewKeysContext {
   readonly draft: ReviewDraft | null;
   readonly reading: ReviewView;
   readonly ready: () => boolean;
-  /** Strongly: with Shift, as a high risk asks for. */
+  /** `strong`: with Shift, as high risk requires. */
   readonly send: (strong: boolean) => void;
 }
 
@@ -96,7 +96,7 @@ function lineAt(target: EventTarget | null): HTMLElement | null {
   return target instanceof HTMLElement && target.dataset.line !== undefined ? target : null;
 }
 
-/** Somebody types, something lies over the page, or another review is meant. */
+/** True while a text field has the focus, a dialog is open, or the event belongs to another review. */
 function elsewhere(root: HTMLElement | undefined, target: EventTarget | null): boolean {
   const meant = (target instanceof Element ? target.closest("[data-review]") : null) ?? document.querySelector("[data-review]");
   if (meant !== root || document.querySelector("dialog[open]")) return true;

@@ -1,4 +1,4 @@
-/** What an agent will be told about a review, in a sentence; pure. The daemon's own words follow it (EditView.tells). */
+/** One-sentence summary of a review; pure. The text that the agent receives comes from the daemon (EditView.tells). */
 import type { Comment } from "../../api/types.ts";
 import { pluralize } from "../../lib/duration.ts";
 import type { Tally } from "../../lib/hunks.ts";
@@ -17,7 +17,7 @@ export function summarizeReview({ tally, deletes, rewritten }: ReviewOutcome, co
   return parts.join(", ");
 }
 
-/** A denial's reason that carries what was said about lines. */
+/** The reason of a denial, with the line comments in it. */
 export function denialReason(hunks: number, comments: readonly Comment[]): string {
   const head = `Rejected ${hunks === 1 ? "the only hunk" : `all ${hunks} hunks`}: nothing was written.`;
   return [head, ...comments.map(({ line, text }) => `Line ${line}: ${text}`)].join("\n");

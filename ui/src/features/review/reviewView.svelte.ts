@@ -1,7 +1,7 @@
 /**
- * What a person looks at in a review: the current hunk, what is unfolded, what is being written, the colours that came.
+ * The view state of a review: current hunk, expanded gaps, open editors, highlighting.
  *
- * Owns the place of eye and hand. It does not know what is decided (draft.svelte.ts).
+ * The decisions are in reviewDraft.svelte.ts.
  */
 import type { Token } from "../../lib/codePieces.ts";
 import type { ProposedFile } from "../../lib/hunks.ts";
@@ -14,7 +14,7 @@ const ROWS_A_PICTURE = 150;
 const PATIENCE_MS = 2000;
 /** More rows than this are not drawn again for colours that come late. */
 const DRAWN_ONCE = 1000;
-/** More than this are drawn only when asked for. */
+/** Longer files are cut until expanded. */
 export const INITIAL_ROWS = 6000;
 
 export class ReviewView {
@@ -28,7 +28,7 @@ export class ReviewView {
   side = $state(false);
   drawn = $state(ROWS_A_PICTURE);
   limit = $state(INITIAL_ROWS);
-  /** The colours have come, or none will: what is drawn from now on is drawn once. */
+  /** Highlighting has arrived or failed: rows rendered from now on are final. */
   settled = $state(false);
   old = $state.raw<readonly (readonly Token[])[]>([]);
   new = $state.raw<readonly (readonly Token[])[]>([]);
@@ -54,7 +54,7 @@ export class ReviewView {
     return this.root?.querySelector<HTMLElement>(`[data-line="${lineKey(place)}"]`) ?? null;
   }
 
-  /** Unified or side by side; all of it is drawn anew, a little at a time as at first. */
+  /** Switches between unified and side by side; rows are rendered in batches again. */
   turn(side: boolean): void {
     if (side === this.side) return;
     this.side = side;

@@ -1,14 +1,14 @@
 /**
- * Rules in words: what one is about, how far it reaches, what it would have done; pure.
+ * Texts about rules: subject, scope, effect on past calls; pure.
  *
- * Owns how the page speaks of rules. It does not know how one decides (the daemon does).
+ * The rules are evaluated in the daemon.
  */
 import type { Claim, Effect, ProposedView, Rule, RuleBody, RuleView, Scope, Suggestion, TestView, Verdict } from "../../api/types.ts";
 import type { Sign, Tone } from "../../lib/callText.ts";
 import { pluralize } from "../../lib/duration.ts";
 
 export const RULE_SUBJECTS = ["command", "path", "host", "tool"] as const;
-/** What a rule is about; `tool` is everything one tool does. */
+/** The subject of a rule; `tool` covers every call of one tool. */
 export type RuleSubject = (typeof RULE_SUBJECTS)[number];
 
 export const SCOPES: readonly { readonly scope: Scope; readonly word: string; readonly says: string }[] = [
@@ -41,13 +41,13 @@ export function rulePattern(rule: RuleBody): string {
   return rule.command ?? rule.path ?? rule.host ?? rule.pattern ?? "";
 }
 
-/** The same rule about something else; what it was about before is let go. */
+/** The rule with another subject; the old one is dropped. */
 export function withPattern(rule: RuleBody, about: RuleSubject, pattern: string): RuleBody {
   const { command: _, path: __, host: ___, pattern: ____, ...rest } = rule;
   return about === "tool" ? rest : { ...rest, [about]: pattern };
 }
 
-/** A rule as it would be written again: how a revoked one comes back. Of a session, nobody can. */
+/** The request body that restores a revoked rule. A session's rule cannot be restored. */
 export function ruleBody(rule: Rule, now: number): RuleBody | null {
   if (rule.scope === "session") return null;
   const { id: _, session: __, source: ___, expires_at, ...rest } = rule;
@@ -56,7 +56,7 @@ export function ruleBody(rule: Rule, now: number): RuleBody | null {
   return { ...rest, expires_in: left };
 }
 
-/** What it would have done, judged by the past. */
+/** The rule's effect on past calls, as text. */
 export function proposalText({ matches, calls, decided, prompts }: ProposedView): string {
   const seen = calls ? `matches ${matches} of your last ${pluralize(calls, "call")}` : "there are no calls yet to judge it by";
   if (!prompts) return seen;
@@ -83,7 +83,7 @@ export function suggestionLines(suggestions: readonly Suggestion[]): SuggestionL
   return found;
 }
 
-/** Parts that ask and that none of these lines is about: no rule is offered for them. */
+/** Claims that ask and have no suggested rule. */
 export function uncoveredClaims(claims: readonly Claim[], verdicts: readonly Verdict[], suggested: readonly SuggestionLine[]): { claim: Claim; why: string }[] {
   const covered = new Set(suggested.flatMap(({ suggestion }) => suggestion.claims));
   return verdicts
@@ -118,7 +118,7 @@ export function groupRules(rules: readonly RuleView[]): RuleGroup[] {
   return groups;
 }
 
-/** A rule nobody needed for this long may go. */
+/** A rule without a match for this long counts as unused. */
 const LONG_UNUSED_MS = 30 * 24 * HOUR * 1000;
 /** And a new one has not had its chance yet. */
 const NEW_MS = 24 * HOUR * 1000;
@@ -129,12 +129,12 @@ export function isUnused({ removable, hits, last_used_at, added_at }: RuleView, 
   return last_used_at !== null && now - last_used_at > LONG_UNUSED_MS;
 }
 
-/** Where a rule stands on the page. */
+/** Link to a rule on the page. */
 export function ruleHref(name: string): string {
   return `/rules#${encodeURIComponent(name)}`;
 }
 
-/** How a decision reads: `ask, by rule 4`. */
+/** A decision as text: `ask, by rule 4`. */
 export function decisionText(test: Pick<TestView, "effect" | "rule">, numbers: ReadonlyMap<string, number>): string {
   const number = numbers.get(test.rule);
   return `${test.effect}, by ${number ? `rule ${number}` : test.rule}`;

@@ -1,7 +1,6 @@
 /**
- * All rules as the daemon knows them, asked for again whenever a fact about rules or folders is told.
- *
- * Owns asking, making, revoking (with a way back) and trusting. It does not know how they are shown.
+ * All rules, fetched again after each event about rules or folders. Makes, revokes and restores rules, and trusts
+ * folders.
  */
 import { type Api, ApiError } from "../../api/client.ts";
 import type { FolderView, RuleBody, RulesView, RuleView } from "../../api/types.ts";
@@ -40,13 +39,13 @@ export class RuleStore {
     void this.refresh();
   }
 
-  /** What a rule says; its name where it is not known (any more). */
+  /** The text of a rule; its name if it is not known (any more). */
   words(name: string): string {
     const found = this.view?.rules.find(({ rule }) => rule.id === name);
     return found && !found.builtin ? found.words.replace(/ in this (project|session)$/, "") : name;
   }
 
-  /** Says why not, or nothing when it was made. */
+  /** Resolves to an error message, or "". */
   async make(body: RuleBody): Promise<string> {
     try {
       const { words } = await this.api.makeRule(body);

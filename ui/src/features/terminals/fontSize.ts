@@ -1,11 +1,11 @@
-/** How large a terminal's letters can be, and how many of them a room holds; pure. */
+/** The font size at which a terminal fits its container, and the grid that fits at the default size; pure. */
 export interface Extent {
   readonly width: number;
   readonly height: number;
 }
 
 export const FONT_SIZE = 13;
-/** Smaller than this nobody reads: from here on the room scrolls. */
+/** Below this size the container scrolls instead. */
 export const MIN_FONT_SIZE = 8;
 const STEP = 0.5;
 
@@ -21,7 +21,7 @@ export function fittingFontSize(room: Extent, [cols, rows]: readonly [number, nu
   return MIN_FONT_SIZE;
 }
 
-/** Columns and rows that a room holds at the usual letters. */
+/** Columns and rows that fit at the default font size. */
 export function gridSize(room: Extent, cell: CellSize): [number, number] {
   const { width, height } = cell(FONT_SIZE);
   return [bounded(Math.floor(room.width / width), 20, 400), bounded(Math.floor(room.height / height), 5, 200)];

@@ -1,8 +1,7 @@
 /**
- * A place in an output, and what of a frame is new there; pure.
+ * The offset up to which output was received, and the new bytes of a frame; pure.
  *
- * Owns the promise of no gap and no doubled byte: what was taken before is cut off, what is missing is
- * counted. It does not know sockets (attach.ts).
+ * Guarantees no gap and no repeated byte: known bytes are cut off, missing ones are counted.
  */
 import type { OutputFrame } from "../../lib/outputTail.ts";
 

@@ -1,4 +1,4 @@
-/** An address that output may link to; pure. Only what a browser opens as a page, and spelled as it is opened. */
+/** The URL of a link in output, or null; pure. Only http and https, normalised, without credentials. */
 export function safeLink(text: string): string | null {
   if (!/^https?:\/\//i.test(text)) return null;
   try {

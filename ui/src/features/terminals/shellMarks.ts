@@ -1,8 +1,8 @@
 /**
- * What a shell's own marks say (OSC 133 and 633); pure.
+ * Parses shell integration marks (OSC 133 and 633); pure.
  *
- * Owns their shapes and the one thing that makes them true: the terminal's nonce. It does not know lines or
- * decorations (terminals/xterm/gutter.ts).
+ * A mark counts only with the terminal's nonce, since any program can print one. Lines and decorations are in
+ * terminals/xterm/gutter.ts.
  */
 export type Mark =
   | { readonly kind: "prompt" }
@@ -11,7 +11,7 @@ export type Mark =
   | { readonly kind: "ended"; readonly exitCode: number | null }
   | { readonly kind: "line"; readonly line: string };
 
-/** The mark, or null when it is none, or not this terminal's: a program may print anything. */
+/** The mark, or null if it is malformed or lacks the nonce. */
 export function parseMark(code: 133 | 633, data: string, nonce: string): Mark | null {
   if (!nonce) return null;
   const [letter, ...rest] = data.split(";");
@@ -24,7 +24,7 @@ export function parseMark(code: 133 | 633, data: string, nonce: string): Mark | 
   return null;
 }
 
-/** `\x3b` for what would end a part, `\\` for the backslash itself. */
+/** Decodes `\x3b` (separator) and `\\` (backslash). */
 function unescaped(text: string): string {
   return text.replace(/\\(?:\\|x([0-9a-f]{2}))/gi, (_, hex: string | undefined) => (hex ? String.fromCharCode(Number.parseInt(hex, 16)) : "\\"));
 }
@@ -34,7 +34,7 @@ function number(text: string | undefined): number | null {
 }
 
 const ESCAPE = 0x1b;
-/** `]133;`, which stands after the escape. */
+/** `]133;`, the bytes after the escape. */
 const BEGINNING = [0x5d, 0x31, 0x33, 0x33, 0x3b];
 
 /** Where marks begin in these bytes: cut there, so that each mark's offset is known when it is read. */

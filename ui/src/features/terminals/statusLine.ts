@@ -1,16 +1,16 @@
-/** What is said above a terminal's screen; pure. It does not know how it looks (terminals/StatusLine.svelte). */
+/** The status messages of a terminal; pure. Rendered by terminals/StatusLine.svelte. */
 import type { TerminalView, Typed } from "../../api/types.ts";
 import type { Tone } from "../../lib/callText.ts";
 import { pluralize, sizeText } from "../../lib/duration.ts";
 import { inputRequest, inputRequestText } from "../../lib/terminalText.ts";
 import { visibleText } from "../../lib/visibleText.ts";
 
-/** A line above the screen: what is true of this terminal right now, the most urgent first. */
+/** A message about the current state of a terminal. */
 export interface StatusMessage {
   readonly tone: Tone;
   readonly sign: "needs" | "keyboard" | "gone" | "done" | "alert";
   readonly text: string;
-  /** What a person can do about it. */
+  /** The action that it offers. */
   readonly act?: "search";
 }
 
@@ -75,7 +75,7 @@ function say(tone: Tone, sign: StatusMessage["sign"], text: string): StatusMessa
   return { tone, sign, text };
 }
 
-/** What stands there when nothing is to be said, so that nothing moves when something is. */
+/** The default text, so that the line never collapses. */
 export function quietly({ running, owner, of }: TerminalView): string {
   if (!running) return "It has ended; its output is kept.";
   if (owner?.person) return "Yours: an agent that wants to type here asks first.";

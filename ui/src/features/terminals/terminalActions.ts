@@ -1,8 +1,8 @@
 /**
- * What a person can do about one terminal, and what is said when it cannot be done.
+ * Actions on a terminal.
  *
- * Owns the requests and their remarks. It does not know buttons; what comes of an act is told by the terminal's own
- * state, to this tab as to every other.
+ * Sends the requests and shows their errors as toasts. The resulting state arrives over the terminal's socket, as in
+ * every tab.
  */
 import { type Api, ApiError } from "../../api/client.ts";
 import type { Command, Found } from "../../api/types.ts";

@@ -1,8 +1,8 @@
 /**
- * One terminal on the page: its state as it changes, its bytes on their way to the screen, and the way back.
+ * One open terminal: its state, its output on the way to the screen, and the input on the way back.
  *
- * Owns attaching, resuming without gap or repeat, skipping a flood nobody could read, and whose turn it is to set the
- * size. What is typed passes through and is kept nowhere. It does not know xterm's insides (term/) or buttons.
+ * Attaches, resumes without gap or repeat, skips floods, and tracks who sets the size. Input is passed through and
+ * never stored. xterm itself is in terminals/xterm/.
  */
 import type { AttachListener, Attachment, ConnectionState, StartOffset } from "../../api/terminalSocket.ts";
 import type { AttachRefused, AttachState, TerminalDetail, TerminalView } from "../../api/types.ts";
@@ -12,7 +12,7 @@ import type { Screen } from "./xterm/screen.ts";
 
 export type AttachFunction = (from: StartOffset, listener: AttachListener) => Attachment;
 
-/** How much of what came before is read when a terminal is opened: more than its screen keeps of plain text. */
+/** Output to replay when a terminal is opened: more than the scrollback holds of plain text. */
 const AT_FIRST = 2 << 20;
 /** And how much when a flood was left out: the newest. */
 const AFTER_FLOOD = 256 << 10;
@@ -56,12 +56,12 @@ export class TerminalSession {
     this.attachment?.detach();
   }
 
-  /** The screen was drawn: a good moment to say how much there is. */
+  /** The screen was rendered: update the byte count. */
   drawn(): void {
     this.end = this.place.end ?? 0;
   }
 
-  /** Sends what a hand typed; false when nobody would get it. */
+  /** Sends typed bytes; false if the socket is down. */
   type(keys: Uint8Array): boolean {
     this.refused = "";
     return this.attachment?.type(keys) ?? false;
@@ -85,7 +85,7 @@ export class TerminalSession {
 
   private hear({ state, sizes, begin, alternate }: AttachState): void {
     this.view = state;
-    if (this.sizes && !sizes) this.holds = false; // somebody else has typed since
+    if (this.sizes && !sizes) this.holds = false; // another person has typed since
     this.sizes = sizes;
     if (begin !== null && begin !== undefined) {
       this.alternate = alternate === true;
@@ -116,7 +116,7 @@ export class TerminalSession {
     if (this.alternate) this.screen.alternate();
   }
 
-  /** The page is far behind: what waits is dropped, and the newest is asked for. */
+  /** The page is far behind: drop the queue and restart near the end. */
   private skip(at: number): void {
     this.place.end = at - this.screen.feed.drop();
     this.attachment?.restart({ tail: AFTER_FLOOD });

@@ -1,13 +1,13 @@
 /**
- * All terminals as the daemon knows them: those that run first, then the ended ones, newest first.
+ * All terminals: running ones first, then ended ones, newest first.
  *
- * Owns asking again when the journal speaks of terminals, and now and then for what no fact tells (what has the
- * keyboard, when it last printed). It does not know rows or filters.
+ * Fetched again after each event about terminals, and polled for facts that no event reports (foreground program,
+ * last output).
  */
 import { type Api, ApiError } from "../../api/client.ts";
 import type { TerminalView } from "../../api/types.ts";
 
-/** What changes without a fact is this old at most. */
+/** Poll interval for facts that no event reports. */
 const LOOKS_MS = 2000;
 const PAGE = 200;
 

@@ -1,8 +1,7 @@
 /**
- * What the operations of one conversation are and were busy with, each asked for once and brought forward by facts.
+ * The activities of a thread's operations: each operation is fetched once, then updated by events.
  *
- * Owns asking and hearing. It does not know how facts are put together (threads/activityTree.ts), nor how they look; an operation
- * whose agent tells nothing of this has none, and is shown as if this were not there.
+ * An operation whose agent reports no activities has none. Merging is in threads/activityTree.ts.
  */
 import { SvelteMap } from "svelte/reactivity";
 
@@ -41,13 +40,13 @@ export class ActivityStore {
     clearTimeout(this.timer);
   }
 
-  /** Nothing where nothing is known, or nothing was told. */
+  /** Null if no activities are known. */
   of(operation: string | null): OperationActivities | null {
     const doing = operation === null ? undefined : this.known.get(operation);
     return doing?.activities.size ? doing : null;
   }
 
-  /** Makes sure that what was told of it before this page listened is known. */
+  /** Fetches the activities from before this page subscribed. */
   async ask(operation: string): Promise<void> {
     if (this.asked.has(operation)) return;
     this.asked.add(operation);
@@ -90,7 +89,7 @@ export class ActivityStore {
     }
   }
 
-  /** Facts were missed: what was under way is asked for anew. */
+  /** Events were missed: fetch running operations again. */
   private again(): void {
     this.entries = [];
     for (const operation of [...this.asked, ...this.known.keys()]) {

@@ -1,6 +1,4 @@
-/**
- * The words for what an operation is or was busy with; pure. What each activity is, is threads/activityTree.ts's to know.
- */
+/** Texts about activities; pure. Their structure is in threads/activityTree.ts. */
 import type { Activity, Message } from "../../api/types.ts";
 import { callStatus, type StatusLabel } from "../../lib/callText.ts";
 import { pluralize } from "../../lib/duration.ts";
@@ -11,12 +9,12 @@ import { callData } from "./callPart.ts";
 /** Finds the tracked call behind an activity. */
 export type FindCall = (activity: Activity) => Pick<KnownCall, "status"> | undefined;
 
-/** What is going on right now, for one line. */
+/** The current activity, as one line. */
 export interface CurrentActivity {
   /** Which step of the operation. */
   readonly step: string;
   readonly words: string;
-  /** What it is about, where it is one thing. */
+  /** Its subject, if it is a single thing. */
   readonly about: string;
   /** Calls that wait for the person. */
   readonly waits: number;
@@ -52,7 +50,7 @@ function busyWith(activities: Activities, at: readonly Activity[]): string {
   return said.filter(Boolean).join(" · ");
 }
 
-/** What there was, for one line: `3 steps · 4 calls`. */
+/** A summary: `3 steps · 4 calls`. */
 export function summaryText(activities: Activities): string {
   const all = [...activities.values()];
   const some = (sort: Activity["sort"], word: string): string[] => {
@@ -71,7 +69,7 @@ export function activityDuration(activities: Activities): number {
   return Math.max(...all.map(({ started_at, ended_at }) => ended_at ?? started_at)) - Math.min(...all.map(({ started_at }) => started_at));
 }
 
-/** What was cut off, at its innermost: cancelling a step cancels what is in it, which is not two things. */
+/** The innermost cancelled activities: cancelling a step also cancels its children. */
 export function cancelledActivities(top: readonly ActivityNode[]): Activity[] {
   return top.flatMap(({ activity, below }) => {
     const deeper = cancelledActivities(below);
@@ -86,7 +84,7 @@ const HOW: Record<NonNullable<Activity["how"]>, StatusLabel> = {
   interrupted: { sign: "gone", tone: "violet", word: "interrupted" },
 };
 
-/** What our own call says of itself is more than that it is over, but while it waits, only the question counts. */
+/** The state of an activity. A tracked call knows more about its end than the activity does. */
 export function activityStatus({ how }: Activity, call: KnownCall | undefined): StatusLabel {
   if (how === null) return call?.status === "waiting" ? { sign: "needs", tone: "amber", word: "waits for you" } : { sign: "running", tone: "blue", word: "running" };
   return call && how !== "interrupted" && ["denied", "completed", "failed"].includes(call.status) ? callStatus(call) : HOW[how];
@@ -102,12 +100,12 @@ const CANCELS: Record<Activity["sort"], string> = {
   compaction: "Leave the conversation as long as it is, and go on",
 };
 
-/** What a Cancel would do. */
+/** Tooltip of the Cancel button. */
 export function cancelTitle({ sort }: Activity): string {
   return CANCELS[sort];
 }
 
-/** Our calls by the agent's own ids for them, as its message tells. */
+/** Tracked calls by the agent's tool call ids, from the message's parts. */
 export function callLinks(message: Pick<Message, "parts"> | undefined): ReadonlyMap<string, string> {
   const links = new Map<string, string>();
   for (const part of message?.parts ?? []) {

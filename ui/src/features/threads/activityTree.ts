@@ -1,9 +1,8 @@
 /**
- * What an operation is busy with, as far as its agent tells: activities put together from a snapshot and from facts, and the
- * tree they make; pure.
+ * Activities of an operation, merged from a snapshot and events, and the tree they form; pure.
  *
- * That one began and that it ended are each said once, so a snapshot and facts may meet in any order. It does not know
- * sockets (threads/activities.svelte.ts), nor words for what it holds (threads/activityText.ts).
+ * Start and end are reported once each, so that snapshot and events may arrive in any order. Fetching is in
+ * threads/activities.svelte.ts, texts in threads/activityText.ts.
  */
 import type { Activity, Entry, EventOf, Stop } from "../../api/types.ts";
 
@@ -12,13 +11,13 @@ export type Activities = ReadonlyMap<string, Activity>;
 
 export const NO_ACTIVITIES: Activities = new Map();
 
-/** An activity and what is below it. */
+/** An activity and its children. */
 export interface ActivityNode {
   readonly activity: Activity;
   readonly below: readonly ActivityNode[];
 }
 
-/** After these facts; those that tell nothing of this operation's activities are passed over. */
+/** Applies events; those of other operations are skipped. */
 export function applyEntries(known: Activities, entries: readonly Entry[], operation: string): Activities {
   const next = new Map(known);
   for (const { at, event } of entries) {
@@ -30,21 +29,21 @@ export function applyEntries(known: Activities, entries: readonly Entry[], opera
   return next;
 }
 
-/** With what the daemon knows of all of them. */
+/** Merges a snapshot of all activities. */
 export function mergeSnapshot(known: Activities, all: readonly Activity[]): Activities {
   const next = new Map(all.map((one) => [one.id, merged(known.get(one.id), one)]));
   for (const [id, one] of known) if (!next.has(id)) next.set(id, one);
   return next;
 }
 
-/** As they stand once their operation is over: nothing goes on without it. */
+/** Ends running activities: none outlives its operation. */
 export function closeActivities(known: Activities, cancelled: boolean, at: number): Activities {
   const next = new Map(known);
   close(next, cancelled, at);
   return next;
 }
 
-/** No agent's work is nested deeper than this; what claims to be stands beside what it says it is below. */
+/** Maximum depth; deeper nodes become siblings of their parents. */
 const DEEPEST = 32;
 
 interface Grown extends ActivityNode {
@@ -57,7 +56,7 @@ export function isCancelled({ stop, cancelled_by }: { readonly stop?: Stop | nul
   return stop === "cancelled" || cancelled_by !== null;
 }
 
-/** Below whom each stands. One that names somebody who began later, or nobody, stands at the top: no circle can come about. */
+/** Builds the tree. A node whose parent is unknown or began later becomes a root, so that no cycle can form. */
 export function buildTree(activities: Activities): readonly ActivityNode[] {
   const branches = new Map<string, Grown>();
   const top: Grown[] = [];
@@ -71,7 +70,7 @@ export function buildTree(activities: Activities): readonly ActivityNode[] {
   return top;
 }
 
-/** What the operation itself consists of: it is no line of its own where it alone stands at the top. */
+/** The children of the operation's root; the root has no row if it is the only one. */
 export function innerNodes(top: readonly ActivityNode[]): readonly ActivityNode[] {
   const [root] = top;
   return top.length === 1 && root?.activity.sort === "operation" ? root.below : top;
@@ -109,7 +108,7 @@ function close(next: Map<string, Activity>, cancelled: boolean, at: number): voi
   for (const [id, one] of next) if (isRunning(one)) next.set(id, { ...one, ended_at: at, how });
 }
 
-/** Two tellings of one activity: what only one of them knows counts. */
+/** Merges two reports of one activity: a known fact wins over an absent one. */
 function merged(known: Activity | undefined, fresh: Activity): Activity {
   if (!known) return fresh;
   const over = isRunning(known) ? fresh : known;

@@ -1,4 +1,4 @@
-/** The agents this machine has, asked for when somebody is about to choose one. It does not know conversations. */
+/** The installed agents, fetched when the person is about to choose one. */
 import { type Api, ApiError } from "../../api/client.ts";
 import type { AgentView } from "../../api/types.ts";
 

@@ -1,7 +1,7 @@
 /**
- * The data of a part of kind call, as the page reads it: what an agent says it does, and our call where there is one; pure.
+ * The data of a `call` part: the agent's report, and the tracked call if there is one; pure.
  *
- * Mirrors store/part.py; what is missing is empty, since agents leave things out. It does not know how a call looks.
+ * Mirrors the part's schema in the daemon. Absent fields are empty, since agents omit some.
  */
 import type { Json, Part } from "../../api/types.ts";
 import type { Sign, StatusLabel, Tone } from "../../lib/callText.ts";
@@ -43,7 +43,7 @@ const STATUS: Record<string, readonly [Sign, Tone, string]> = {
   cancelled: ["cancelled", "grey", "cancelled"],
 };
 
-/** As the agent tells it. */
+/** The state that the agent reports. */
 export function agentCallStatus({ status }: Pick<CallData, "status">): StatusLabel {
   const [sign, tone, word] = STATUS[status] ?? ["gone", "grey", status];
   return { sign, tone, word };

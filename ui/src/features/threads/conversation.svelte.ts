@@ -1,8 +1,7 @@
 /**
- * One conversation on the page: what was said, as far back as somebody has looked, and what is being said now.
+ * One open thread: its loaded messages, and the live socket that extends them.
  *
- * Owns the socket of its flow, coming back after a loss, and which stretch of it is loaded. It does not know how
- * growths are put together (threads/messages.ts), nor scrolling or cards.
+ * Owns the socket, reconnects, and the loaded range of messages. Merging is in threads/messages.ts.
  */
 import { type Api, ApiError } from "../../api/client.ts";
 import type { Entry, Json, ThreadFlow, ThreadView } from "../../api/types.ts";
@@ -12,9 +11,9 @@ import { applyFlow, type Chunk, chunkMessages, mergeNewer, type Messages, prepen
 export type ConversationApi = Pick<Api, "thread" | "messages" | "socket">;
 
 const PAGE = 60;
-/** A message that somebody looks for lies in the middle of such a stretch. */
+/** Page size around a message that is looked up. */
 const AROUND = 30;
-/** The most one request may ask for. */
+/** The largest page that the daemon serves. */
 const MOST = 1000;
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 4000;
@@ -29,7 +28,7 @@ export class Conversation {
   state = $state.raw<Readonly<Record<string, Json>>>({});
   /** There are older messages. */
   more = $state(false);
-  /** There are newer messages than those that are loaded: somebody looked for an old one. */
+  /** Newer messages exist that are not loaded: an old one was looked up. */
   apart = $state(false);
   operation = $state<string | null>(null);
   line = $state<"up" | "down">("down");
@@ -56,7 +55,7 @@ export class Conversation {
 
   private boxes: readonly Chunk[] = [];
   readonly chunks = $derived.by(() => (this.boxes = chunkMessages(this.shown, this.boxes)));
-  /** Prompts that wait for their turn stand apart. */
+  /** Queued prompts are shown separately. */
   readonly shown = $derived(this.messages.filter(({ queued }) => !queued));
   readonly queue = $derived(this.messages.filter(({ queued }) => queued));
 
@@ -68,14 +67,14 @@ export class Conversation {
     this.hang();
   }
 
-  /** Loads what lies before; says whether anything came. */
+  /** Loads an older page; resolves to whether any came. */
   async older(): Promise<boolean> {
     const first = this.messages[0];
     if (!this.more || !first) return false;
     return this.page(first.n, PAGE, (said) => prependOlder(this.messages, said));
   }
 
-  /** Loads what lies after, where the end is not loaded. */
+  /** Loads a newer page, if the end is not loaded. */
   async newer(): Promise<boolean> {
     const last = this.messages.at(-1);
     if (!this.apart || !last) return false;
@@ -130,7 +129,7 @@ export class Conversation {
   }
 
   private async stretch(before: number, limit: number): Promise<{ said: Messages; more: boolean } | null> {
-    return this.api.messages(this.id, before, limit).catch(() => null); // the banner tells of a daemon that is away
+    return this.api.messages(this.id, before, limit).catch(() => null); // a banner reports a daemon that is down
   }
 
   private async connect(): Promise<void> {
@@ -167,7 +166,7 @@ export class Conversation {
     this.pause = Math.min(this.pause * 1.7, LONGEST_PAUSE_MS);
   }
 
-  /** The newest of it, joined to what is known; one request at a time. */
+  /** Loads the newest messages and merges them; one request at a time. */
   private load(): Promise<void> {
     this.loading ??= this.ask().finally(() => (this.loading = null));
     return this.loading;
@@ -205,7 +204,7 @@ export class Conversation {
     else this.drawing = requestAnimationFrame(() => this.draw());
   }
 
-  /** All that came since the last picture, at once. */
+  /** Applies everything received since the last frame. */
   private draw(): void {
     this.drawing = 0;
     const flows = this.flows;
@@ -221,7 +220,7 @@ export class Conversation {
     this.messages = said;
   }
 
-  /** What is no part of what is said: whether work runs for it, and what it is called. */
+  /** Facts beside the messages: the running operation, and the title. */
   private onEntry(entry: Entry | null): void {
     if (!entry) return this.restart();
     const { event } = entry;

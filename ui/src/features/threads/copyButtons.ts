@@ -1,7 +1,7 @@
-/** Gives code that stands within other Markdown a button to copy it; code of its own has one already (CodeBlock). */
+/** Adds copy buttons to code blocks inside other Markdown; top-level blocks have one already (CodeBlock). */
 import { copyText } from "../../lib/browserFiles.ts";
 
-/** `_html` is what the element was made from: another one is looked through again. */
+/** `_html` is the element's source: the attachment runs again when it changes. */
 export function addCopyButtons(_html: unknown): (element: HTMLElement) => void {
   return (element) => {
     for (const code of element.querySelectorAll<HTMLElement>("pre > code")) {

@@ -1,7 +1,7 @@
 /**
- * What a person has begun to write in each conversation, and where they were reading.
+ * Prompt drafts and reading positions per thread.
  *
- * Owns that switching threads loses neither. Words outlive a reload of this tab, and no longer; pictures do not.
+ * Both survive switching threads. Text also survives a reload of this tab; images do not.
  */
 import { SvelteMap } from "svelte/reactivity";
 
@@ -10,7 +10,7 @@ import type { Picture } from "../../api/types.ts";
 export interface PromptDraft {
   readonly text: string;
   readonly pictures: readonly Picture[];
-  /** Whom it is for, where that is not the thread's own agent. */
+  /** The recipient, if it is not the thread's agent. */
   readonly agent: string | null;
 }
 

@@ -1,9 +1,9 @@
-/** Pictures that a person pastes or drops, as a prompt carries them. It does not know the field they come through. */
+/** Images that a person pastes or drops, encoded for a prompt. */
 import type { Picture } from "../../api/types.ts";
 import { sizeText } from "../../lib/duration.ts";
 
 const KINDS = /^image\/(png|jpeg|gif|webp)$/;
-/** What the daemon takes of one, before it is spelled in letters. */
+/** The daemon's limit, before base64. */
 const LARGEST = 6_000_000;
 
 export function imageFiles(data: DataTransfer | null): File[] {

@@ -1,20 +1,20 @@
 /**
- * Markdown in blocks, block after block as it grows: only the last one is ever read again; pure.
+ * An incremental Markdown parser: only the last block is parsed again as text grows; pure.
  *
- * Owns what of Markdown becomes markup: no HTML that somebody wrote, no pictures from elsewhere, and links that say
- * where they lead. What comes out still goes through a sanitiser (clean.ts) before it is drawn; it knows none.
+ * Raw HTML is escaped, external images become links, and misleading links show their host. The output is sanitised
+ * before it is rendered (sanitize.ts).
  */
 import { Lexer, type MarkedOptions, Parser, Renderer, type Token, type Tokens } from "marked";
 
 import { visibleText } from "../../lib/visibleText.ts";
 
-/** `Html` is what the sanitiser gives: a browser may want more than a string. */
+/** `Html` is the sanitiser's output type, which may be TrustedHTML. */
 export type MarkdownBlock<Html = string> = { readonly kind: "html"; readonly html: Html } | { readonly kind: "code"; readonly code: string; readonly language: string };
 
 export class MarkdownBlocks<Html = string> {
   private readonly options: MarkedOptions;
   private readonly clean: (html: string) => Html;
-  /** What is behind the last block; it does not change any more. */
+  /** The text before the last block; it does not change any more. */
   private done = "";
   private settled: MarkdownBlock<Html>[] = [];
   /** Addresses that were given a name further up. */
@@ -65,14 +65,14 @@ export class MarkdownBlocks<Html = string> {
   }
 }
 
-/** What each piece of Markdown becomes, where that is not what it is by itself. */
+/** Overrides of the default rendering. */
 class Safe extends Renderer {
   override html({ text, block }: Tokens.HTML | Tokens.Tag): string {
     return block ? `<p>${escaped(text.trim())}</p>` : escaped(text);
   }
 
   override heading({ tokens, depth }: Tokens.Heading): string {
-    const level = Math.min(6, depth + 2); // the page has headings of its own above these
+    const level = Math.min(6, depth + 2); // the page has headings above these
     return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`;
   }
 
@@ -88,7 +88,7 @@ class Safe extends Renderer {
     return checked ? "☑ " : "☐ ";
   }
 
-  /** Never loaded: whoever is asked for a picture learns who looks. */
+  /** Never loaded: a request would tell the server that the message was read. */
   override image({ href, text }: Tokens.Image): string {
     const words = `picture: ${text || href}`;
     return isLink(href) ? anchor(href, escaped(words)) : `<span class="path" title="${escaped(href)}">${escaped(words)}</span>`;

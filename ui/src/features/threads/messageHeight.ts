@@ -1,4 +1,4 @@
-/** About how tall messages are that nobody has drawn yet; pure. What is drawn is measured instead (Reel). */
+/** Estimates the height of messages that are not rendered yet; pure. Rendered ones are measured (VirtualMessageList). */
 import type { Message, Part } from "../../api/types.ts";
 import type { Chunk } from "./messages.ts";
 

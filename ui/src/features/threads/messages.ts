@@ -1,8 +1,7 @@
 /**
- * What was said in a conversation, as it grows; pure.
+ * The messages of a thread, merged from snapshots, older pages and the live socket; pure.
  *
- * Owns how snapshots, pages of older messages and flows come together without a gap or a repeat. It does not
- * know sockets (threads/conversation.svelte.ts) or how a message looks. Untouched messages keep their identity.
+ * Guarantees no gap and no repeat. Untouched messages keep their identity.
  */
 import type { Growth, Message, Part, ThreadFlow } from "../../api/types.ts";
 
@@ -14,10 +13,10 @@ export interface Chunk {
   readonly messages: Messages;
 }
 
-/** Messages in a chunk: enough that few boxes stand for many, few enough to be drawn in one picture. */
+/** Messages per chunk: few chunks for a long thread, each rendered within one frame. */
 const CHUNK = 8;
 
-/** Newer messages joined to those that are known; what lies between them and is not known drops the older ones. */
+/** Merges newer messages; a gap between both drops the older ones. */
 export function mergeNewer(known: Messages, fresh: Messages): Messages {
   const first = fresh[0];
   const last = known.at(-1);
@@ -35,8 +34,8 @@ export function prependOlder(known: Messages, older: Messages): Messages {
 }
 
 /**
- * After what a thread's live socket sent; null when something is missing before it, and all must be asked for again.
- * `apart`: the end is not loaded, so what begins there is none of these messages' business.
+ * Applies a frame of the live socket; null if something is missing before it and a snapshot is needed. `apart`: the
+ * end is not loaded, so that new messages are ignored.
  */
 export function applyFlow(said: Messages, flow: Pick<ThreadFlow, "messages" | "parts" | "dropped" | "reset">, apart = false): Messages | null {
   if (flow.reset && apart) return said;
@@ -45,7 +44,7 @@ export function applyFlow(said: Messages, flow: Pick<ThreadFlow, "messages" | "p
   return flow.parts.reduce<Messages | null>((known, growth) => known && grown(known, growth), kept);
 }
 
-/** Messages that began, ended or moved; what was said in them stays. */
+/** Messages that began, ended or moved; their parts stay. */
 function headed(said: Messages, heads: Messages, apart: boolean): Messages {
   if (heads.length === 0) return said;
   const next = [...said];
@@ -61,12 +60,12 @@ function headed(said: Messages, heads: Messages, apart: boolean): Messages {
 function grown(said: Messages, growth: Growth): Messages | null {
   const at = indexOf(said, growth.message);
   const message = said[at];
-  if (!message) return said; // older than what is loaded
+  if (!message) return said; // older than the loaded range
   const parts = withGrowth(message.parts, growth);
   return parts && replaced(said, at, { ...message, parts });
 }
 
-/** In boxes of a few messages each; a box whose messages are the same is the same. */
+/** Groups messages into chunks; an unchanged chunk keeps its identity. */
 export function chunkMessages(said: Messages, before: readonly Chunk[] = []): readonly Chunk[] {
   const known = new Map(before.map((chunk) => [chunk.key, chunk]));
   const groups = new Map<number, Message[]>();

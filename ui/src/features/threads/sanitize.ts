@@ -1,8 +1,4 @@
-/**
- * The last guard before markup is drawn: only a few plain elements, and no address but those of links.
- *
- * Owns that list. It needs a browser, and does not know Markdown.
- */
+/** Sanitises HTML before it is rendered: few plain elements, and no URLs except links. Needs a browser. */
 import DOMPurify from "dompurify";
 
 const TAGS = [
@@ -10,7 +6,7 @@ const TAGS = [
 ];
 const ATTRIBUTES = ["align", "class", "href", "rel", "start", "target", "title"];
 
-/** What may be drawn: in a browser that wants a word for it (Trusted Types), this is the only one that has it. */
+/** The only Trusted Types policy of the page. */
 export function sanitizeHtml(html: string): { toString(): string } {
   return DOMPurify.sanitize(html, {
     RETURN_TRUSTED_TYPE: true,

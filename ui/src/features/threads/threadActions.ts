@@ -1,8 +1,8 @@
 /**
- * What a person can do about conversations: begin, prompt, stop, queue, branch off, rename, delete, save, bring in.
+ * Actions on threads: open, prompt, stop, queue, fork, rename, delete, export, import.
  *
- * Owns the requests and what is said when they are refused. It does not change what is shown: the facts come back
- * over the live socket, to this tab as to every other.
+ * Sends the requests and shows their errors as toasts. The resulting events come back over the live socket, as in
+ * every tab.
  */
 import type { Api } from "../../api/client.ts";
 import type { ForkBody, PromptBody, SettingBody, ThreadBody } from "../../api/types.ts";
@@ -31,7 +31,7 @@ export class ThreadActions {
     if (answer && !answer.won) toasts.show("It had ended already.");
   }
 
-  /** Stops a part of what an operation does. */
+  /** Cancels one activity of an operation. */
   cancelActivity(operation: string, activity: string): Promise<unknown> {
     return asked(() => this.api.cancelActivity(operation, activity));
   }
@@ -41,7 +41,7 @@ export class ThreadActions {
     return asked(async () => (await this.api.fork(thread, { before: false, title: "", ...body })).id);
   }
 
-  /** Says something another way: in a branch that ends before it. */
+  /** Sends an edited message in a fork that ends before it. */
   async resend(thread: string, message: string, body: PromptBody): Promise<string | null> {
     const branch = await this.fork(thread, { message, before: true });
     if (branch) await this.prompt(branch, body);

@@ -1,7 +1,7 @@
 /**
- * What the pieces of a conversation need from the room they stand in, without knowing who gives it.
+ * Dependencies of the components of a thread.
  *
- * The page gives what the daemon has; the gallery gives what it made up.
+ * The page provides them from the daemon, the gallery from fixtures.
  */
 import { createContext, type Snippet } from "svelte";
 
@@ -17,7 +17,7 @@ export interface ThreadContext {
   readonly skew: number;
   /** A call of ours, as far as the page knows it. */
   call(id: string): TrackedCall | undefined;
-  /** Cancels a part of what an operation does; `call` is ours, where it is one. */
+  /** Cancels an activity, or its tracked `call`. */
   cancel(operation: string, activity: string, call: TrackedCall | undefined): Promise<unknown>;
   /** A call of ours, with everything a person can do about it. */
   readonly card: Snippet<[CallData]>;

@@ -1,7 +1,7 @@
 /**
- * The words for conversations: how one stands, where it belongs, and what its agent said of it as a whole; pure.
+ * Texts about threads: state, folder, settings, usage; pure.
  *
- * Owns reading a thread's state (agents/state.py says its shapes). It does not know elements.
+ * Reads the thread's state as the daemon stores it.
  */
 import type { Json, SearchHit, Stop, ThreadView } from "../../api/types.ts";
 import type { Sign, StatusLabel, Tone } from "../../lib/callText.ts";
@@ -27,7 +27,7 @@ export function threadTitle({ title }: Pick<ThreadView, "title">): string {
   return title.trim() || "Untitled";
 }
 
-/** How a thread stands in a list. */
+/** The state of a thread in a list. */
 export function threadStatus({ operation, queued, stop }: Pick<ThreadView, "operation" | "queued" | "stop">, needs: boolean): StatusLabel {
   if (needs) return { sign: "needs", tone: "amber", word: "needs you" };
   if (operation) return { sign: "running", tone: "blue", word: "running" };
@@ -59,7 +59,7 @@ export interface AgentSetting {
   readonly choices: readonly { readonly value: string; readonly word: string; readonly note: string; readonly group: string }[];
 }
 
-/** The modes and options an agent offers for this conversation; the mode is one control, whichever way it was told. */
+/** The modes and options that the agent offers; a mode is one control, in either ACP form. */
 export function agentSettings(state: Readonly<Record<string, Json>>): AgentSetting[] {
   const options = listed(state.options, "options");
   const mode = options.some(({ category }) => category === "mode") ? null : modeOf(state.modes);
@@ -95,7 +95,7 @@ export interface UsageFigures {
   readonly cost: string;
 }
 
-/** How full the agent's context is, and what it cost so far, where it says so. */
+/** Context size and cost, if the agent reports them. */
 export function contextUsage(state: Readonly<Record<string, Json>>): UsageFigures | null {
   const usage = state.usage;
   if (!usage) return null;
@@ -110,7 +110,7 @@ function money(amount: number | null, currency: string): string {
   try {
     return amount.toLocaleString("en", { style: "currency", currency: currency || "USD", minimumFractionDigits: 2, maximumFractionDigits: amount < 1 ? 4 : 2 });
   } catch {
-    return `${amount} ${currency}`; // what no bank knows is shown as it came
+    return `${amount} ${currency}`; // an unknown currency is shown as it came
   }
 }
 
@@ -127,7 +127,7 @@ export function mentions(prompt: string): string[] {
   return [...new Set(found)].filter((path) => /[^./]/.test(path)).slice(0, 50);
 }
 
-/** What is being typed where a command may stand: at the very beginning, and nothing after it. */
+/** The slash command being typed at the beginning of the prompt. */
 export function commandPrefix(prompt: string, caret: number): string | null {
   return /^\/(\S*)$/.exec(prompt.slice(0, caret))?.[1] ?? null;
 }

@@ -1,8 +1,4 @@
-/**
- * All conversations as the daemon knows them, those with the newest words first.
- *
- * Owns asking again when the journal speaks of them. It does not know what was said, nor rows.
- */
+/** All threads, the most recently active first; fetched again after each event about threads. */
 import { type Api, ApiError } from "../../api/client.ts";
 import type { ThreadView } from "../../api/types.ts";
 

@@ -1,8 +1,8 @@
 /**
- * What output may not do: ask the terminal questions, write the clipboard, paint the page, draw images.
+ * Escape sequences that output may not use: terminal queries, clipboard writes, colour changes, images.
  *
- * Owns the list of sequences that are read and dropped, so that replayed or hostile output never answers into
- * the program's input. It is the first of two fences: the second lets only a person's own events type (hands.ts).
+ * They are parsed and dropped, so that replayed or hostile output never injects a reply into the program's input.
+ * This is the first of two barriers; the second lets only user events type (userInput.ts).
  */
 import type { IDisposable, IFunctionIdentifier, IParser } from "@xterm/xterm";
 
@@ -47,7 +47,7 @@ const OSC: readonly number[] = [
   118, 119, 176, 440, 555, 666, 777, 1337, 5113, 5522,
 ];
 
-/** Modes in which the terminal speaks by itself: mouse, focus, colour scheme, size, raw keys. */
+/** Modes in which the terminal sends reports: mouse, focus, colour scheme, size, raw keys. */
 const SPEAKING = new Set([9, 1000, 1001, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 2031, 2048, 9001]);
 
 export function blockSequences(parser: IParser): IDisposable[] {

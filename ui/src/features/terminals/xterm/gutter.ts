@@ -8,7 +8,7 @@ import type { IDecoration, IMarker, Terminal } from "@xterm/xterm";
 
 import { type Mark, parseMark } from "../shellMarks.ts";
 
-/** More signs than this are older than what the screen keeps. */
+/** More marks than the scrollback can hold. */
 const MOST = 1000;
 
 export interface CommandMark {
@@ -40,12 +40,12 @@ export class Gutter {
       });
   }
 
-  /** The sign of the command whose output begins hereabouts. */
+  /** The mark of the command whose output begins near this offset. */
   of(command: { readonly begin: number; readonly output: number }): CommandMark | undefined {
     return this.signs.find(({ at, marker }) => !marker.isDisposed && at >= command.begin && at <= command.output);
   }
 
-  /** The line of the command before or after what is in view. */
+  /** The line of the previous or next command, relative to the viewport. */
   beside(step: -1 | 1): number | null {
     const top = this.term.buffer.active.viewportY;
     const lines = this.signs.filter(({ marker }) => !marker.isDisposed).map(({ marker }) => marker.line);
@@ -103,5 +103,5 @@ function paint(element: HTMLElement, { ended, exitCode }: CommandMark): void {
   element.dataset.sign = sign;
   element.textContent = sign;
   element.title = !ended ? "runs" : exitCode === null ? "ended" : `exit code ${exitCode}`;
-  element.setAttribute("aria-hidden", "true"); // the list of commands says the same in words
+  element.setAttribute("aria-hidden", "true"); // the list of commands has the same facts as text
 }

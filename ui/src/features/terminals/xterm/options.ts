@@ -1,11 +1,11 @@
-/** How xterm is set up: its letters, its links, what it keeps. It does not know who watches. */
+/** xterm's options: font, links, scrollback. */
 import type { ITerminalInitOnlyOptions, ITerminalOptions } from "@xterm/xterm";
 
 import { type Extent, FONT_SIZE } from "../fontSize.ts";
 import { safeLink } from "../safeLink.ts";
 import { xtermTheme } from "./theme.ts";
 
-/** Lines kept to scroll back to; what is older is a search or a download away. */
+/** Scrollback lines; older output is searched or downloaded through the daemon. */
 export const SCROLLBACK = 10_000;
 const LINE = 1.15;
 
@@ -35,7 +35,7 @@ export function xtermOptions(size: readonly [number, number], pointed: (address:
   };
 }
 
-/** Opens only by a deliberate click, only pages, and tells them nothing of this one. */
+/** Opens only on a modified click, only http(s), and without opener or referrer. */
 export function openLink(event: MouseEvent, text: string): void {
   const address = safeLink(text);
   if (address && event.isTrusted && (event.ctrlKey || event.metaKey)) window.open(address, "_blank", "noopener,noreferrer");

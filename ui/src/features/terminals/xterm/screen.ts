@@ -1,8 +1,8 @@
 /**
- * One terminal's screen: xterm, made quiet, fed at its own pace, typed into by hands alone.
+ * One terminal's screen: xterm with blocked sequences, a write queue, and input from user events only.
  *
- * Owns the xterm object and everything that touches it. It does not know where bytes come from, who may type, or
- * what stands around the screen (terminals/TerminalPane.svelte).
+ * Owns the xterm object. The output source and the layout around the screen are elsewhere
+ * (terminals/TerminalPane.svelte).
  */
 import "@xterm/xterm/css/xterm.css";
 
@@ -25,7 +25,7 @@ const METHOD_KEY = 229;
 
 export interface ScreenListener {
   typed(keys: Uint8Array): void;
-  /** A person wants to paste; the screen pastes nothing by itself. */
+  /** A paste was requested; the listener decides whether to call `paste`. */
   pasted(text: string): void;
   titled(title: string): void;
   /** The pointer is on a link to this address, or on none. */
@@ -83,7 +83,7 @@ export class Screen {
     }
   }
 
-  /** Shows so many columns and rows as large as the room lets it. */
+  /** Sets the grid, in the largest font that fits. */
   fit(room: Extent, size: readonly [number, number]): void {
     if (this.term.cols !== size[0] || this.term.rows !== size[1]) this.term.resize(size[0], size[1]);
     const letter = fittingFontSize(room, size, measureCell);

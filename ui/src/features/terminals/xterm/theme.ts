@@ -24,7 +24,7 @@ export function xtermTheme(): ITheme {
   return found;
 }
 
-/** How matches are painted: the one in hand, and the others. */
+/** Colours of search matches: the active one and the others. */
 export function matchColours(): { matchBackground: string; matchOverviewRuler: string; activeMatchBackground: string; activeMatchColorOverviewRuler: string; activeMatchBorder: string } {
   const of = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const ruler = of("--amber-sign");

@@ -1,16 +1,16 @@
 /**
- * Whose hand it was: lets through what a person's own events typed, and nothing that output provoked.
+ * Tells user input from replies that output provoked.
  *
- * Owns the second fence (the first is quiet.ts): what xterm wants to send is sent only while the browser
- * dispatches a trusted key, input or paste event, or when it is text that an input method has just put into the
- * terminal's own text field. A reply to output is made while output is parsed, when no such event is under way.
+ * This is the second barrier (the first is blockedSequences.ts): xterm's data is sent only while the browser
+ * dispatches a trusted key, input or paste event, or if it is text that an input method just put into the terminal's
+ * text field. A reply to output is made while output is parsed, outside any such event.
  */
 export const USER_EVENTS: ReadonlySet<string> = new Set(["keydown", "keypress", "input", "beforeinput", "paste", "compositionend"]);
 
-/** Text without anything a program could have asked for: replies begin with control characters. */
+/** Text without control characters: replies begin with one. */
 const PLAIN = /^[^\x00-\x1f\x7f-\x9f]+$/;
 const DELETE = "\x7f";
-/** What the wheel may type: lines up and down, never a report of where the pointer is. */
+/** Sequences that the wheel may send: up and down, never a pointer report. */
 const ARROWS = /^(\x1b[[O][AB])+$/;
 /** An input method reports a deletion this long after its key, at most. */
 const METHOD_MS = 100;
@@ -18,9 +18,9 @@ const METHOD_MS = 100;
 export interface InputContext {
   /** The event that is being dispatched right now. */
   readonly event: Pick<globalThis.Event, "type" | "isTrusted"> | undefined;
-  /** What stands in the terminal's text field. */
+  /** The content of the terminal's text field. */
   readonly field: string;
-  /** Milliseconds since a key whose meaning the input method keeps to itself. */
+  /** Milliseconds since a key that the input method handles. */
   readonly sinceMethodKey: number;
   /** The wheel turns lines in a full-screen program, when the person has the terminal. */
   readonly wheelTypes: boolean;

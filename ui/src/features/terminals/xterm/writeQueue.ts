@@ -1,8 +1,8 @@
 /**
- * Bytes on their way to the screen, at the pace at which it can read them.
+ * A queue of output for xterm, with back-pressure.
  *
- * Owns back-pressure: one small batch at a time, the next one after the browser has drawn; what waits is bounded, and
- * who feeds too fast is told. It does not know xterm beyond one write with a callback.
+ * Writes one small batch at a time, the next one after a frame was rendered. The queue is bounded, and the producer
+ * learns when it overflows.
  */
 import { markStarts } from "../shellMarks.ts";
 
@@ -10,7 +10,7 @@ import { markStarts } from "../shellMarks.ts";
 const PIECE = 16 << 10;
 /** Bytes between two pictures: enough for several megabytes a second, little enough to leave time to draw. */
 const BATCH = 160 << 10;
-/** More than this waiting means that nobody will ever read it. */
+/** A longer queue is dropped. */
 export const MAX_QUEUED = 8 << 20;
 
 type Write = (bytes: Uint8Array, parsed: () => void) => void;
@@ -47,7 +47,7 @@ export class WriteQueue {
     return true;
   }
 
-  /** Forgets what waits; what is under way is still parsed. */
+  /** Drops the queue; the batch in progress is still parsed. */
   drop(): number {
     const dropped = this.waiting;
     this.pieces = [];
