@@ -3,7 +3,7 @@ import "./state/settings.svelte.ts";
 
 import { mount } from "svelte";
 
-/** The gallery and the page are apart: neither loads the other. */
+/** The gallery and the page are separate bundles. */
 const { default: Root } = await (location.pathname.startsWith("/gallery") ? import("./gallery/Gallery.svelte") : import("./App.svelte"));
 
 const target = document.getElementById("app");

@@ -13,9 +13,9 @@ const OTHERS_MS = 250;
 
 class Auth {
   bearer = $state.raw<string | null>(null);
-  /** Undecided at first, so that the sign-in screen does not flash by. */
+  /** False until the first attempt is over, so that the sign-in screen does not flash. */
   settled = $state(false);
-  /** Why there is no bearer, when there was a try. */
+  /** The error of the last sign-in attempt. */
   problem = $state("");
   private refused = "";
   private readonly channel = new BroadcastChannel("handrail");

@@ -95,7 +95,7 @@ export class Api {
   search = (q: string, limit: number) => dataOf(this.http.GET("/api/search", { params: { query: { q, limit } } }));
   image = (sha: string) => dataOf(this.http.GET("/api/images/{sha}", { ...at({ sha }), ...DOWNLOAD }));
 
-  /** A socket with the bearer as a subprotocol: a browser lets a page set no other header of it. */
+  /** A socket with the bearer as a subprotocol: browsers allow no other header on it. */
   socket(path: string): WebSocket {
     const url = new URL(path, location.href);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";

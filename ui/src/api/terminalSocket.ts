@@ -8,24 +8,24 @@ import type { OutputFrame } from "../lib/outputTail.ts";
 import type { Api } from "./client.ts";
 import type { AttachRefused, AttachState } from "./types.ts";
 
-/** From an offset on, or so many bytes before the end. */
+/** Start at an offset, or this many bytes before the end. */
 export type StartOffset = { readonly after: number } | { readonly tail: number };
 
 export interface AttachListener {
   frame(frame: OutputFrame): void;
   state?(message: AttachState): void;
   refused?(message: AttachRefused): void;
-  /** The line is up, or it is not; `ended` when there is nothing more to come. */
+  /** The state of the connection; `ended` if there is no more output to come. */
   line?(line: ConnectionState): void;
 }
 
 export type ConnectionState = "up" | "down" | "ended";
 
 export interface Attachment {
-  /** False when the line is down: nothing is kept to be typed later. */
+  /** False while disconnected: input is never queued. */
   type(keys: Uint8Array): boolean;
   resize(cols: number, rows: number): void;
-  /** Leaves the line and begins again from elsewhere. */
+  /** Reconnects from another offset. */
   restart(from: StartOffset): void;
   detach(): void;
 }

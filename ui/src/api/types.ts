@@ -1,7 +1,4 @@
-/**
- * Short names for the wire's types. They are generated (wire.ts) from the server's own description;
- * nothing here repeats a field.
- */
+/** Short names for the types of the OpenAPI description, which are generated (wire.ts). */
 import type { components } from "../wire.ts";
 
 type Schemas = components["schemas"];

@@ -8,11 +8,11 @@ export interface KeyBinding {
   readonly key: string;
   readonly does: string;
   readonly act: () => void;
-  /** May be held down. */
+  /** Also acts on key repeat. */
   readonly repeats?: boolean;
 }
 
-/** How long after `g` its second stroke may come. */
+/** Timeout between `g` and the second key. */
 const SECOND_MS = 1200;
 
 export class Keyboard {
@@ -44,7 +44,7 @@ export class Keyboard {
   }
 }
 
-/** Caps Lock is not Shift: a high risk needs the real one. */
+/** Only a real Shift counts, since it confirms high risk; Caps Lock does not. */
 function named(event: KeyboardEvent): string {
   if (/^[a-z]$/i.test(event.key)) return event.shiftKey ? `Shift+${event.key.toUpperCase()}` : event.key.toLowerCase();
   return event.key;

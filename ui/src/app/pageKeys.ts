@@ -36,7 +36,7 @@ export function pageKeys(controller: InboxController): KeyBinding[] {
   ];
 }
 
-/** On a narrow page the whole of it is opened first: nothing is decided from a list row. */
+/** On a narrow page the detail is opened first: nothing is decided from a list row. */
 function seen(controller: InboxController, act: () => void): void {
   if (controller.selected) act();
   else {

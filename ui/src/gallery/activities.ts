@@ -5,7 +5,7 @@ import { type Activities, applyEntries, closeActivities, NO_ACTIVITIES } from ".
 type Sort = Activity["sort"];
 type How = "done" | "failed" | "cancelled";
 
-/** A fact, and how long ago it is in milliseconds. */
+/** An event, and its age in milliseconds. */
 type Told = readonly [ago: number, id: string, sort: Sort, parent: string | null, title: string] | readonly [ago: number, id: string, how: How, detail?: string];
 
 const NOW = Date.now();
@@ -64,7 +64,7 @@ export const done: readonly Activity[] = [
 
 export const hostile: Activities = told([9000, "r", "operation", null, "x"], [9000, "s", "step", "r", "Step \u202e1 <b>not bold</b>"], [9000, "c", "call", "s", `Run \`ls \u200b\` ${"a very long title that goes on ".repeat(12)}`]);
 
-/** As many as a long day of work has. */
+/** As many as in a long day. */
 export const many: Activities = told(
   [9_000_000, "r", "operation", null, "x"],
   ...Array.from({ length: 400 }, (_, at): Told[] => [
@@ -73,7 +73,7 @@ export const many: Activities = told(
   ]).flat(),
 );
 
-/** One fact after the other, from the beginning to rest. */
+/** A sequence of events, from start to end. */
 export const story: readonly Told[] = [
   ...BEGINS, ...READ, ...SECOND, ...CALLS, [7000, "c3", "done"], [6000, "c4", "done"], [5000, "c5", "failed", "no network"], [5000, "s2", "done"], [4900, "s3", "step", "r", "Step 3"], [4900, "m3", "model", "s3", "claude-opus-5"],
   [1000, "m3", "done"], [1000, "s3", "done"], [1000, "r", "done"],

@@ -1,4 +1,4 @@
-/** Calls in every state, for looking at: the gallery's own, never loaded by the page. */
+/** Fixtures: calls in every state. Never loaded by the page. */
 import type { CallDetail, Claim, CommandPreview, DiffPreview, InputPreview, Receipt, Status, Suggestion } from "../api/types.ts";
 import type { TrackedApproval, TrackedCall, TrackedTerminal } from "../state/model.ts";
 

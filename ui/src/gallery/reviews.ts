@@ -1,4 +1,4 @@
-/** Proposed files in every state, for looking at: the gallery's own, never loaded by the page. */
+/** Fixtures: proposed files in every state. Never loaded by the page. */
 import type { DiffPreview, EditView, ProposalView } from "../api/types.ts";
 import type { TrackedApproval } from "../state/model.ts";
 import { approval } from "./calls.ts";

@@ -1,4 +1,4 @@
-/** Rules, folders, tests and undos, for looking at: the gallery's own, never loaded by the page. */
+/** Fixtures: rules, folders, tests and undos. Never loaded by the page. */
 import type { Effect, FolderView, Rule, RulesView, RuleView, TestView, UndoView } from "../api/types.ts";
 import { change, suggested } from "./calls.ts";
 

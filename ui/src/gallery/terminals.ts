@@ -6,7 +6,7 @@ import { toasts } from "../state/toasts.svelte.ts";
 
 export const NONCE = "5ca1ab1e";
 const NOW = Date.now();
-/** From that clock to the page's. */
+/** Daemon time plus this is page time. */
 export const SKEW = performance.now() - NOW;
 const AGENT = { person: false, name: "claude-code", workspace: "/home/ada/api-server" };
 const PERSON = { person: true, name: "a person on the page", workspace: null };

@@ -1,4 +1,4 @@
-/** Conversations in every state, for looking at: the gallery's own, never loaded by the page. */
+/** Fixtures: threads in every state. Never loaded by the page. */
 import type { Activity, AgentView, Json, Message, Part, SearchView, ThreadFlow, ThreadView } from "../api/types.ts";
 import { ActivityStore } from "../features/threads/activities.svelte.ts";
 import { Conversation, type ConversationApi } from "../features/threads/conversation.svelte.ts";
@@ -161,7 +161,7 @@ export interface Spoken {
   flow(flow: Partial<ThreadFlow>): void;
 }
 
-/** A conversation that holds all of these messages, and gives them out as the daemon does. */
+/** A conversation that serves these messages as the daemon does. */
 export function spoken(all: readonly Message[], facts: Partial<ThreadView> = {}, about: Readonly<Record<string, Json>> = {}, did: readonly Activity[] = []): Spoken {
   const view = thread(`g${++counter}`, "Hash passwords instead of comparing them", { messages: all.length, ...facts });
   let socket: Mute | undefined;
@@ -180,7 +180,7 @@ export function spoken(all: readonly Message[], facts: Partial<ThreadView> = {},
   return { conversation, activityStore, thread: view, flow: (flow) => socket?.onmessage?.({ data: JSON.stringify({ rev: ++rev, messages: [], parts: [], state: {}, dropped: [], reset: false, ...flow }) }) };
 }
 
-/** As long as conversations get. */
+/** A very long thread. */
 export function many(count: number): readonly Message[] {
   const from = ++counter * 10_000;
   return Array.from({ length: count }, (_, at) => {
@@ -190,7 +190,7 @@ export function many(count: number): readonly Message[] {
   });
 }
 
-/** An answer that grows word by word: so many more of them. */
+/** Extends a growing answer by some words. */
 export function speak({ flow, conversation }: Spoken, words: number): void {
   const id = "spoken";
   const known = conversation.messages.find((one) => one.id === id);

@@ -19,7 +19,7 @@ export function renderLines(text: string): string {
   return lines.split("\n").map(renderLine).join("\n");
 }
 
-/** One line without its newline, as it stood when the newline came. */
+/** Renders one line without its newline. */
 export function renderLine(raw: string): string {
   const line = raw.endsWith("\r") ? raw.slice(0, -1) : raw;
   return visibleText(SPECIAL.test(line) ? printed(line) : line);
@@ -33,7 +33,7 @@ function printed(raw: string): string {
     if (character === "\x1b") {
       SEQUENCE.lastIndex = at;
       const match = SEQUENCE.exec(raw);
-      if (!match) break; // cut off in the middle: the rest has not come yet
+      if (!match) break; // incomplete sequence: the rest has not arrived yet
       column = moved(cells, column, match[2], match[1]);
       at += match[0].length;
       continue;
@@ -46,7 +46,7 @@ function printed(raw: string): string {
   return Array.from(cells, (cell) => cell ?? " ").join("");
 }
 
-/** How far a column may be from the text: a hostile `CSI 999999999 C` must not build a giant line. */
+/** Limit for column moves: a hostile `CSI 999999999 C` must not build a giant line. */
 const FAR = 1000;
 
 function moved(cells: string[], column: number, final: string | undefined, parameters: string | undefined): number {

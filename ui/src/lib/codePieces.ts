@@ -2,7 +2,7 @@
 import type { Span } from "./sequenceDiff.ts";
 import { type Piece, visiblePieces } from "./visibleText.ts";
 
-/** From, to, and the names of its colour. */
+/** Start, end and class names. */
 export type Token = readonly [number, number, string];
 
 export interface CodePiece extends Piece {
@@ -13,7 +13,7 @@ export interface CodePiece extends Piece {
 /** Bytes that are not UTF-8 are private-use characters in a proposal; the low byte is the value. */
 export const RAW_BYTES = /[\uef80-\uefff]/gu;
 
-/** Text shown exactly; where the file is not UTF-8, also its other bytes. */
+/** Visible pieces of a text; in a file that is not UTF-8, also its raw bytes. */
 export function visibleCodePieces(text: string, bytes: boolean): Piece[] {
   return bytes ? visiblePieces(text).flatMap((piece) => (piece.flag ? piece : withBytes(piece.text))) : visiblePieces(text);
 }

@@ -1,4 +1,4 @@
-/** Durations and sizes in few, steady characters; pure. */
+/** Durations and sizes as short text of steady width; pure. */
 
 /** A running clock: `0:42`, `12:07`, `1:02:03`. */
 export function clockText(ms: number): string {
@@ -24,7 +24,7 @@ export function spokenText(ms: number): string {
   return said.slice(0, 2).join(" ");
 }
 
-/** A call that takes this long deserves a look. */
+/** Calls that take longer turn amber, then red. */
 const LONG_MS = 60_000;
 const TOO_LONG_MS = 300_000;
 
@@ -36,7 +36,7 @@ export function urgency(ms: number, p95 = Infinity): "calm" | "long" | "too-long
   return ms > LONG_MS || ms > UNUSUAL * Math.max(p95, 1000) ? "long" : "calm";
 }
 
-/** `usual 0:40`: how long such calls took before, in the same characters as the clock beside it. */
+/** `usual 0:40`: the median of such calls, in the timer's format. */
 export function typicalText(median: number): string {
   return `usual ${median < 1000 ? "< 0:01" : clockText(median)}`;
 }

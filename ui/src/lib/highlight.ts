@@ -10,15 +10,15 @@ import type { Token } from "./codePieces.ts";
 
 /** Larger texts are not highlighted. */
 export const HIGHLIGHT_MAX = 400_000;
-/** Work in one go, within a picture's time. */
+/** Time slice, within a frame. */
 const SLICE_MS = 8;
-/** Those that colours.css has a hue for; the others would only be more to draw. */
+/** Classes that highlight.css has a colour for; others are dropped. */
 const HUES =
   /tok-(keyword|operatorKeyword|modifier|string2?|inserted|number|bool|atom|literal|url|definition|heading|labelName|typeName|className|namespace|macroName|comment|meta|emphasis|strong|link)\b/;
-/** Tokens of a line beyond which it is no line for eyes. */
+/** Maximum tokens per line. */
 const TOKENS_MAX = 400;
 
-/** For each line its tokens; null when the text is too large or it was called off. */
+/** Tokens by line; null if the text is too large or the work was aborted. */
 export async function highlightLines(text: string, language: Language, off: AbortSignal): Promise<Token[][] | null> {
   if (text.length > HIGHLIGHT_MAX) return null;
   const parse = language.parser.startParse(text);

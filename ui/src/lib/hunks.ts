@@ -6,18 +6,18 @@
 import { parseUnifiedDiff } from "./parseDiff.ts";
 import { diffSequences, type SequenceChange, type Span } from "./sequenceDiff.ts";
 
-/** Kept as proposed, left as it was, or the person's own. */
+/** Keep the proposal, reject it, or use the person's text. */
 export type HunkChoice = "keep" | "reject" | { readonly text: string };
 
 export interface Hunk {
-  /** Which lines of the file as it was it is about, and which of the proposal; counted from 0. */
+  /** Line ranges in the old file and in the proposal; counted from 0. */
   readonly old: Span;
   readonly new: Span;
-  /** The changes in it, which lie close together. */
+  /** Its changes, which are close together. */
   readonly changes: readonly SequenceChange[];
 }
 
-/** A file as it was and as it is proposed, in lines with their ends. */
+/** The old file and the proposal, as lines with their line endings. */
 export interface ProposedFile {
   readonly before: readonly string[];
   readonly after: readonly string[];
@@ -31,10 +31,10 @@ export interface Tally {
   readonly edited: number;
 }
 
-/** Lines that are the same, to either side: changes that would share them are one hunk. */
+/** Context lines on either side: changes whose contexts touch form one hunk. */
 export const CONTEXT = 3;
 
-/** In the hunks of the daemon's own diff, so that both count the same; or in ours, where it gives none that fit. */
+/** Uses the hunks of the daemon's diff, so that both sides count the same; computes them if that diff does not fit. */
 export function splitIntoHunks(before: string, after: string, diff = ""): ProposedFile {
   const texts = { before: splitLines(before), after: splitLines(after) };
   const theirs = { ...texts, hunks: hunksOf(diff) };
@@ -87,23 +87,23 @@ export function tallyChoices({ hunks }: ProposedFile, choices: readonly HunkChoi
   };
 }
 
-/** Everything that goes or comes. */
+/** All removed and added text. */
 export function changedText({ before, after, hunks }: ProposedFile): string {
   return hunks.map(({ old, new: fresh }) => before.slice(...old).join("") + after.slice(...fresh).join("")).join("");
 }
 
-/** Lines with their ends; only a newline ends one. */
+/** Lines with their ends; only `\n` ends one. */
 export function splitLines(text: string): string[] {
   return text.match(/[^\n]*\n|[^\n]+/g) ?? [];
 }
 
-/** Both with plain newlines, where all of their lines end with CR LF: so they are shown, edited and compared. */
+/** Converts CR LF to newlines if all lines use it, for display, editing and comparison. */
 export function normalizeLineEnds(before: string, after: string): { readonly before: string; readonly after: string; readonly crlf: boolean } {
   const crlf = [before, after].every((text) => isCrlf(text) || !text.includes("\n")) && (isCrlf(before) || isCrlf(after));
   return crlf ? { before: before.replaceAll("\r\n", "\n"), after: after.replaceAll("\r\n", "\n"), crlf } : { before, after, crlf };
 }
 
-/** The way back. */
+/** Restores CR LF. */
 export function restoreLineEnds(text: string, crlf: boolean): string {
   return crlf ? text.replaceAll("\n", "\r\n") : text;
 }
@@ -128,7 +128,7 @@ function around(group: readonly SequenceChange[]): Hunk {
   return { old: [first.old[0], last.old[1]], new: [first.new[0], last.new[1]], changes: group };
 }
 
-/** The hunks a unified diff has. */
+/** The hunks of a unified diff. */
 function hunksOf(diff: string): Hunk[] {
   const groups: SequenceChange[][] = [];
   let place = { old: 0, new: 0 };
@@ -147,7 +147,7 @@ function startOf(head: string): { old: number; new: number } {
   return { old: Number(old) - (olds === "0" ? 0 : 1), new: Number(fresh) - (news === "0" ? 0 : 1) };
 }
 
-/** Takes one more line into the change that ends here, or into a new one. */
+/** Extends the change that ends here, or starts a new one. */
 function grown(group: SequenceChange[], added: boolean, { old, new: fresh }: { old: number; new: number }): { old: number; new: number } {
   const next = added ? { old, new: fresh + 1 } : { old: old + 1, new: fresh };
   const last = group.at(-1);
@@ -156,7 +156,7 @@ function grown(group: SequenceChange[], added: boolean, { old, new: fresh }: { o
   return next;
 }
 
-/** Everything outside the changes is the same on both sides, to the end. */
+/** Checks that everything outside the changes is equal on both sides. */
 function fits({ before, after, hunks }: ProposedFile): boolean {
   let old = 0;
   let fresh = 0;

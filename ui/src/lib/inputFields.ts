@@ -51,7 +51,7 @@ export function changedFields(asked: Json, ran: Json): FieldChange[] {
     .filter((change) => change.asked !== change.ran);
 }
 
-/** Lines a field needs, within reason. */
+/** Rows of a text field, within limits. */
 export function fieldRows(text: string, most = 12): number {
   return Math.min(most, text.split("\n").reduce((rows, line) => rows + 1 + Math.floor(line.length / 80), 0));
 }

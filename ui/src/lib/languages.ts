@@ -1,8 +1,4 @@
-/**
- * Which language a file is in, by its name; each loaded only when a file of it is looked at.
- *
- * Owns the table. An unknown name is plain text.
- */
+/** The language of a file, by its name; grammars are loaded on demand. Unknown names are plain text. */
 import type { Language, StreamParser } from "@codemirror/language";
 
 type Load = () => Promise<Language>;
@@ -52,7 +48,7 @@ export function languageOf(path: string): LanguageName | null {
   return own(NAMES, name) ?? own(ENDINGS, ending) ?? null;
 }
 
-/** How people name languages on a block of code, where that is no file's ending. */
+/** Names used on code blocks that are not file extensions. */
 const SPOKEN: Record<string, string> = {
   console: "sh", "c++": "cpp", golang: "go", javascript: "js", kotlin: "kt", python: "py", ruby: "rb", rust: "rs", shell: "sh", typescript: "ts",
 };

@@ -24,14 +24,14 @@ const BLOCK_LINES = 200;
 /** Limits: enough to read, little enough to render. */
 const KEPT_LINES = 5000;
 const KEPT_BYTES = 2 << 20;
-/** A line without an end is cut into pieces this long, so that nothing grows without bound. */
+/** Lines without an end are cut at this length, so that memory is bounded. */
 const LONGEST_LINE = 16 << 10;
 
 const NEWLINE = 10;
 
 export class OutputTail {
   blocks: readonly OutputBlock[] = [];
-  /** The unfinished last line, as it looks now. */
+  /** The current line, as rendered now. */
   open = "";
   /** Offset after the last byte taken. */
   end = 0;
@@ -89,7 +89,7 @@ export class OutputTail {
   }
 }
 
-/** Of a flood, only the last megabytes are worth a look: whole frames from the end. */
+/** Of a flood, only the last frames are decoded. */
 function lastOf(frames: readonly OutputFrame[]): readonly OutputFrame[] {
   let size = 0;
   let first = frames.length;
@@ -97,7 +97,7 @@ function lastOf(frames: readonly OutputFrame[]): readonly OutputFrame[] {
   return frames.slice(first);
 }
 
-/** Frames that follow each other without a gap, put together. */
+/** Concatenates contiguous frames. */
 function runs(frames: readonly OutputFrame[]): OutputFrame[] {
   const groups: OutputFrame[][] = [];
   for (const frame of frames) {
@@ -123,7 +123,7 @@ function room(blocks: readonly OutputBlock[]): number {
   return last && last.lines < BLOCK_LINES ? BLOCK_LINES - last.lines : BLOCK_LINES;
 }
 
-/** Up to `limit` finished lines from `from` on; an endless line counts as finished where it is cut. */
+/** Up to `limit` complete lines from `from` on; an overlong line counts as complete where it is cut. */
 function cutAfter(bytes: Uint8Array, from: number, limit: number): { end: number; lines: number } {
   let end = from;
   let lines = 0;
@@ -138,7 +138,7 @@ function cutAfter(bytes: Uint8Array, from: number, limit: number): { end: number
   return { end, lines };
 }
 
-/** Not in the middle of a character. */
+/** Not in the middle of a UTF-8 character. */
 function characterStart(bytes: Uint8Array, at: number): number {
   let start = at;
   while (start > at - 4 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start--;

@@ -37,7 +37,7 @@ export function parseUnifiedDiff(diff: string): DiffLine[] {
   return lines;
 }
 
-/** The same side by side: removed lines face the added lines that follow them. */
+/** Side by side: removed lines are paired with the added lines that follow. */
 export function splitRows(lines: readonly DiffLine[]): SplitRow[] {
   const rows: SplitRow[] = [];
   let removed: DiffLine[] = [];

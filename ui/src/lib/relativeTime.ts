@@ -1,4 +1,4 @@
-/** How long ago something was and how long it still holds, in few words; pure. */
+/** Relative times as short text; pure. */
 const STEPS: readonly (readonly [number, string])[] = [
   [60_000, "min"],
   [3_600_000, "h"],

@@ -4,7 +4,7 @@
  * Unique items are the anchors; a small LCS table compares the stretches between them.
  */
 
-/** From, and up to but without. */
+/** Start and end (exclusive). */
 export type Span = readonly [number, number];
 
 /** A replaced range; either side may be empty. */
@@ -13,9 +13,9 @@ export interface SequenceChange {
   readonly new: Span;
 }
 
-/** A table larger than this is not filled in: then the whole stretch counts as changed. */
+/** For larger tables the whole range counts as changed. */
 const TABLE_MAX = 1_000_000;
-/** Anchors within anchors within anchors: a file made to have more gains nothing by it. */
+/** Maximum recursion depth. */
 const DEPTH_MAX = 32;
 
 export function diffSequences(before: readonly string[], after: readonly string[]): SequenceChange[] {
@@ -47,7 +47,7 @@ function compare(work: Work, [a, aEnd]: Span, [b, bEnd]: Span, depth: number): v
   }
 }
 
-/** Two that touch are one. */
+/** Adjacent changes are merged. */
 function note(found: SequenceChange[], old: Span, fresh: Span): void {
   const last = found.at(-1);
   if (last && last.old[1] === old[0] && last.new[1] === fresh[0]) found[found.length - 1] = { old: [last.old[0], old[1]], new: [last.new[0], fresh[1]] };
@@ -68,7 +68,7 @@ function onceOnEach({ before, after }: Work, old: Span, fresh: Span): Pair[] {
   return rising(pairs);
 }
 
-/** Where each occurs; less than nothing where it does so again. */
+/** The index of each item; -1 if it occurs more than once. */
 function once(texts: readonly string[], [from, to]: Span): Map<string, number> {
   const places = new Map<string, number>();
   for (let at = from; at < to; at++) {
@@ -78,7 +78,7 @@ function once(texts: readonly string[], [from, to]: Span): Map<string, number> {
   return places;
 }
 
-/** Patience sorting. */
+/** Longest increasing subsequence, by patience sorting. */
 function rising(pairs: readonly Pair[]): Pair[] {
   const sorted = [...pairs].sort((one, other) => one[0] - other[0]);
   const tops: number[] = [];
@@ -99,7 +99,7 @@ function rising(pairs: readonly Pair[]): Pair[] {
   return chosen.reverse();
 }
 
-/** The longest common subsequence, where its table is small. */
+/** Longest common subsequence, for small tables. */
 function longest({ before, after }: Work, [a, aEnd]: Span, [b, bEnd]: Span): Pair[] {
   const width = bEnd - b + 1;
   const height = aEnd - a + 1;

@@ -1,7 +1,4 @@
-/**
- * The words and signs of the page for terminals; pure. One place, so that a terminal reads the same in the
- * list, above its screen and on the row of its call.
- */
+/** Texts, icons and tones for the states of a terminal; pure. One place, so that a terminal looks the same everywhere. */
 import type { Asks, Owner, TerminalView } from "../api/types.ts";
 import type { StatusLabel } from "./callText.ts";
 import { clockText } from "./duration.ts";
@@ -33,7 +30,7 @@ export function ownerName(owner: Owner | null): string {
   return owner.person ? "you" : owner.name;
 }
 
-/** `waits for input: Password:`, with how sure that is where it is not certain. */
+/** `waits for input: Password:`, marked as likely if it is not certain. */
 export function inputRequestText({ prompt, sure }: Pick<Asks, "prompt" | "sure">): string {
   const text = visibleText(prompt.replace(/\s+/g, " ").trim()).slice(-160);
   return `${sure === "likely" ? "seems to wait for input" : "waits for input"}${text ? `: ${text}` : ""}`;
@@ -41,11 +38,11 @@ export function inputRequestText({ prompt, sure }: Pick<Asks, "prompt" | "sure">
 
 /** Whether a person must be alerted: a secret prompt, or a certain wait. */
 export function needsInput(asks: Pick<Asks, "secret" | "sure"> | null, owner: Owner | null): boolean {
-  if (!asks || owner?.person) return false; // their own terminal is before their eyes
+  if (!asks || owner?.person) return false; // the person sees their own terminal
   return asks.secret || asks.sure === "certain";
 }
 
-/** `12 s`, `4 min`, `3 h`, `2 d`: roughly, and steadily. */
+/** `12 s`, `4 min`, `3 h`, `2 d`: rounded, so that it rarely changes. */
 export function roughDuration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 60) return `${seconds} s`;

@@ -9,7 +9,7 @@ export interface Piece {
 export const HIDDEN_CHARACTERS =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb]|[\u{1d173}-\u{1d17a}]|[\u{e0000}-\u{e0fff}]|[\ud800-\udfff]/gu;
 
-/** Nothing to look for in it. */
+/** Fast path: nothing to escape. */
 const ASCII = /^[\t\n -~]*$/;
 
 const SHORT: Record<string, string> = { "\r": "\\r", "\b": "\\b", "\f": "\\f", "\v": "\\v", "\0": "\\0", "\x1b": "\\e" };
@@ -34,7 +34,7 @@ const NAMES: readonly (readonly [number, number, string])[] = [
   [0xe0000, 0xe0fff, "invisible tag"],
 ];
 
-/** The text in order, split where something had to be spelled out. */
+/** The text as pieces, split at escaped characters. */
 export function visiblePieces(text: string): Piece[] {
   if (ASCII.test(text)) return [{ text }];
   const pieces: Piece[] = [];
@@ -48,7 +48,7 @@ export function visiblePieces(text: string): Piece[] {
   return pieces;
 }
 
-/** The same as one string, for places that cannot flag: titles, notifications, output. */
+/** The escaped text as one string, for places that cannot flag: titles, notifications, output. */
 export function visibleText(text: string): string {
   return ASCII.test(text) ? text : text.replace(HIDDEN_CHARACTERS, spelled);
 }

@@ -1,4 +1,4 @@
-/** One clock for all timers: it ticks once a second, and everything that counts, counts together. */
+/** One clock for all timers: it ticks once a second, so that they change together. */
 
 const TICK_MS = 1000;
 

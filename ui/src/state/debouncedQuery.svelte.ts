@@ -1,12 +1,12 @@
 /** A debounced query to the daemon: sent a moment after the last key; only the answer to the newest query counts. */
 import { ApiError } from "../api/client.ts";
 
-/** Between the last key and the question. */
+/** Debounce delay. */
 const TYPING_MS = 180;
 
 export class DebouncedQuery<Question, Answer> {
   answer = $state.raw<Answer | null>(null);
-  /** Why there is no answer, in the daemon's words. */
+  /** The error message, if the query failed. */
   problem = $state("");
   /** The answer belongs to the newest query. */
   fresh = $state(false);

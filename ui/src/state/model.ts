@@ -44,16 +44,16 @@ export interface Model {
   readonly humanInTheLoop: boolean;
   /** The sequence number of the last event about rules or trusted folders; they are fetched again when it grows. */
   readonly ruled: number;
-  /** The same of conversations. */
+  /** The same for threads. */
   readonly spoken: number;
   readonly commandLine: string;
   readonly calls: ReadonlyMap<string, TrackedCall>;
   readonly approvals: ReadonlyMap<string, TrackedApproval>;
-  /** Those that run. */
+  /** Running terminals. */
   readonly terminals: ReadonlyMap<string, TrackedTerminal>;
 }
 
-/** How many settled calls and answered approvals stay in memory; older ones are a query away. */
+/** Limit of finished calls and answered approvals in memory; older ones are fetched. */
 const KEPT = 200;
 
 export function modelFromState(state: State, received: number): Model {
@@ -68,7 +68,7 @@ export function updateHeading(model: Model, state: State): Model {
   return { ...model, ...heading(state), started: model.started };
 }
 
-/** The model after these entries, or null when some are missing in between and a new snapshot is needed. */
+/** The model after these entries; null if some are missing, and a new snapshot is needed. */
 export function advance(model: Model, frame: LiveEntries, received: number): Model | null {
   const fresh = frame.entries.filter((entry) => entry.seq > model.seq);
   if (fresh.length === 0) return model;
@@ -107,7 +107,7 @@ function tracked(call: CallView, seq: number, received: number): TrackedCall {
   return { ...call, since: received - call.elapsed_ms, touched: seq };
 }
 
-/** One batch of entries at work; maps are copied once per batch, calls once per change. */
+/** Applies a batch of entries; maps are copied once per batch, calls once per change. */
 class Draft {
   private readonly calls: Map<string, TrackedCall>;
   private readonly approvals: Map<string, TrackedApproval>;
@@ -131,7 +131,7 @@ class Draft {
     this.started = model.started;
   }
 
-  /** False when an entry is missing before this one. */
+  /** False if an entry before this one is missing. */
   take(entry: Entry): boolean {
     if (entry.seq !== this.seq + 1) return false;
     this.seq = entry.seq;
@@ -161,7 +161,7 @@ class Draft {
       case "ApprovalAnswered": {
         const status = event.answer === "allow" ? "allowed" : "denied";
         this.answer(event, { status, reason: event.reason, by: event.by, edited: isEdited(event) });
-        if (status === "denied") this.refuse(event, at); // it will never run; that it is settled comes in a moment
+        if (status === "denied") this.refuse(event, at); // it will not run; CallSettled follows
         return;
       }
       case "ApprovalWithdrawn":

@@ -13,9 +13,9 @@ export interface RoutePlace {
   readonly terminal: string | null;
   /** A thread id, or `new` for an unsent one. */
   readonly thread: string | null;
-  /** A message of it to be looked at. */
+  /** The message to reveal. */
   readonly message: string | null;
-  /** A rule to be looked at among all of them. */
+  /** The rule to reveal. */
   readonly rule: string | null;
 }
 
@@ -35,7 +35,7 @@ class Route {
     this.set({ view, ...NOTHING }, "push");
   }
 
-  /** Opens a call beside the view; from one call to the next the history does not grow. */
+  /** Opens a call beside the view; switching between calls replaces the history entry. */
   openCall(call: string): void {
     if (this.place.call === call) return;
     const before = this.place.call ?? this.place.approval;

@@ -30,7 +30,7 @@ class Settings {
     keep("notify", on ? "on" : "off");
   }
 
-  /** Terminals speak to a screen reader. */
+  /** Screen reader mode of terminals. */
   setReader(on: boolean): void {
     this.reader = on;
     keep("reader", on ? "on" : "off");
@@ -51,7 +51,7 @@ function stored<T extends string>(name: string, allowed: readonly T[], otherwise
     const value = localStorage.getItem(`handrail.${name}`);
     return allowed.find((one) => one === value) ?? otherwise;
   } catch {
-    return otherwise; // a browser that keeps nothing still shows the page
+    return otherwise; // storage may be disabled
   }
 }
 
@@ -59,7 +59,7 @@ function keep(name: string, value: string): void {
   try {
     localStorage.setItem(`handrail.${name}`, value);
   } catch {
-    // the choice holds for this visit
+    // kept in memory only
   }
 }
 

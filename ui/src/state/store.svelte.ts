@@ -13,7 +13,7 @@ export type Connection = { kind: "connecting" } | { kind: "live" } | { kind: "aw
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5000;
-/** A restart that is older than this when the page opens is history, not news. */
+/** An older restart is not announced when the page opens. */
 const NEWS_MS = 10 * 60_000;
 
 /** Receives every journal entry; null if some were missed, and derived state must be fetched again. */
@@ -22,11 +22,11 @@ export type Listener = (entry: Entry | null) => void;
 export class Store {
   model = $state.raw<Model | null>(null);
   link = $state.raw<Connection>({ kind: "connecting" });
-  /** A restart the person has not waved away yet. */
+  /** A restart that the person has not dismissed. */
   restart = $state.raw<Restart | null>(null);
   readonly api: Api;
   private readonly end = new AbortController();
-  /** Entries were missing: the next connection begins with a new snapshot. */
+  /** Entries were missed: the next connection starts with a new snapshot. */
   private stale = false;
   private readonly listeners = new Set<Listener>();
 
@@ -56,7 +56,7 @@ export class Store {
     }
   }
 
-  /** One connection, from the snapshot to the end of the socket; true when it was really live. */
+  /** One connection, from the snapshot to the end of the socket; true if it was live. */
   private async attempt(): Promise<boolean> {
     try {
       await this.load();

@@ -9,7 +9,7 @@ export interface Toast {
 }
 
 const STAYS_MS = 6000;
-/** A remark with something to do about it. */
+/** Duration of a toast with a button. */
 const STAYS_LONGER_MS = 12_000;
 /** Older toasts are dropped beyond this number. */
 const MOST = 3;
@@ -22,7 +22,7 @@ class Toasts {
     this.add({ text, tone }, STAYS_MS);
   }
 
-  /** A remark with a button. */
+  /** Shows a toast with a button. */
   offer(text: string, word: string, run: () => void): void {
     this.add({ text, tone: "plain", action: { word, run } }, STAYS_LONGER_MS);
   }

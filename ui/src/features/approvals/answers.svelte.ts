@@ -17,7 +17,7 @@ export type AnswerMode = "choose" | "tell" | "rule" | "edit";
 /** Dependencies that the page provides. */
 export interface AnswerContext {
   readonly guard: InputGuard;
-  /** The open question that is looked at. */
+  /** The selected open question. */
   question(): TrackedApproval | null;
   /** The approval was fetched: an empty list of suggestions means that there are none. */
   known(): boolean;
@@ -36,7 +36,7 @@ export class Answers {
     this.context = context;
   }
 
-  /** Half-done answers belong to one question only. */
+  /** Unsent answers belong to one question. */
   reset(): void {
     this.mode = "choose";
     this.reason = "";
@@ -82,7 +82,7 @@ export class Answers {
     if (approval) this.send(approval, { answer: "allow", digest: preview.digest, input });
   }
 
-  /** Allows a file's content as the person reviewed it; content null is as it was proposed. */
+  /** Allows the reviewed content; null is the proposal as it is. */
   reviewed(content: string | null, comments: readonly Comment[], digest: string, strong: boolean): void {
     const approval = this.ready(strong);
     if (approval) this.send(approval, { answer: "allow", digest, content, comments: [...comments] });
@@ -121,7 +121,7 @@ export class Answers {
     return this.context.api.propose(rule, this.context.question()?.id ?? null);
   }
 
-  /** Beside a half-done edit or review, "as it was asked" is no answer. */
+  /** With an unsent edit or review, the plain answers are off. */
   private plain(strong: boolean): TrackedApproval | null {
     if (this.mode !== "choose") return null;
     if (!this.touched) return this.ready(strong);
@@ -150,7 +150,7 @@ const LOADING = "The details of this call are still loading; try again in a mome
 
 export const NO_RULE = "No rule can decide this one: what Handrail does not fully understand, and places that are never allowed without a person, always ask.";
 
-/** The wire wants every field that has a default. */
+/** The generated type requires every field that has a default. */
 function withDefaults(rule: RuleBody): CompleteRule {
   return { effect: "allow", match: [], not_match: [], note: "", scope: "project", ...rule } as CompleteRule;
 }

@@ -24,7 +24,7 @@ export class ApprovalDetails {
     if (fetched && this.wanted === id) this.fetched = fetched;
   }
 
-  /** All there is to know has come. */
+  /** The approval was fetched. */
   has(id: string): boolean {
     return this.fetched?.id === id;
   }

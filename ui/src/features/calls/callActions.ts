@@ -21,7 +21,7 @@ export class CallActions {
     return this.once(approval, () => this.api.answer(approval, body));
   }
 
-  /** A request about this is under way. */
+  /** A request about it is in flight. */
   busy(thing: string): boolean {
     return this.underway.has(thing);
   }
@@ -38,7 +38,7 @@ export class CallActions {
     return this.once(terminal, () => this.api.closeTerminal(terminal));
   }
 
-  /** A terminal of the person's own; its id, unless it was refused. */
+  /** Opens a terminal of the person; resolves to its id, or null if refused. */
   async openTerminal(body: OpenBody): Promise<string | null> {
     let id: string | null = null;
     await this.once("new terminal", async () => (id = (await this.api.openTerminal(body)).id));

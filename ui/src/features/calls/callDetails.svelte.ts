@@ -14,7 +14,7 @@ export class CallDetails {
     this.api = api;
   }
 
-  /** One request at a time: facts that come meanwhile lead to one more, not to many. */
+  /** One request at a time: events during a request lead to one more. */
   async show(id: string | null): Promise<void> {
     if (this.wanted !== (id ?? "")) {
       this.current = null;

@@ -1,4 +1,4 @@
-/** The words of the filter field: `status:running tool:execute_command agent:claude free text`; pure. */
+/** Parses the filter field: `status:running tool:execute_command agent:claude free text`; pure. */
 import type { CallQuery } from "../../api/client.ts";
 
 export interface CallFilter {
@@ -13,7 +13,7 @@ type Field = (typeof FIELDS)[number];
 
 export const STATUSES = ["waiting", "running", "done", "failed", "denied", "cancelled", "completed", "interrupted"] as const;
 
-/** The last word for a field wins; a field without a value is still being typed and filters nothing. */
+/** The last value of a field wins; a field without a value is ignored. */
 export function parseFilter(text: string): CallFilter {
   const found: Partial<Record<Field | "q", string>> = {};
   const free: string[] = [];

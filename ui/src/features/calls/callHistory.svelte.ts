@@ -14,10 +14,10 @@ const MOST = 1000;
 
 export class CallHistory {
   calls = $state.raw<readonly CallView[] | null>(null);
-  /** When the answer came, on the page's clock: elapsed times count from here. */
+  /** When the response arrived, on the page's clock: elapsed times count from here. */
   received = $state(0);
   problem = $state("");
-  /** There may be older ones. */
+  /** Older calls may exist. */
   more = $state(false);
   private readonly api: Api;
   private asking = false;
@@ -46,7 +46,7 @@ export class CallHistory {
     const text = this.text;
     const found = await this.ask(text, PAGE, this.end(this.calls ?? []));
     if (found === null || text !== this.text) return;
-    const shown = this.calls ?? []; // as they are by now: news may have come meanwhile
+    const shown = this.calls ?? []; // read it again: a refresh may have happened meanwhile
     const end = this.end(shown);
     this.calls = [...shown, ...found.filter((call) => call.seq < end)];
     this.more = found.length === PAGE;
@@ -61,7 +61,7 @@ export class CallHistory {
     const full = found.length === limit;
     const shown = text === this.text ? this.calls : null;
     const end = this.end(found);
-    if (shown === null || !full) this.more = full; // else nothing falls off the end, so it stays as it was
+    if (shown === null || !full) this.more = full; // otherwise nothing was cut off, and `more` is unchanged
     this.text = text;
     this.calls = full && shown !== null ? [...found, ...shown.filter((call) => call.seq < end)] : found;
     this.received = performance.now();
@@ -79,7 +79,7 @@ export class CallHistory {
       return found;
     } catch (error) {
       if (error instanceof ApiError) this.problem = error.message;
-      return null; // a daemon that is away has its own banner
+      return null; // a banner reports a daemon that is down
     }
   }
 }

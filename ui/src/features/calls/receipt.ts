@@ -2,7 +2,7 @@
 import type { Receipt } from "../../api/types.ts";
 import { durationText, pluralize, sizeText } from "../../lib/duration.ts";
 
-/** How many names a sentence can carry before it stops being one. */
+/** Names per sentence; more are counted. */
 const NAMED = 12;
 
 export function receiptLines(receipt: Receipt, runs: boolean): string[] {

@@ -17,7 +17,7 @@ export const UNDO_ACTIONS: Record<UndoFile["does"], Does> = {
   refuse: { sign: "denied", tone: "red", word: "left alone", past: "left alone" },
 };
 
-/** The files that it would really touch. */
+/** The files that the undo would change. */
 export function undoableFiles({ files }: Pick<UndoView, "files">): UndoFile[] {
   return files.filter(({ does }) => does === "restore" || does === "recreate" || does === "remove");
 }

@@ -10,10 +10,10 @@ import type { Model, TrackedApproval, TrackedTerminal } from "../../state/model.
 import { settings } from "../../state/settings.svelte.ts";
 import { openApprovals, terminalsNeedingInput } from "./sections.ts";
 
-/** Questions that come within this time are one remark. */
+/** Needs within this time are announced together. */
 const BURST_MS = 400;
 
-/** Something that goes no further without the person. */
+/** A question or a terminal that waits for the person. */
 export interface Need {
   readonly id: string;
   /** Built lazily: hundreds may be open, and every event collects them. */

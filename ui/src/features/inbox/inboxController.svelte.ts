@@ -44,11 +44,11 @@ export class InboxController {
   helpOpen = $state(false);
   /** "Why am I asked?" is open. */
   whyOpen = $state(false);
-  /** The low-risk questions that are about to be allowed together are listed. */
+  /** The dialog that allows several low-risk calls is open. */
   bulkOpen = $state(false);
-  /** A terminal that was just opened here: the focus goes to it. */
+  /** A terminal that was opened here and gets the focus. */
   terminalToFocus = "";
-  /** The call of the open conversation that the person turned to. */
+  /** The call that the person selected in the open thread. */
   threadCall = $state<string | null>(null);
   /** Positions of messages that a search found, by id. */
   readonly messagePositions = new Map<string, number>();
@@ -75,14 +75,14 @@ export class InboxController {
     if (this.showsPaneBesideInbox) return this.shownSections.needs.find((id) => this.isOpenQuestion(id)) ?? null;
     return thread && this.store.model ? currentThreadCall(this.store.model, thread, this.threadCall) : null;
   });
-  /** Conversations in which something waits for the person. */
+  /** Threads with an open question. */
   readonly waitingThreads = $derived.by(() => new Set(this.store.model ? [...this.store.model.approvals.values()].flatMap(({ status, caller }) => (status === "open" && caller.thread ? [caller.thread] : [])) : []));
   readonly approval = $derived.by((): TrackedApproval | undefined => {
     const known = this.selected ? this.approvalOf(this.selected) : undefined;
     return known && this.approvalDetails.merge(known);
   });
 
-  /** All about the question that is looked at has come. */
+  /** The selected approval was fetched. */
   get hasApprovalDetails(): boolean {
     return this.approval !== undefined && this.approvalDetails.has(this.approval.id);
   }
@@ -125,7 +125,7 @@ export class InboxController {
   leaveResolved(id: string): string | null {
     const own = this.answeredHere.delete(id);
     if (!own) this.announceDecision(id);
-    if (route.place.thread) return null; // a conversation goes on where it is
+    if (route.place.thread) return null; // a thread keeps its selection
     if (this.answers.mode === "tell" && this.answers.reason) return null; // a denial reason is being written
     const following = nextAfter(this.shownSections.needs, id, (other) => this.isOpenQuestion(other));
     if (this.wide.current) route.openCall(following ?? id);
@@ -133,7 +133,7 @@ export class InboxController {
     return this.wide.current || own ? following : null;
   }
 
-  /** Half-done answers belong to one question only. */
+  /** Unsent answers belong to one question. */
   resetAnswer(): void {
     this.completing = this.whyOpen = false;
     this.answers.reset();
@@ -145,7 +145,7 @@ export class InboxController {
 
   /** A refused answer leaves the question open: fetch it again and re-arm the guard. */
   private send(approval: TrackedApproval, body: AnswerBody): void {
-    if (this.callActions.busy(approval.id)) return; // the first of a double stroke counts
+    if (this.callActions.busy(approval.id)) return; // ignore the second of a double click
     this.answeredHere.add(approval.call_id);
     void this.callActions.answer(approval.id, body).then((taken) => {
       if (taken) return;

@@ -15,7 +15,7 @@ export interface Sections {
 
 export const NO_SECTIONS: Sections = { needs: [], running: [], recent: [] };
 
-/** How the gate names leave to look into the record: an agent asking after its own calls is no news. */
+/** The rule for agents that query their own calls; such calls are hidden. */
 const MAILBOX = "rule own record";
 
 export function buildSections(model: Model): Sections {

@@ -33,7 +33,7 @@ export function createEditor(parent: HTMLElement, editing: EditorOptions): Edito
 function extensions({ label, language, numbers, bytes, onchange, ondone }: EditorOptions): Extension[] {
   const done = (): boolean => (ondone(), true);
   return [
-    EditorState.lineSeparator.of("\n"), // a lone \r is a character of its line, and shown
+    EditorState.lineSeparator.of("\n"), // a lone \r is part of its line, and shown escaped
     EditorState.tabSize.of(4),
     EditorView.lineWrapping,
     EditorView.contentAttributes.of({ "aria-label": `${label}. Escape leaves it; what was written is kept.`, spellcheck: "false", autocapitalize: "off" }),

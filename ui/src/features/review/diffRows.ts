@@ -12,7 +12,7 @@ export interface DiffRow {
   /** Counted from 1. */
   readonly old: number | null;
   readonly new: number | null;
-  /** No newline ends it. */
+  /** Has no newline at its end. */
   readonly open: boolean;
   /** The changed characters, for a line that is paired with its old version. */
   readonly marks: readonly Span[];
@@ -30,13 +30,13 @@ export interface Gap {
   readonly bottom: readonly DiffRow[];
 }
 
-/** Fewer than this are shown rather than counted. */
+/** Shorter gaps are not folded. */
 const WORTH_FOLDING = 3;
-/** Longer lines and blocks are not compared word by word. */
+/** Longer lines and blocks get no word diff. */
 const WORDS_IN = 600;
 const WORDS_OF_LINES = 40;
 
-/** A hunk's own lines: as proposed, or as the person made them. */
+/** The rows of a hunk: as proposed, or as edited. */
 export function hunkRows(whole: ProposedFile, at: number, choice: HunkChoice): DiffRow[] {
   const hunk = whole.hunks[at];
   if (!hunk) return [];
@@ -46,7 +46,7 @@ export function hunkRows(whole: ProposedFile, at: number, choice: HunkChoice): D
   return rows(old, own, diffSequences(old, own), hunk);
 }
 
-/** How many rows a hunk has, as proposed. */
+/** The row count of a hunk, as proposed. */
 export function hunkSize({ old, changes: all }: Hunk): number {
   return all.reduce((sum, change) => sum + change.new[1] - change.new[0], old[1] - old[0]);
 }
@@ -72,13 +72,13 @@ export function contextRows(before: readonly string[], [from, to]: Span, shift: 
   return before.slice(from, to).map((line, at) => row("same", line, from + at, from + at + shift));
 }
 
-/** Between the numbers of both sides, before hunk `at`. */
+/** The difference of new and old line numbers before hunk `at`. */
 export function lineShift({ hunks }: ProposedFile, at: number): number {
   const previous = hunks[at - 1];
   return previous ? previous.new[1] - previous.old[1] : 0;
 }
 
-/** Side by side: removed lines face the added ones that follow them. */
+/** Side by side: removed lines are paired with the added ones that follow. */
 export function pairRows(all: readonly DiffRow[]): RowPair[] {
   const found: RowPair[] = [];
   let removed: DiffRow[] = [];
@@ -129,7 +129,7 @@ interface Marks {
 }
 const NONE: Marks = { old: [], new: [] };
 
-/** Which letters of two lines differ, by words; none where hardly anything is the same. */
+/** Changed characters of two lines, by words; none if the lines have little in common. */
 function wordMarks(old: string, fresh: string): Marks {
   if (old.length > WORDS_IN || fresh.length > WORDS_IN) return NONE;
   const [left, right] = [words(old), words(fresh)];
@@ -155,7 +155,7 @@ function covered(marks: readonly Span[]): number {
   return marks.reduce((sum, [from, to]) => sum + to - from, 0);
 }
 
-/** The same change, counted from the start of its hunk. */
+/** The change, relative to the start of its hunk. */
 function moved({ old, new: fresh }: SequenceChange, hunk: Hunk): SequenceChange {
   const [a, b] = [hunk.old[0], hunk.new[0]];
   return { old: [old[0] - a, old[1] - a], new: [fresh[0] - b, fresh[1] - b] };

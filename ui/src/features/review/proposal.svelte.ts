@@ -12,7 +12,7 @@ export class Proposal {
   changed = $state<string | null>(null);
   /** How the file changed since, as a diff. */
   difference = $state("");
-  /** Why there is nothing to look at. */
+  /** Why there is no proposal. */
   problem = $state("");
   private readonly approval: KnownApproval;
   private readonly api: Pick<Api, "proposal">;
@@ -22,7 +22,7 @@ export class Proposal {
     this.api = api;
   }
 
-  /** Looks now, every few seconds and when the window is looked at again; gives back how to stop. */
+  /** Fetches now, at an interval, and when the window gets the focus; returns the stop function. */
   watch(): () => void {
     const look = (): void => void this.look();
     const seen = setInterval(() => document.visibilityState === "visible" && look(), EVERY_MS);

@@ -21,7 +21,7 @@ export interface DraftComment extends LinePosition {
 
 /** The preview's diff and notes. */
 export type ShownDiff = Pick<DiffPreview, "diff" | "notes">;
-/** As much of a line that is gone as names it. */
+/** Characters of a removed line that a comment quotes. */
 const QUOTED = 80;
 
 export class ReviewDraft {
@@ -37,7 +37,7 @@ export class ReviewDraft {
   whole = $state.raw<ProposedFile>({ before: [], after: [], hunks: [] });
   choices = $state.raw<readonly HunkChoice[]>([]);
   remarks = $state.raw<readonly DraftComment[]>([]);
-  /** The whole file was edited, not only hunks of it. */
+  /** The whole file was edited, not single hunks. */
   rewritten = $state(false);
   private readonly typed = new Map<number, string>();
 
@@ -54,10 +54,10 @@ export class ReviewDraft {
   }
 
   readonly tally = $derived<Tally>(tallyChoices(this.whole, this.choices));
-  /** Nothing of the file would be other than proposed. */
+  /** The result equals the proposal. */
   readonly asAsked = $derived(!this.rewritten && this.tally.kept === this.tally.hunks);
   readonly touched = $derived(!this.asAsked || this.remarks.length > 0);
-  /** Nothing would be written at all. */
+  /** Every hunk is rejected. */
   readonly refused = $derived(this.tally.hunks > 0 && this.tally.rejected === this.tally.hunks);
   readonly text = $derived(assembleFile(this.whole, this.choices));
 
@@ -70,7 +70,7 @@ export class ReviewDraft {
     return this.remarks.map((remark) => ({ line: this.lineOf(remark), text: spoken(remark) }));
   }
 
-  /** It was made of this very proposal. */
+  /** The draft belongs to this proposal. */
   isOf({ before, after }: ProposalView): boolean {
     return this.proposal.before === before && this.proposal.after === after;
   }
@@ -85,7 +85,7 @@ export class ReviewDraft {
     this.choices = this.whole.hunks.map((_, other) => (other === at ? made : this.choice(other)));
   }
 
-  /** The person's own words in the place of a hunk. */
+  /** Replaces a hunk by the person's text. */
   write(at: number, typed: string): void {
     this.typed.set(at, typed);
     this.choose(at, editedChoice(this.whole, at, typed));
@@ -123,7 +123,7 @@ export class ReviewDraft {
     return this.remarks.find((remark) => lineKey(remark) === lineKey(place));
   }
 
-  /** Which line of the proposal is meant: of a line that is gone, the one in its place. */
+  /** The line of the proposal that a comment refers to; for a removed line, the one in its place. */
   lineOf({ side, number }: LinePosition): number {
     if (this.deletes) return number;
     if (side === "old") {
@@ -146,11 +146,11 @@ export function lineKey({ side, number }: Pick<LinePosition, "side" | "number">)
   return `${side}-${number}`;
 }
 
-/** Half-made reviews, for as long as the page is open. */
+/** Unsent reviews, while the page is open. */
 const drafts = new Map<string, ReviewDraft>();
 const DRAFTS_MAX = 50;
 
-/** The review of this question that was begun, unless it was of a file that has changed back since. */
+/** The draft of this question, unless the file on disk changed back meanwhile. */
 export function reviewDraftFor(approval: string, proposal: ProposalView, shown: ShownDiff): ReviewDraft {
   const known = drafts.get(approval);
   if (known && (proposal.changed !== null || known.isOf(proposal))) return known;

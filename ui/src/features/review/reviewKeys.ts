@@ -15,7 +15,7 @@ export interface ReviewKeysContext {
   readonly send: (strong: boolean) => void;
 }
 
-/** For the page's list of keys. */
+/** For the list of shortcuts. */
 export const REVIEW_KEYS = [
   { key: "[ ]", does: "review: previous, next hunk" },
   { key: "y", does: "review: keep the hunk" },
@@ -76,14 +76,14 @@ function edit({ draft, reading }: ReviewKeysContext, what: number | "file"): voi
   if (draft && !draft.deletes && (what === "file" || draft.whole.hunks.length)) reading.editing = what;
 }
 
-/** On the line that has the focus, else on the first changed one of the current hunk. */
+/** Comments on the focused line, else on the first changed one of the current hunk. */
 function comment({ draft, reading }: ReviewKeysContext): void {
   const hunk = reading.hunk(reading.current);
   const button = lineAt(document.activeElement) ?? hunk?.querySelector<HTMLElement>(".row:has(.added, .removed) [data-line]") ?? reading.root?.querySelector<HTMLElement>("[data-line]");
   if (draft && button) button.click();
 }
 
-/** From line to line; the hunk that is entered becomes the current one. */
+/** Moves between lines, and updates the current hunk. */
 function step({ reading }: ReviewKeysContext, from: HTMLElement, by: number): void {
   const all = [...(reading.root?.querySelectorAll<HTMLElement>("[data-line]") ?? [])];
   const to = all[all.indexOf(from) + by];

@@ -6,7 +6,7 @@ import type { Tally } from "../../lib/hunks.ts";
 export interface ReviewOutcome {
   readonly tally: Tally;
   readonly deletes: boolean;
-  /** The whole file was edited, not only hunks of it. */
+  /** The whole file was edited, not single hunks. */
   readonly rewritten: boolean;
 }
 

@@ -8,17 +8,17 @@ import type { ProposedFile } from "../../lib/hunks.ts";
 import { languageOf, loadLanguage } from "../../lib/languages.ts";
 import { lineKey, type LinePosition, type ReviewDraft } from "./reviewDraft.svelte.ts";
 
-/** Rows drawn in one picture's time; a generated file must not stop the page. */
+/** Rows rendered per frame: a generated file must not block the page. */
 const ROWS_A_PICTURE = 150;
-/** The rest of a long file waits so long for its colours. */
+/** How long a long file waits for highlighting before the rest is rendered. */
 const PATIENCE_MS = 2000;
-/** More rows than this are not drawn again for colours that come late. */
+/** Longer views are not rendered again for late highlighting. */
 const DRAWN_ONCE = 1000;
 /** Longer files are cut until expanded. */
 export const INITIAL_ROWS = 6000;
 
 export class ReviewView {
-  /** Where all of it is drawn. */
+  /** The root element of the review. */
   root: HTMLElement | undefined;
   current = $state(0);
   /** A hunk, or the whole file. */
@@ -49,7 +49,7 @@ export class ReviewView {
     return this.root?.querySelector<HTMLElement>(`[data-hunk="${at}"]`) ?? null;
   }
 
-  /** Where a line is commented on. */
+  /** The element of a commentable line. */
   line(place: Pick<LinePosition, "side" | "number">): HTMLElement | null {
     return this.root?.querySelector<HTMLElement>(`[data-line="${lineKey(place)}"]`) ?? null;
   }
@@ -61,7 +61,7 @@ export class ReviewView {
     this.drawn = ROWS_A_PICTURE;
   }
 
-  /** Draws so many rows, some in each picture; gives back how to stop. */
+  /** Renders rows in batches per frame; returns the stop function. */
   draw(rows: number): () => void {
     let frame = 0;
     const more = (): void => {
@@ -73,14 +73,14 @@ export class ReviewView {
     return () => cancelAnimationFrame(frame);
   }
 
-  /** Colours for both sides, when they have come; a file that cannot have any stays plain. */
+  /** Highlights both sides; a file without a known language stays plain. */
   async colour({ path, whole }: Pick<ReviewDraft, "path" | "whole">, off: AbortSignal): Promise<void> {
-    this.new = []; // those of another text fit no line of this one
+    this.new = []; // tokens of another text do not fit
     this.settled = false;
     this.drawn = ROWS_A_PICTURE;
     const enough = setTimeout(() => (this.settled = true), PATIENCE_MS);
     off.addEventListener("abort", () => clearTimeout(enough));
-    const [old, fresh] = await colours(path, whole, off).catch(() => []); // colours that do not come are not missed
+    const [old, fresh] = await colours(path, whole, off).catch(() => []); // highlighting is optional
     if (off.aborted || (this.settled && this.drawn > DRAWN_ONCE)) return;
     this.old = old ?? [];
     this.new = fresh ?? [];

@@ -63,14 +63,14 @@ export function proposalText({ matches, calls, decided, prompts }: ProposedView)
   return `${seen} · would have decided ${decided} of your last ${pluralize(prompts, "prompt")}`;
 }
 
-/** One line of the "Always allow…" editor: a rule to be made, and the parts of the question that it is about. */
+/** One line of the "Always allow…" form: a suggested rule, and the claims it covers. */
 export interface SuggestionLine {
   readonly suggestion: Suggestion;
-  /** Other rules for the same parts. */
+  /** Alternative rules for the same claims. */
   readonly others: readonly Suggestion[];
 }
 
-/** The first suggestion for each part, with the others for the same beside it. */
+/** The first suggestion for each claim, with its alternatives. */
 export function suggestionLines(suggestions: readonly Suggestion[]): SuggestionLine[] {
   const covered = new Set<number>();
   const found: { suggestion: Suggestion; others: Suggestion[] }[] = [];
@@ -105,7 +105,7 @@ const TITLES: Record<Effect, readonly [string, string]> = {
 const FLOORS = ["Built-in floors", "Nothing overrides these, whatever is allowed below."] as const;
 const DEFAULTS = ["Built-in defaults", "What holds where no rule of yours matched."] as const;
 
-/** In the order of evaluation, neighbours of one kind together; numbers count through. */
+/** In order of evaluation; adjacent rules of one kind are grouped, numbers continue. */
 export function groupRules(rules: readonly RuleView[]): RuleGroup[] {
   const groups: { key: string; title: string; says: string; rules: { number: number; view: RuleView }[] }[] = [];
   rules.forEach((view, at) => {
@@ -120,7 +120,7 @@ export function groupRules(rules: readonly RuleView[]): RuleGroup[] {
 
 /** A rule without a match for this long counts as unused. */
 const LONG_UNUSED_MS = 30 * 24 * HOUR * 1000;
-/** And a new one has not had its chance yet. */
+/** New rules are exempt for this long. */
 const NEW_MS = 24 * HOUR * 1000;
 
 export function isUnused({ removable, hits, last_used_at, added_at }: RuleView, now: number): boolean {

@@ -11,7 +11,7 @@ import { ruleBody } from "./ruleText.ts";
 export class RuleStore {
   view = $state.raw<RulesView | null>(null);
   problem = $state("");
-  /** As they hold in this folder; empty is each where it is meant to. */
+  /** Shows the rules as they apply in this folder; empty shows all. */
   folder = $state("");
   readonly api: Api;
   private asking = false;
@@ -21,7 +21,7 @@ export class RuleStore {
     this.api = api;
   }
 
-  /** One request at a time: facts that come meanwhile lead to one more, not to many. */
+  /** One request at a time: events during a request lead to one more. */
   async refresh(): Promise<void> {
     this.again = true;
     if (this.asking) return;
@@ -33,7 +33,7 @@ export class RuleStore {
     this.asking = false;
   }
 
-  /** Shows them as they hold in this folder. */
+  /** Shows the rules as they apply in this folder. */
   look(folder: string): void {
     this.folder = folder;
     void this.refresh();

@@ -9,10 +9,10 @@ export const FONT_SIZE = 13;
 export const MIN_FONT_SIZE = 8;
 const STEP = 0.5;
 
-/** How large a cell is for letters of this size. */
+/** Cell size at a font size. */
 export type CellSize = (letter: number) => Extent;
 
-/** The largest letters at which so many columns and rows fit. */
+/** The largest font size at which the grid fits. */
 export function fittingFontSize(room: Extent, [cols, rows]: readonly [number, number], cell: CellSize): number {
   for (let letter = FONT_SIZE; letter > MIN_FONT_SIZE; letter -= STEP) {
     const { width, height } = cell(letter);

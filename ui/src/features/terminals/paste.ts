@@ -5,7 +5,7 @@ const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]/g;
 
 export interface PasteText {
   readonly text: string;
-  /** Control characters taken out: hidden ones could end a bracketed paste, or press keys. */
+  /** Removed control characters: they could end a bracketed paste, or press keys. */
   readonly removed: number;
   readonly lines: number;
 }

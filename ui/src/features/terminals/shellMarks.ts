@@ -37,7 +37,7 @@ const ESCAPE = 0x1b;
 /** `]133;`, the bytes after the escape. */
 const BEGINNING = [0x5d, 0x31, 0x33, 0x33, 0x3b];
 
-/** Where marks begin in these bytes: cut there, so that each mark's offset is known when it is read. */
+/** Offsets at which marks begin: chunks are cut there, so that each mark's offset is known when it is parsed. */
 export function markStarts(bytes: Uint8Array): number[] {
   const starts: number[] = [];
   for (let at = bytes.indexOf(ESCAPE); at >= 0; at = bytes.indexOf(ESCAPE, at + 1))

@@ -18,11 +18,11 @@ export interface StatusInput {
   readonly terminal: TerminalView;
   /** The last input that was not a person's. */
   readonly typed: Typed | null;
-  /** Its connection was lost, and is being made again. */
+  /** The connection was lost, and is being restored. */
   readonly lost: boolean;
   /** Offset of the first byte on the screen. */
   readonly begin: number;
-  /** The screen keeps no more lines: older ones have left it. */
+  /** The scrollback is full: older lines were dropped. */
   readonly full: boolean;
   readonly refused: string;
   readonly letterboxed: boolean;

@@ -12,7 +12,7 @@ import { pluralize } from "../../lib/duration.ts";
 import { showError } from "../../state/showError.ts";
 import { toasts } from "../../state/toasts.svelte.ts";
 
-/** More than this is no text to paste anywhere. */
+/** Larger outputs are not copied to the clipboard. */
 const COPIED_BYTES = 8 << 20;
 const FOUND = 200;
 
@@ -78,7 +78,7 @@ async function done(act: () => Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** The words as they are: a person who searches types no patterns. */
+/** Escapes the search text: the search field takes no patterns. */
 function escaped(words: string): string {
   return words.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 }

@@ -14,13 +14,13 @@ export type AttachFunction = (from: StartOffset, listener: AttachListener) => At
 
 /** Output to replay when a terminal is opened: more than the scrollback holds of plain text. */
 const AT_FIRST = 2 << 20;
-/** And how much when a flood was left out: the newest. */
+/** Output to replay after a flood was skipped. */
 const AFTER_FLOOD = 256 << 10;
 
 export class TerminalSession {
   view = $state.raw<TerminalView | null>(null);
   line = $state<ConnectionState>("down");
-  /** It was connected before: a line that is down now was lost. */
+  /** It was connected before. */
   wasUp = $state(false);
   /** Offset of the first byte on this screen. */
   begin = $state(0);
@@ -31,9 +31,9 @@ export class TerminalSession {
   /** The size follows this page. */
   holds = $state(false);
   private place = new OutputCursor();
-  /** The daemon lets this page set it. */
+  /** The daemon accepts sizes from this page. */
   private sizes = false;
-  /** The alternate screen is on where the bytes go on after a gap. */
+  /** The alternate screen is active after the gap. */
   private alternate = false;
   private attachment: Attachment | undefined;
   private readonly screen: Screen;
@@ -67,7 +67,7 @@ export class TerminalSession {
     return this.attachment?.type(keys) ?? false;
   }
 
-  /** This page wants the size from now on. */
+  /** This page sets the size from now on. */
   hold(size: [number, number]): void {
     this.holds = true;
     this.resize(size);
@@ -108,7 +108,7 @@ export class TerminalSession {
     if (line === "up") this.wasUp = true;
   }
 
-  /** Bytes that are no longer kept, or that were let go by. */
+  /** Bytes that are no longer kept, or were skipped. */
   private miss(count: number): void {
     this.leftOut += count;
     this.screen.gutter.clear();

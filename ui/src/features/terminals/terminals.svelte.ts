@@ -23,7 +23,7 @@ export class TerminalList {
     this.api = api;
   }
 
-  /** Keeps asking until the returned function is called. */
+  /** Polls until the returned function is called. */
   watch(): () => void {
     this.timer = setInterval(() => {
       if (!document.hidden && this.list?.some(({ running }) => running)) void this.refresh();
@@ -31,7 +31,7 @@ export class TerminalList {
     return () => clearInterval(this.timer);
   }
 
-  /** One request at a time: facts that come meanwhile lead to one more, not to many. */
+  /** One request at a time: events during a request lead to one more. */
   async refresh(): Promise<void> {
     this.again = true;
     if (this.asking) return;

@@ -12,11 +12,11 @@ import { type Activities, applyEntries, closeActivities, isCancelled, mergeSnaps
 
 export interface OperationActivities {
   readonly activities: Activities;
-  /** Who cancelled the whole of it. */
+  /** Who cancelled the operation. */
   readonly by: string | null;
 }
 
-/** Facts that come together are drawn together. */
+/** Events within this time are applied together. */
 const TOGETHER_MS = 30;
 
 export class ActivityStore {
@@ -53,7 +53,7 @@ export class ActivityStore {
     try {
       this.take(operation, await this.api.operation(operation));
     } catch (error) {
-      if (!(error instanceof ApiError)) this.asked.delete(operation); // the daemon is away: asked again when it is looked at again
+      if (!(error instanceof ApiError)) this.asked.delete(operation); // the daemon is down: fetch again next time
     }
   }
 

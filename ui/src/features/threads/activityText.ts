@@ -11,14 +11,14 @@ export type FindCall = (activity: Activity) => Pick<KnownCall, "status"> | undef
 
 /** The current activity, as one line. */
 export interface CurrentActivity {
-  /** Which step of the operation. */
+  /** The current step. */
   readonly step: string;
   readonly words: string;
   /** Its subject, if it is a single thing. */
   readonly about: string;
   /** Calls that wait for the person. */
   readonly waits: number;
-  /** When the oldest of it began, by the daemon's clock; null when nothing is under way. */
+  /** Start of the oldest running activity, in daemon time; null if none runs. */
   readonly since: number | null;
 }
 
@@ -62,7 +62,7 @@ export function summaryText(activities: Activities): string {
   return said.join(" · ");
 }
 
-/** From the first beginning to the last end. */
+/** From the first start to the last end. */
 export function activityDuration(activities: Activities): number {
   const all = [...activities.values()];
   if (all.length === 0) return 0;

@@ -76,7 +76,7 @@ export function innerNodes(top: readonly ActivityNode[]): readonly ActivityNode[
   return top.length === 1 && root?.activity.sort === "operation" ? root.below : top;
 }
 
-/** An agent that was sent, instead of the call that sent it: one line for both. */
+/** Replaces a call that started a sub-agent by the sub-agent, as one row. */
 export function collapseAgentCall(branch: ActivityNode): ActivityNode {
   const [only] = branch.below;
   return branch.activity.sort === "call" && branch.below.length === 1 && only?.activity.sort === "agent" ? only : branch;
@@ -86,7 +86,7 @@ export function isRunning({ ended_at }: Activity): boolean {
   return ended_at === null;
 }
 
-/** Where the work really is: under way, and nothing below it is. */
+/** Running activities without a running child. */
 export function runningLeaves(top: readonly ActivityNode[]): Activity[] {
   return top.flatMap(({ activity, below }) => {
     const deeper = runningLeaves(below);

@@ -20,6 +20,6 @@ export class Agents {
     }
   }
 
-  /** Those that can be prompted. */
+  /** Installed agents. */
   readonly found = $derived((this.list ?? []).filter(({ found }) => found));
 }

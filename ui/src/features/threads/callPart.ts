@@ -17,7 +17,7 @@ export interface CallData {
   readonly title: string;
   readonly sort: string;
   readonly status: string;
-  /** Ours. */
+  /** The tracked call's id. */
   readonly call: string | null;
   readonly tool: string;
   readonly locations: readonly { readonly path: string; readonly line?: number }[];
@@ -49,7 +49,7 @@ export function agentCallStatus({ status }: Pick<CallData, "status">): StatusLab
   return { sign, tone, word };
 }
 
-/** Something to show, or "" when there is nothing. */
+/** Formatted JSON, or "" if it is empty. */
 export function formatJson(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (typeof value === "string") return value;

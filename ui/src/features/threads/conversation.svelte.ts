@@ -17,7 +17,7 @@ const AROUND = 30;
 const MOST = 1000;
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 4000;
-/** A hidden page draws no pictures, but must not gather for ever. */
+/** A hidden page gets no animation frames, but must not buffer for ever. */
 const UNSEEN_MS = 500;
 /** There is no such thread (any more). */
 const GONE = 4404;
@@ -86,7 +86,7 @@ export class Conversation {
     return true;
   }
 
-  /** Back to the end. */
+  /** Loads the end. */
   async toEnd(): Promise<void> {
     if (!this.apart) return;
     this.messages = [];
@@ -94,7 +94,7 @@ export class Conversation {
     await this.load();
   }
 
-  /** Makes sure that this message is loaded; its place is known where a search found it. */
+  /** Loads this message if needed; its position is known if a search found it. */
   async find(message: string, n: number | null): Promise<boolean> {
     await this.loading;
     if (this.has(message)) return true;
@@ -189,7 +189,7 @@ export class Conversation {
     }
   }
 
-  /** Begins again from a snapshot: something is missing. */
+  /** Starts again from a snapshot: a frame is missing. */
   private restart(): void {
     this.flows = [];
     this.hang();

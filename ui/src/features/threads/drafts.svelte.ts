@@ -14,7 +14,7 @@ export interface PromptDraft {
   readonly agent: string | null;
 }
 
-/** A message, its place in the thread, and how far from the window's edge it begins; null is the end. */
+/** A message, its position in the thread, and its offset from the top of the viewport; null is the end. */
 export type ReadingPosition = { readonly message: string; readonly n: number; readonly offset: number } | null;
 
 const EMPTY: PromptDraft = { text: "", pictures: [], agent: null };
@@ -23,7 +23,7 @@ const KEY = "handrail.draft.";
 class Drafts {
   private readonly known = new SvelteMap<string, PromptDraft>();
   private readonly readings = new Map<string, ReadingPosition>();
-  /** Where the next click on send waits for the work that runs, instead of replacing it. */
+  /** The next prompt is queued instead of replacing the running operation. */
   queue = $state(false);
 
   of(thread: string): PromptDraft {
@@ -53,7 +53,7 @@ function stored(thread: string): string {
   try {
     return sessionStorage.getItem(KEY + thread) ?? "";
   } catch {
-    return ""; // a browser that keeps nothing still lets people write
+    return ""; // storage may be disabled
   }
 }
 
@@ -62,7 +62,7 @@ function keep(thread: string, text: string): void {
     if (text) sessionStorage.setItem(KEY + thread, text);
     else sessionStorage.removeItem(KEY + thread);
   } catch {
-    // the draft holds for this visit
+    // kept in memory only
   }
 }
 

@@ -16,7 +16,7 @@ export async function encodeImage(file: File): Promise<Picture> {
   return { mime: file.type, data: (await dataUrl(file)).split(",", 2)[1] ?? "" };
 }
 
-/** As an address that holds the picture itself: the only kind this page may draw, beside its own. */
+/** A data URL, which the content security policy allows. */
 export function dataUrl(blob: Blob): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();

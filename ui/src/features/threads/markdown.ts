@@ -17,16 +17,16 @@ export class MarkdownBlocks<Html = string> {
   /** The text before the last block; it does not change any more. */
   private done = "";
   private settled: MarkdownBlock<Html>[] = [];
-  /** Addresses that were given a name further up. */
+  /** Link reference definitions so far. */
   private links: Tokens.Def[] = [];
 
-  /** `breaks`: a line that ends is a line that ends, as people type. */
+  /** `breaks`: newlines become line breaks. */
   constructor(clean: (html: string) => Html, breaks = false) {
     this.options = { gfm: true, breaks, renderer: new Safe() };
     this.clean = clean;
   }
 
-  /** The blocks of a text that most of the time is the last one and a little more. */
+  /** The blocks of a text that usually extends the last one. */
   take(text: string): readonly MarkdownBlock<Html>[] {
     const whole = text.includes("\r") ? text.replace(/\r\n?/g, "\n") : text;
     if (!whole.startsWith(this.done)) this.forget();
@@ -50,7 +50,7 @@ export class MarkdownBlocks<Html = string> {
 
   private settle(tokens: readonly Token[], whole: string): void {
     const raw = this.done + tokens.map((token) => token.raw).join("");
-    if (!whole.startsWith(raw)) return; // it was read as something else than it is written: read it again next time
+    if (!whole.startsWith(raw)) return; // the parser changed the source text: parse it again next time
     this.done = raw;
     this.links.push(...tokens.filter((token): token is Tokens.Def => token.type === "def"));
     this.settled.push(...this.drawn(tokens));
@@ -114,7 +114,7 @@ function hostOf(href: string): string {
   return host || pathname;
 }
 
-/** Words that look like an address, and lead to another one. */
+/** Whether the text looks like a URL of another host. */
 function misleads(words: string, href: string): boolean {
   const shown = /^\s*(?:https?:\/\/)?((?:[\w-]+\.)+[a-z]{2,})(?=[\s/:?#]|$)/i.exec(words)?.[1];
   return shown !== undefined && /^https?:/i.test(href) && new URL(href).hostname.replace(/^www\./, "") !== shown.toLowerCase().replace(/^www\./, "");

@@ -3,7 +3,7 @@ import type { Message, Part } from "../../api/types.ts";
 import type { Chunk } from "./messages.ts";
 
 const LINE = 21;
-/** Characters on a line of a wide page. */
+/** Characters per line on a wide page. */
 const LETTERS = 105;
 const AROUND: Record<Message["role"], number> = { user: 68, assistant: 44, system: 12 };
 

@@ -7,7 +7,7 @@ import type { Growth, Message, Part, ThreadFlow } from "../../api/types.ts";
 
 export type Messages = readonly Message[];
 
-/** Messages that are drawn or left out together. */
+/** Messages that are rendered together. */
 export interface Chunk {
   readonly key: number;
   readonly messages: Messages;
@@ -27,7 +27,7 @@ export function mergeNewer(known: Messages, fresh: Messages): Messages {
   return [...kept, ...fresh.map((message) => alike(same.get(message.id), message))];
 }
 
-/** Older messages put before those that are known. */
+/** Prepends older messages. */
 export function prependOlder(known: Messages, older: Messages): Messages {
   const first = known[0];
   return first ? [...older.filter(({ n }) => n < first.n), ...known] : older;
@@ -81,7 +81,7 @@ export function chunkMessages(said: Messages, before: readonly Chunk[] = []): re
   });
 }
 
-/** Everything in it that is text to read, as it was written. */
+/** The text parts of a message, as source. */
 export function messageText({ parts }: Pick<Message, "parts">): string {
   return parts.filter(({ kind }) => kind === "text").map(({ text }) => text).join("\n\n").trim();
 }
@@ -97,7 +97,7 @@ function withGrowth(parts: readonly Part[], { n, kind, at, text, data }: Growth)
   return next;
 }
 
-/** The daemon counts characters, a browser counts halves of some. */
+/** The daemon counts code points, JavaScript counts UTF-16 units. */
 function spliced(known: string, at: number, text: string): string | null {
   if (at === 0) return text;
   if (at === known.length && !ASTRAL.test(known)) return known + text;

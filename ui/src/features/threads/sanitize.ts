@@ -13,7 +13,7 @@ export function sanitizeHtml(html: string): { toString(): string } {
     ALLOWED_TAGS: TAGS,
     ALLOWED_ATTR: ATTRIBUTES,
     ALLOWED_URI_REGEXP: /^(?:https?:\/\/|mailto:)/i,
-    ADD_URI_SAFE_ATTR: ["align", "rel", "start", "target"], // these hold no address
+    ADD_URI_SAFE_ATTR: ["align", "rel", "start", "target"], // these attributes hold no URLs
     ALLOW_ARIA_ATTR: false,
     ALLOW_DATA_ATTR: false,
   });

@@ -17,7 +17,7 @@ export class ThreadActions {
     this.api = api;
   }
 
-  /** A new thread's id, unless it was refused. */
+  /** Resolves to the new thread's id, or null if refused. */
   open(body: ThreadBody): Promise<string | null> {
     return asked(async () => (await this.api.openThread(body)).id);
   }
@@ -36,7 +36,7 @@ export class ThreadActions {
     return asked(() => this.api.cancelActivity(operation, activity));
   }
 
-  /** The branch's id. */
+  /** Resolves to the fork's id. */
   fork(thread: string, body: ForkBody): Promise<string | null> {
     return asked(async () => (await this.api.fork(thread, { before: false, title: "", ...body })).id);
   }
@@ -78,7 +78,7 @@ export class ThreadActions {
     if (blob) saveFile(blob, `${title.replace(/[^\w.-]+/g, "-").slice(0, 60) || "thread"}-${thread}.${format}`);
   }
 
-  /** Brings a saved conversation in; the new thread's id. */
+  /** Imports a saved thread; resolves to its id. */
   async bring(file: File): Promise<string | null> {
     let thread: unknown;
     try {

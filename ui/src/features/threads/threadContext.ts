@@ -9,17 +9,17 @@ import type { TrackedCall } from "../../state/model.ts";
 import type { CallData } from "./callPart.ts";
 
 export interface ThreadContext {
-  /** A picture as an address that may be drawn; it is fetched with the bearer, which no address can carry. */
+  /** An image as a data URL; it is fetched with the bearer, which a URL cannot carry. */
   picture(sha: string): Promise<string>;
   login(agent: string, method: string): void;
   watch(terminal: string): void;
-  /** Adding this to the daemon's time gives this page's. */
+  /** Daemon time plus this is page time. */
   readonly skew: number;
   /** A call of ours, as far as the page knows it. */
   call(id: string): TrackedCall | undefined;
   /** Cancels an activity, or its tracked `call`. */
   cancel(operation: string, activity: string, call: TrackedCall | undefined): Promise<unknown>;
-  /** A call of ours, with everything a person can do about it. */
+  /** The card of a tracked call, with its actions. */
   readonly card: Snippet<[CallData]>;
 }
 

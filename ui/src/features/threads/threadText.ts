@@ -12,7 +12,7 @@ export interface ThreadGroup {
   readonly threads: readonly ThreadView[];
 }
 
-/** By the folder they are about; the folder with the newest words first. */
+/** Grouped by folder; the most recently active folder first. */
 export function groupThreads(threads: readonly ThreadView[]): ThreadGroup[] {
   const groups = new Map<string | null, ThreadView[]>();
   for (const thread of threads) groups.set(thread.workspace, [...(groups.get(thread.workspace) ?? []), thread]);
@@ -121,7 +121,7 @@ export function tokensText(tokens: number): string {
   return `${value < 100 && value % 1 >= 0.05 ? value.toFixed(1) : Math.round(value)}${unit}`;
 }
 
-/** Files that a prompt points to: `@src/auth.py`, at the beginning of a word, with something of a path in it. */
+/** Files that a prompt mentions: `@src/auth.py`, at the start of a word and with a path separator or extension. */
 export function mentions(prompt: string): string[] {
   const found = [...prompt.matchAll(/(?<![^\s(["'])@([^\s@"'`<>]*[./][^\s@"'`<>]*)/g)].map(([, path]) => (path ?? "").replace(/[.,;:!?)\]]+$/, ""));
   return [...new Set(found)].filter((path) => /[^./]/.test(path)).slice(0, 50);
@@ -132,9 +132,9 @@ export function commandPrefix(prompt: string, caret: number): string | null {
   return /^\/(\S*)$/.exec(prompt.slice(0, caret))?.[1] ?? null;
 }
 
-/** A hit's words in pieces: those that were looked for, and those around them. */
+/** A snippet split into matches and the text around them. */
 export function highlightParts({ snippet, marks }: Pick<SearchHit, "snippet" | "marks">): { readonly text: string; readonly hit: boolean }[] {
-  const letters = [...snippet]; // counted by whole characters, as the daemon does
+  const letters = [...snippet]; // by code points, as in the daemon
   const pieces: { text: string; hit: boolean }[] = [];
   let done = 0;
   for (const [from, to] of marks) {

@@ -7,7 +7,7 @@ const PAGE = 200;
 export class ThreadList {
   list = $state.raw<readonly ThreadView[] | null>(null);
   problem = $state("");
-  /** There may be older ones. */
+  /** Older threads may exist. */
   more = $state(false);
   private readonly api: Pick<Api, "threads">;
   private asking = false;
@@ -21,10 +21,10 @@ export class ThreadList {
     return this.list?.find((thread) => thread.id === id);
   }
 
-  /** Where conversations took place. */
+  /** The folders of all threads. */
   readonly workspaces = $derived([...new Set((this.list ?? []).flatMap(({ workspace }) => workspace ?? []))]);
 
-  /** One request at a time: facts that come meanwhile lead to one more, not to many. */
+  /** One request at a time: events during a request lead to one more. */
   async refresh(): Promise<void> {
     this.again = true;
     if (this.asking) return;

@@ -6,7 +6,7 @@
  */
 import type { IDisposable, IFunctionIdentifier, IParser } from "@xterm/xterm";
 
-/** Questions about the device, its modes, its cursor, its window, its keyboard. */
+/** Queries: device, modes, cursor, window, keyboard. */
 const CSI: readonly IFunctionIdentifier[] = [
   { final: "c" }, // DA1
   { prefix: ">", final: "c" }, // DA2
@@ -41,7 +41,7 @@ const DCS: readonly IFunctionIdentifier[] = [
   { final: "q" }, // sixel
 ];
 
-/** Properties, colours (asked and set: they are the person's), fonts, pointers, notifications, clipboard, files, images. */
+/** Properties, colours, fonts, pointers, notifications, clipboard, files, images. */
 const OSC: readonly number[] = [
   3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 21, 22, 50, 51, 52, 60, 61, 99, 104, 105, 110, 111, 112, 113, 114, 115, 116, 117,
   118, 119, 176, 440, 555, 666, 777, 1337, 5113, 5522,

@@ -1,8 +1,7 @@
 /**
- * Signs beside the lines on which commands began: how each one ended, and where to jump.
+ * Marks in the gutter at the lines where commands began: their exit state, and targets to jump to.
  *
- * Owns the marks in xterm's buffer, made while output is read and only from marks that carry the nonce. It does not
- * know offsets' meaning beyond finding the command a sign belongs to.
+ * Made while output is parsed, and only from marks with the terminal's nonce.
  */
 import type { IDecoration, IMarker, Terminal } from "@xterm/xterm";
 

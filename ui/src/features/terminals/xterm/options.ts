@@ -13,7 +13,7 @@ export function xtermOptions(size: readonly [number, number], pointed: (address:
   return {
     cols: size[0],
     rows: size[1],
-    allowProposedApi: true, // decorations beside lines, and widths of newer characters
+    allowProposedApi: true, // for decorations, and widths of newer characters
     altClickMovesCursor: false,
     cursorBlink: false,
     cursorInactiveStyle: "outline",
@@ -41,7 +41,7 @@ export function openLink(event: MouseEvent, text: string): void {
   if (address && event.isTrusted && (event.ctrlKey || event.metaKey)) window.open(address, "_blank", "noopener,noreferrer");
 }
 
-/** A cell as xterm will draw it: whole device pixels high. */
+/** The cell size as xterm renders it: whole device pixels high. */
 export function measureCell(letter: number): Extent {
   const context = (measured ??= document.createElement("canvas").getContext("2d"));
   if (!context) return { width: 0.6 * letter, height: LINE * letter };

@@ -1,10 +1,10 @@
-/** The few keys in a terminal that are not its program's; pure. */
+/** The keys that the page handles while the terminal has the focus; pure. */
 
 const MAC = typeof navigator !== "undefined" && /Mac|iPhone|iPad/.test(navigator.platform);
 
 export type ReservedKey = "leave" | "find" | "copy";
 
-/** Which of them this is, if any. Pasting is the browser's own. */
+/** The action of a key event, or null. Paste is left to the browser. */
 export function reservedKey(event: KeyboardEvent, selected: boolean): ReservedKey | null {
   const key = event.key.toLowerCase();
   if (event.ctrlKey && event.shiftKey && !event.altKey && !event.metaKey) {

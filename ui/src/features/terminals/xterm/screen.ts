@@ -28,12 +28,12 @@ export interface ScreenListener {
   /** A paste was requested; the listener decides whether to call `paste`. */
   pasted(text: string): void;
   titled(title: string): void;
-  /** The pointer is on a link to this address, or on none. */
+  /** The pointer is on a link with this URL, or left it. */
   pointed(address: string | null): void;
   found(at: number, count: number): void;
-  /** Something in view has changed. */
+  /** The viewport changed. */
   drawn(): void;
-  /** A key of the page, not of the program. */
+  /** A reserved key was pressed. */
   asked(what: "leave" | "find" | "copy"): void;
 }
 
@@ -41,7 +41,7 @@ export class Screen {
   readonly term: Terminal;
   readonly gutter: Gutter;
   readonly feed: WriteQueue;
-  /** The wheel may type in a full-screen program. */
+  /** The wheel may send arrow keys to a full-screen program. */
   wheelTypes = false;
   private readonly search = new SearchAddon();
   private readonly encoder = new TextEncoder();
@@ -64,7 +64,7 @@ export class Screen {
     this.term.dispose();
   }
 
-  /** Words of ours between the output, and a clean state after them. */
+  /** Prints a message between the output, and resets the state after it. */
   say(words: string): void {
     this.term.write(`\x1b[!p\x1b[?1049l\x1b[0m\r\n\x1b[2m⋯ ${words} ⋯\x1b[0m\r\n`);
   }
@@ -73,7 +73,7 @@ export class Screen {
     this.term.write("\x1b[?1049h");
   }
 
-  /** Pastes for a person who was asked, or needed not be. */
+  /** Pastes text that was confirmed, or needed no confirmation. */
   paste(text: string): void {
     this.byUs = true;
     try {
@@ -110,12 +110,12 @@ export class Screen {
     this.term.clearSelection();
   }
 
-  /** No more lines are kept than there are. */
+  /** The scrollback is full. */
   get full(): boolean {
     return this.term.buffer.normal.length >= SCROLLBACK + this.term.rows;
   }
 
-  /** Brings a line to the top. After a resize the scroll bar may lag behind; a step to and fro mends that. */
+  /** Scrolls a line to the top. After a resize the scrollbar may lag; scrolling by one line and back corrects it. */
   scrollTo(line: number): void {
     this.term.scrollToLine(line);
     if (this.term.buffer.active.viewportY === line) return;
@@ -156,7 +156,7 @@ export class Screen {
       if (event.type === "keydown" && !event.repeat) watcher.asked(what);
       return false;
     });
-    this.host.addEventListener("keydown", (event) => event.stopPropagation()); // no key here is the page's
+    this.host.addEventListener("keydown", (event) => event.stopPropagation()); // not a reserved key
     this.term.attachCustomWheelEventHandler(() => this.wheelTypes || this.term.buffer.active.type === "normal");
     this.host.addEventListener(
       "paste",
@@ -179,7 +179,7 @@ export class Screen {
   }
 }
 
-/** A page that is not seen draws nothing, but goes on. */
+/** A hidden page renders nothing, but the queue goes on. */
 function afterDrawing(go: () => void): void {
   if (document.hidden) setTimeout(go);
   else requestAnimationFrame(go);

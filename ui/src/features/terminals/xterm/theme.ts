@@ -1,4 +1,4 @@
-/** xterm's colours, from the page's own variables: one palette for light and dark (style.css). */
+/** xterm's theme, from the page's CSS variables (style.css). */
 import type { ITheme } from "@xterm/xterm";
 
 const NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"] as const;

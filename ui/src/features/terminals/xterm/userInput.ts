@@ -12,17 +12,17 @@ const PLAIN = /^[^\x00-\x1f\x7f-\x9f]+$/;
 const DELETE = "\x7f";
 /** Sequences that the wheel may send: up and down, never a pointer report. */
 const ARROWS = /^(\x1b[[O][AB])+$/;
-/** An input method reports a deletion this long after its key, at most. */
+/** The longest delay between a key and the deletion that an input method reports for it. */
 const METHOD_MS = 100;
 
 export interface InputContext {
-  /** The event that is being dispatched right now. */
+  /** The event in dispatch. */
   readonly event: Pick<globalThis.Event, "type" | "isTrusted"> | undefined;
   /** The content of the terminal's text field. */
   readonly field: string;
   /** Milliseconds since a key that the input method handles. */
   readonly sinceMethodKey: number;
-  /** The wheel turns lines in a full-screen program, when the person has the terminal. */
+  /** The wheel sends arrow keys in a full-screen program, if the person has the terminal. */
   readonly wheelTypes: boolean;
 }
 

@@ -6,9 +6,9 @@
  */
 import { markStarts } from "../shellMarks.ts";
 
-/** A piece is parsed without a pause: this much takes a millisecond or two. */
+/** Chunk size: parsed synchronously, within a millisecond or two. */
 const PIECE = 16 << 10;
-/** Bytes between two pictures: enough for several megabytes a second, little enough to leave time to draw. */
+/** Bytes per frame: several megabytes a second, with time left to render. */
 const BATCH = 160 << 10;
 /** A longer queue is dropped. */
 export const MAX_QUEUED = 8 << 20;
@@ -22,9 +22,9 @@ interface Piece {
 }
 
 export class WriteQueue {
-  /** The offset up to which the screen has read: the beginning of the piece that is being parsed. */
+  /** The offset of the chunk being parsed. */
   at = 0;
-  /** Bytes that wait. */
+  /** Queued bytes. */
   waiting = 0;
   private pieces: Piece[] = [];
   private next = 0;
@@ -38,7 +38,7 @@ export class WriteQueue {
     this.afterDrawing = afterDrawing;
   }
 
-  /** False when too much waits already: nothing was taken. */
+  /** False if the queue is full: nothing was added. */
   take(bytes: Uint8Array, at: number): boolean {
     if (this.waiting + bytes.length > MAX_QUEUED) return false;
     for (const [from, to] of cuts(bytes)) this.pieces.push({ bytes: bytes.subarray(from, to), at: at + from });
@@ -73,7 +73,7 @@ export class WriteQueue {
     }
   }
 
-  /** Called after a piece and before the next one, so that `at` is true while a mark in it is read. */
+  /** Called between chunks, so that `at` is correct while a mark is parsed. */
   private parsed(piece: Piece): void {
     this.underWay.shift();
     this.at = this.underWay[0]?.at ?? piece.at + piece.bytes.length;
@@ -89,7 +89,7 @@ export class WriteQueue {
   }
 }
 
-/** Small pieces that begin where marks begin. */
+/** Chunks that begin at marks. */
 function cuts(bytes: Uint8Array): [number, number][] {
   const starts = [...markStarts(bytes), bytes.length];
   const found: [number, number][] = [];
