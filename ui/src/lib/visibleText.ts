@@ -1,13 +1,14 @@
 /** Makes hidden characters visible: control, bidi, zero-width and similar characters are escaped and flagged; pure. */
+import { HIDDEN_RANGES } from "./hiddenRanges.ts";
+
 export interface Piece {
   readonly text: string;
   /** The name of the escaped character. */
   readonly flag?: string;
 }
 
-/** Control (but newline and tab), formatting, bidi, zero-width, odd spaces, fillers, tags, lone surrogates. */
-export const HIDDEN_CHARACTERS =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb]|[\u{1d173}-\u{1d17a}]|[\u{e0000}-\u{e0fff}]|[\ud800-\udfff]/gu;
+/** Any character of the table. */
+export const HIDDEN_CHARACTERS = new RegExp(`[${HIDDEN_RANGES.map(([first, last]) => `${escape(first)}-${escape(last)}`).join("")}]`, "gu");
 
 /** Fast path: nothing to escape. */
 const ASCII = /^[\t\n -~]*$/;
@@ -69,7 +70,11 @@ export function hiddenTextWarning(text: string): string | null {
 }
 
 function spelled(character: string): string {
-  return SHORT[character] ?? `\\u{${code(character).toString(16)}}`;
+  return SHORT[character] ?? escape(code(character));
+}
+
+function escape(point: number): string {
+  return `\\u{${point.toString(16)}}`;
 }
 
 function named(character: string): string {
