@@ -92,7 +92,8 @@ def run_npm(ui: Path, command: Sequence[str]) -> None:
 def page_sources(ui: Path) -> Iterator[Path]:
     """Every file that can change what is built."""
     yield from (path for path in ui.iterdir() if path.is_file())
-    yield from (path for name in ("src", "public") for path in (ui / name).rglob("*") if path.is_file())
+    inside = (path for name in ("src", "public") for path in (ui / name).rglob("*") if path.is_file())
+    yield from (path for path in inside if not path.name.endswith(".test.ts"))
 
 
 def digest(root: Path, paths: Iterator[Path]) -> str:

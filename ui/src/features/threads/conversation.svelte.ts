@@ -174,9 +174,9 @@ export class Conversation {
 
   private async ask(): Promise<void> {
     try {
-      const { rev, said, more, state, ...thread } = await this.api.thread(this.id);
-      const fresh = this.apart ? this.messages : mergeNewer(this.messages, said);
-      if (!this.apart && fresh.length === said.length) this.more = more;
+      const { rev, said: newest, more, state, ...thread } = await this.api.thread(this.id);
+      const fresh = this.apart ? this.messages : mergeNewer(this.messages, newest);
+      if (!this.apart && fresh.length === newest.length) this.more = more;
       this.messages = fresh;
       this.thread = thread;
       this.operation = thread.operation;
@@ -209,15 +209,15 @@ export class Conversation {
     this.drawing = 0;
     const flows = this.flows;
     this.flows = [];
-    let said = this.messages;
+    let messages = this.messages;
     for (const flow of flows) {
-      const next = applyFlow(said, flow, this.apart);
+      const next = applyFlow(messages, flow, this.apart);
       if (!next) return this.restart();
-      said = next;
+      messages = next;
       this.rev = flow.rev;
       if (flow.reset || Object.keys(flow.state).length) this.state = flow.reset ? flow.state : { ...this.state, ...flow.state };
     }
-    this.messages = said;
+    this.messages = messages;
   }
 
   /** Facts beside the messages: the running operation, and the title. */

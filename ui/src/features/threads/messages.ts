@@ -37,17 +37,17 @@ export function prependOlder(known: Messages, older: Messages): Messages {
  * Applies a frame of the live socket; null if something is missing before it and a snapshot is needed. `apart`: the
  * end is not loaded, so that new messages are ignored.
  */
-export function applyFlow(said: Messages, flow: Pick<ThreadFlow, "messages" | "parts" | "dropped" | "reset">, apart = false): Messages | null {
-  if (flow.reset && apart) return said;
-  const heads = flow.reset ? mergeNewer(said, flow.messages) : headed(said, flow.messages, apart);
+export function applyFlow(messages: Messages, flow: Pick<ThreadFlow, "messages" | "parts" | "dropped" | "reset">, apart = false): Messages | null {
+  if (flow.reset && apart) return messages;
+  const heads = flow.reset ? mergeNewer(messages, flow.messages) : headed(messages, flow.messages, apart);
   const kept = flow.dropped.length ? heads.filter(({ id }) => !flow.dropped.includes(id)) : heads;
   return flow.parts.reduce<Messages | null>((known, growth) => known && grown(known, growth), kept);
 }
 
 /** Messages that began, ended or moved; their parts stay. */
-function headed(said: Messages, heads: Messages, apart: boolean): Messages {
-  if (heads.length === 0) return said;
-  const next = [...said];
+function headed(messages: Messages, heads: Messages, apart: boolean): Messages {
+  if (heads.length === 0) return messages;
+  const next = [...messages];
   for (const head of heads) {
     const at = indexOf(next, head.id);
     const known = next[at];
@@ -57,19 +57,19 @@ function headed(said: Messages, heads: Messages, apart: boolean): Messages {
   return next.sort((one, other) => one.n - other.n);
 }
 
-function grown(said: Messages, growth: Growth): Messages | null {
-  const at = indexOf(said, growth.message);
-  const message = said[at];
-  if (!message) return said; // older than the loaded range
+function grown(messages: Messages, growth: Growth): Messages | null {
+  const at = indexOf(messages, growth.message);
+  const message = messages[at];
+  if (!message) return messages; // older than the loaded range
   const parts = withGrowth(message.parts, growth);
-  return parts && replaced(said, at, { ...message, parts });
+  return parts && replaced(messages, at, { ...message, parts });
 }
 
 /** Groups messages into chunks; an unchanged chunk keeps its identity. */
-export function chunkMessages(said: Messages, before: readonly Chunk[] = []): readonly Chunk[] {
+export function chunkMessages(messages: Messages, before: readonly Chunk[] = []): readonly Chunk[] {
   const known = new Map(before.map((chunk) => [chunk.key, chunk]));
   const groups = new Map<number, Message[]>();
-  for (const message of said) {
+  for (const message of messages) {
     const key = Math.floor(message.n / CHUNK);
     const group = groups.get(key);
     if (group) group.push(message);
@@ -108,12 +108,12 @@ function spliced(known: string, at: number, text: string): string | null {
 
 const ASTRAL = /[\ud800-\udbff]/;
 
-function indexOf(said: Messages, id: string): number {
-  return said.findLastIndex((message) => message.id === id);
+function indexOf(messages: Messages, id: string): number {
+  return messages.findLastIndex((message) => message.id === id);
 }
 
-function replaced(said: Messages, at: number, message: Message): Messages {
-  const next = [...said];
+function replaced(messages: Messages, at: number, message: Message): Messages {
+  const next = [...messages];
   next[at] = message;
   return next;
 }
