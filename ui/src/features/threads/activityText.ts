@@ -96,7 +96,7 @@ const CANCELS: Record<Activity["sort"], string> = {
   model: "Close this request to the model: what it said so far is kept, and the work ends here",
   thinking: "Close this request to the model while it thinks: the work ends here",
   call: "Stop this call: the agent is told so, and goes on",
-  agent: "Stop this sub-agent and all it does: whoever sent it is told what it had said, and goes on",
+  agent: "Stop this sub-agent and all it does: the agent that started it gets its output so far, and goes on",
   compaction: "Leave the conversation as long as it is, and go on",
 };
 
