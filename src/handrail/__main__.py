@@ -10,9 +10,9 @@ def main() -> int:
     """Run what the first argument names; returns the exit status."""
     arguments = sys.argv[1:]
     if arguments[:1] == ["mcp"]:
-        from handrail.door import stdio  # noqa: PLC0415
+        from handrail.door import mcp_stdio  # noqa: PLC0415
 
-        return stdio.main(arguments[1:])
+        return mcp_stdio.main(arguments[1:])
     if arguments[:1] == ["agent"]:
         from handrail.agents.builtin import __main__ as agent  # noqa: PLC0415
 

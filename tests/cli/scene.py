@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from handrail.cli.link import Link, reach
 from handrail.cli.live import Live
-from handrail.door.find import dial
+from handrail.door.connect import dial
 from handrail.places import Places
 
 BOUND = 30.0

@@ -24,12 +24,10 @@ from pydantic import TypeAdapter
 from handrail.cli.app import app
 from handrail.cli.failure import Code
 from handrail.config import Config, ProjectConfig
-from handrail.door import attached as door_attached
-from handrail.door import hello as door_hello
-from handrail.door import plain as door_plain
+from handrail.door import attach_client, connect, shell
 from handrail.gate import undo
 from handrail.keeper import protocol as keeper
-from handrail.keeper.frames import name_of
+from handrail.keeper.framing import name_of
 from handrail.server import approval_wire, result
 from handrail.server import hello as server_hello
 from handrail.server.mcp import Line, Mcp
@@ -159,7 +157,7 @@ def _plain(default: object) -> object:
 
 def collect_exit_codes() -> str:
     commands = {code.name: int(code) for code in Code}
-    return as_json({**commands, "PROGRAM_NOT_FOUND": door_plain.NOT_FOUND})
+    return as_json({**commands, "PROGRAM_NOT_FOUND": shell.NOT_FOUND})
 
 
 # Configuration
@@ -180,7 +178,7 @@ def collect_keeper() -> str:
     from_keeper = (keeper.Welcome, keeper.Refused, *get_args(keeper.Reply), *get_args(keeper.Notice))
     return as_json(
         {
-            "protocol": {"keeper": keeper.PROTOCOL, "door": door_attached.PROTOCOL},
+            "protocol": {"keeper": keeper.PROTOCOL, "door": attach_client.PROTOCOL},
             "terminal_id": keeper.TERMINAL_ID.pattern,
             "to_keeper": {name_of(kind): _fields(kind) for kind in to_keeper},
             "from_keeper": {name_of(kind): _fields(kind) for kind in from_keeper},
@@ -196,7 +194,7 @@ def collect_hello() -> str:
     """The greeting on the daemon's socket: what a door sends, and what the daemon reads."""
     return as_json(
         {
-            "version": {"door": door_hello.HELLO, "daemon": server_hello.VERSION},
+            "version": {"door": connect.HELLO, "daemon": server_hello.VERSION},
             "sent": {name: type(value).__name__ for name, value in sorted(_sent_hello().items())},
             "read": inline(server_hello.Hello.model_json_schema()),
         }
@@ -206,10 +204,10 @@ def collect_hello() -> str:
 def _sent_hello() -> Json:
     """The line that a door sends, caught on a socket pair."""
     ours, theirs = socket.socketpair()
-    reply = json.dumps({"handrail": door_hello.HELLO, "ok": True}).encode() + b"\n"
+    reply = json.dumps({"handrail": connect.HELLO, "ok": True}).encode() + b"\n"
     options = {"workspace": "/w", "door": "d", "credential": "c"}
     with ours, theirs:
-        thread = threading.Thread(target=door_hello.say_hello, args=(ours, "mcp"), kwargs=options)
+        thread = threading.Thread(target=connect.say_hello, args=(ours, "mcp"), kwargs=options)
         thread.start()
         with theirs.makefile("rb") as lines:
             sent = json.loads(lines.readline())

@@ -18,8 +18,8 @@ import os
 import sys
 from pathlib import Path
 from handrail.places import Places
-from handrail.door.find import connect, DaemonNotRunning
-from handrail.door.hello import say_hello
+from handrail.door.connect import connect, DaemonNotRunning
+from handrail.door.connect import say_hello
 home, executable, within, *argv = sys.argv[1:]
 sys.executable = executable
 try:

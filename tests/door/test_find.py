@@ -11,7 +11,7 @@ import pytest
 from tests.door.looker import STANDIN, Looker, started
 from tests.door.peer import Peer
 
-from handrail.door.find import DaemonNotRunning, connect, dial_path
+from handrail.door.connect import DaemonNotRunning, connect, dial_path
 from handrail.places import Places
 
 

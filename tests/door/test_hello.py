@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.door.peer import BOUND
 
-from handrail.door.hello import HELLO_MAX, HelloRefused, say_hello
+from handrail.door.connect import HELLO_MAX, HelloRefused, say_hello
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.door.looker import STANDIN, Looker, started
 from tests.door.peer import BOUND, Peer
 
-from handrail.door.launch import LOG_MAX, STARTS, clean
+from handrail.door.start_daemon import LOG_MAX, STARTS, clean
 from handrail.places import Places
 
 

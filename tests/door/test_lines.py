@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.door import lines
-from handrail.door.lines import KEEP, Lines, Outbox, Piece
+from handrail.door import jsonrpc_lines
+from handrail.door.jsonrpc_lines import KEEP, Lines, Outbox, Piece
 
 streams = st.lists(st.sampled_from([b"\n", b"a", b'{"id":1}', b"\r\n", b"\xff\x00", b"x" * 40])).map(b"".join)
 
@@ -23,7 +23,7 @@ def chunked(data: bytes, sizes: list[int]) -> list[bytes]:
 @given(stream=streams, sizes=st.lists(st.integers(0, 30)), bound=st.sampled_from([1, 7, 50, KEEP]))
 def test_chunks_do_not_change_what_passes(stream: bytes, sizes: list[int], bound: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "KEEP", bound)
+        patch.setattr(jsonrpc_lines, "KEEP", bound)
         cutter = Lines()
         pieces = [piece for chunk in chunked(stream, sizes) for piece in cutter.feed(chunk)] + cutter.rest()
     assert b"".join(piece.data for piece in pieces) == stream

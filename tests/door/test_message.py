@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.door.message import Message, read, survey
+from handrail.door.jsonrpc_lines import Message, read, survey
 
 keys = st.one_of(st.integers(), st.text(max_size=20))
 methods = st.text(min_size=1, max_size=20)

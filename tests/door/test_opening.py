@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.door.opening import NAME_MAX, environment, order
+from handrail.door.shell import NAME_MAX, environment, order
 
 
 def test_the_directory_is_named_as_the_caller_names_it(

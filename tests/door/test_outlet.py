@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.door.outlet import Outlet
+from handrail.door.window import Outlet
 
 QUIET = 0.2
 """Seconds without room: the kernel moves on what a terminal was given in its own time."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.door import plain
+from handrail.door import shell as plain
 
 
 def test_the_shell_is_the_callers_if_there_is_such_a_program(

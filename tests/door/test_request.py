@@ -6,7 +6,7 @@ import pytest
 from tests.door.keeping import Keeping
 from tests.door.peer import Peer
 
-from handrail.door.request import Refused, post
+from handrail.door.http_client import Refused, post
 from handrail.places import Places
 
 

@@ -6,15 +6,15 @@ import time
 
 import pytest
 
-from handrail.door import retry
-from handrail.door.retry import DELAY_MAX, FAILURE_SECONDS, Retry
+from handrail.door import proxy
+from handrail.door.proxy import DELAY_MAX, FAILURE_SECONDS, Retry
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time in its last place; the door's clock and no other."""
     now = [1000.0]
-    monkeypatch.setattr(retry, "time", type("Clock", (), {"monotonic": lambda: now[-1]}))
+    monkeypatch.setattr(proxy, "time", type("Clock", (), {"monotonic": lambda: now[-1]}))
     return now
 
 

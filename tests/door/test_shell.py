@@ -17,9 +17,9 @@ from tests.door.keeping import TERMINAL, Keeping
 from tests.door.peer import BOUND, SRC
 from tests.door.sitting import HANDRAIL, Sitting
 
-from handrail.door import attached
-from handrail.door.offer import LINE
-from handrail.door.relay import LAG_MAX
+from handrail.door import attach_client
+from handrail.door.shell import LINE
+from handrail.door.window import LAG_MAX
 from handrail.keeper.protocol import PROTOCOL, Failed, Input, Resize, Unrecorded
 from handrail.places import Places
 
@@ -40,7 +40,7 @@ def sit(home: Path, *arguments: str, **more: str) -> Sitting:
 
 
 def test_the_protocol_is_the_keepers() -> None:
-    assert attached.PROTOCOL == PROTOCOL
+    assert attach_client.PROTOCOL == PROTOCOL
 
 
 def test_what_the_program_prints_is_shown_and_what_is_typed_reaches_it(home: Path, keeping: Keeping) -> None:

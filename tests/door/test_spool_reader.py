@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.door.spool_reader import SpoolReader
+from handrail.door.attach_client import SpoolReader
 from handrail.keeper.spool import Spool
 
 

@@ -23,8 +23,7 @@ from tests.e2e.nursery import Fork, fork_daemon
 from tests.shell_home import shell_home
 
 from handrail.config import PROVIDER_VARIABLES
-from handrail.door.find import dial, dial_path
-from handrail.door.hello import HelloRefused, say_hello
+from handrail.door.connect import HelloRefused, dial, dial_path, say_hello
 from handrail.places import Places
 
 T = TypeVar("T")

@@ -13,8 +13,7 @@ from urllib.request import Request, urlopen
 import httpx
 from tests.e2e.home import BOUND, Home, eventually
 
-from handrail.door.find import connect
-from handrail.door.hello import say_hello
+from handrail.door.connect import connect, say_hello
 
 Json = dict[str, Any]
 

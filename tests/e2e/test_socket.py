@@ -15,8 +15,7 @@ import anyio.to_thread
 from tests.e2e.home import BOUND, Home
 from tests.e2e.person import Person
 
-from handrail.door.find import connect
-from handrail.door.hello import say_hello
+from handrail.door.connect import connect, say_hello
 
 LINES = 1000
 GIANT = 64 * 1024 * 1024

@@ -18,8 +18,7 @@ from tests.e2e.home import Home, living, processes, until
 from tests.e2e.person import Json, Person, person_of
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from handrail.door.find import connect
-from handrail.door.hello import HelloRefused, say_hello
+from handrail.door.connect import HelloRefused, connect, say_hello
 
 pytestmark = pytest.mark.anyio
 

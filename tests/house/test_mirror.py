@@ -36,7 +36,7 @@ PART_OF: dict[str, str] = {
             *("operation", "rule", "terminal", "thread", "undo"),
         )
     },
-    **dict.fromkeys(("handrail.door.flights", "handrail.door.link"), "door/test_pump.py"),
+    **dict.fromkeys(("handrail.door.in_flight", "handrail.door.daemon_connection"), "door/test_pump.py"),
     "handrail.gate.rules.example": "gate/rules/test_rules.py",
     "handrail.gate.rules.general": "gate/rules/test_suggest.py",
     "handrail.gate.path": "gate/test_gate.py",
@@ -82,8 +82,8 @@ PART_OF: dict[str, str] = {
         f"handrail.keeper.{name}": "keeper/test_keeper.py"
         for name in ("__main__", "audience", "facts", "held", "launch", "link", "orders", "orphans", "shelf")
     },
-    "handrail.keeper.windows": "keeper/test_attach.py",
-    "handrail.keeper.leader": "terminal/test_terminals.py",
+    "handrail.keeper.attach": "keeper/test_attach.py",
+    "handrail.keeper.child": "terminal/test_terminals.py",
     "handrail.server.guard": "safety/test_header_matrix.py",
     "handrail.server.serve": "safety/test_wire.py",
     "handrail.server.live": "e2e/test_live.py",

@@ -3,14 +3,13 @@
 import subprocess
 import sys
 
+import handrail.keeper.stop_tree
 from tests.keeper.scene import BOUND, ENV
-
-import handrail.keeper.ending
 
 ENDING = (
     "import os, subprocess, time\n"
     "from handrail.keeper import system\n"
-    "from handrail.keeper.ending import Ending\n"
+    "from handrail.keeper.stop_tree import Ending\n"
     "system.adopt_orphans()\n"
     "def run(ending):\n"
     "    while True:\n"
@@ -28,7 +27,7 @@ ENDING = (
 
 def ended(program: str) -> str:
     """What a program prints that is the adopter of a tree of its own."""
-    assert handrail.keeper.ending.__file__
+    assert handrail.keeper.stop_tree.__file__
     command = [sys.executable, "-c", ENDING + program]
     return subprocess.run(command, env=ENV, capture_output=True, text=True, timeout=BOUND, check=True).stdout
 

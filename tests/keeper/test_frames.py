@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.keeper.frames import FrameError, decode, encode
+from handrail.keeper.framing import FrameError, decode, encode
 from handrail.keeper.protocol import Process, Report, Sent, Swept, from_keeper
 
 

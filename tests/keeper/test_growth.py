@@ -2,7 +2,7 @@
 
 import time
 
-from handrail.keeper.growth import APART, Growth
+from handrail.keeper.connection import APART, Growth
 
 
 def test_the_first_growth_is_due_at_once_and_the_next_only_later() -> None:

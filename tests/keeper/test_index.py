@@ -4,8 +4,7 @@ import struct
 import time
 from pathlib import Path
 
-from handrail.keeper.index import CHUNK_MIN, FREE_CHUNKS, Index, index_name
-from handrail.keeper.spool import Spool
+from handrail.keeper.spool import CHUNK_MIN, FREE_CHUNKS, Index, Spool, index_name
 
 
 def read(path: Path) -> tuple[int, list[tuple[int, int]]]:

@@ -10,10 +10,10 @@ import anyio
 import pytest
 from tests.keeper.scene import BOUND, ENV, Scene, command_lines, is_alive, keeping, until
 
-from handrail.keeper import look as looks
+from handrail.keeper import process_tree
 from handrail.keeper.protocol import Input as Typing
 from handrail.keeper.protocol import Look, Looked, Process, Seen, Typed
-from handrail.keeper.pty_end import PtyEnd
+from handrail.keeper.pty import PtyEnd
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.terminal import Terminal
 
@@ -214,14 +214,14 @@ def test_processes_that_are_gone_are_left_out() -> None:
     pty = PtyEnd(80, 24)
     try:
         assert not is_alive(gone.pid)
-        assert looks.look(pty, gone.pid, gone.pid) == Seen(
+        assert process_tree.look(pty, gone.pid, gone.pid) == Seen(
             None, busy=False, cwd=None, echo=True, canonical=True, reading="hidden"
         )
     finally:
         pty.close()
 
 
-@pytest.mark.parametrize("machine", looks.CALLS)
+@pytest.mark.parametrize("machine", process_tree.CALLS)
 def test_the_numbers_are_those_of_the_kernels_headers(machine: str) -> None:
     headers = {
         "x86_64": ["/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/usr/include/asm/unistd_64.h"],
@@ -236,7 +236,7 @@ def test_the_numbers_are_those_of_the_kernels_headers(machine: str) -> None:
         for parts in words
         if len(parts) > 2
     }
-    calls = looks.CALLS[machine]
+    calls = process_tree.CALLS[machine]
     known = {int(number): call for call, number in found.items() if number.isdigit()}
     named = {kind: {known[number] for number in getattr(calls, kind)} for kind in NAMES}
     assert named == {

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from handrail.keeper.loop import READ, WRITE, Loop
+from handrail.keeper.event_loop import READ, WRITE, Loop
 
 
 @pytest.fixture

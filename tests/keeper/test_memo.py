@@ -1,6 +1,6 @@
 """The memo holds little, and says so."""
 
-from handrail.keeper.memo import MEMO_MAX, Memo
+from handrail.keeper.requests import MEMO_MAX, Memo
 
 
 def test_what_is_remembered_is_recalled_until_forgotten() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.keeper.scene import keeping
 
-from handrail.keeper.port import Ports
+from handrail.keeper.requests import Ports
 
 
 @pytest.fixture

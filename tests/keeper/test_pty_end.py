@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.keeper.pty_end import INPUT_MAX, PtyEnd
+from handrail.keeper.pty import INPUT_MAX, PtyEnd
 from handrail.keeper.spool import Spool
 from handrail.terminal.output.tail import Tail
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from tests.keeper.scene import BOUND
 
 from handrail.keeper.connection import Connection
-from handrail.keeper.loop import Loop
+from handrail.keeper.event_loop import Loop
 from handrail.keeper.protocol import Hello, Request
-from handrail.keeper.reception import Reception
+from handrail.keeper.server import Reception
 
 
 class Nobody:

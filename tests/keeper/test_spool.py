@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.keeper.index import index_name
-from handrail.keeper.spool import Spool, after_lines, segment_name
+from handrail.keeper.spool import Spool, after_lines, index_name, segment_name
 from handrail.terminal.output.tail import Tail
 
 

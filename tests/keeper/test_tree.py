@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from handrail.keeper import tree
+from handrail.keeper import process_tree
 
 
 @pytest.fixture
@@ -19,32 +19,34 @@ def family() -> Iterator[tuple[int, int, int]]:
         inner, sleeper = map(int, process.stdout.readline().split())
         yield process.pid, inner, sleeper
         for pid in (sleeper, inner, process.pid):
-            tree.send(pid, tree.descendants(os.getpid()).get(pid, 0), (signal.SIGKILL,))
+            process_tree.send(pid, process_tree.descendants(os.getpid()).get(pid, 0), (signal.SIGKILL,))
 
 
 def test_a_tree_is_found_with_each_parent(family: tuple[int, int, int]) -> None:
     child, inner, sleeper = family
-    found = tree.descendants(os.getpid())
+    found = process_tree.descendants(os.getpid())
     assert (found[child], found[inner], found[sleeper]) == (os.getpid(), child, inner)
-    assert tree.descendants(child) == {inner: child, sleeper: inner}
+    assert process_tree.descendants(child) == {inner: child, sleeper: inner}
 
 
 def test_what_is_spared_is_left_out_with_all_below_it(family: tuple[int, int, int]) -> None:
     child, inner, _ = family
-    assert tree.descendants(child, {inner}) == {}
-    assert child not in tree.descendants(os.getpid(), {child})
+    assert process_tree.descendants(child, {inner}) == {}
+    assert child not in process_tree.descendants(os.getpid(), {child})
 
 
 def test_a_signal_for_a_pid_that_has_another_parent_by_now_is_not_sent(family: tuple[int, int, int]) -> None:
     _, inner, sleeper = family
-    assert tree.send(sleeper, 1, (signal.SIGKILL,))  # as if its pid had been taken by a child of another
-    assert tree.descendants(inner) == {sleeper: inner}
-    assert tree.name_of(inner) == "sh"
+    assert process_tree.send(
+        sleeper, 1, (signal.SIGKILL,)
+    )  # as if its pid had been taken by a child of another
+    assert process_tree.descendants(inner) == {sleeper: inner}
+    assert process_tree.name_of(inner) == "sh"
 
 
 def test_a_process_that_is_gone_is_no_fault() -> None:
     process = subprocess.Popen(["true"])
     process.wait()
-    assert tree.send(process.pid, 1, (signal.SIGKILL,))
-    assert tree.children(process.pid) == []
-    assert tree.name_of(process.pid) == "?"
+    assert process_tree.send(process.pid, 1, (signal.SIGKILL,))
+    assert process_tree.children(process.pid) == []
+    assert process_tree.name_of(process.pid) == "?"

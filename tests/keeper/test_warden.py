@@ -19,7 +19,7 @@ from tests.keeper.scene import (
     until,
 )
 
-from handrail.keeper import tree
+from handrail.keeper import process_tree
 from handrail.keeper.protocol import Exit
 
 REFORK = (
@@ -69,7 +69,7 @@ async def test_a_stop_reports_the_signals_and_the_processes(home: Path) -> None:
         async with keeping(home) as scene:
             terminal = await scene.sh(f"trap '' HUP TERM; sleep {mark.seconds} & wait")
             # The shell carries the number too.
-            await until(lambda: sorted(map(tree.name_of, mark.pids())) == ["sh", "sleep"])
+            await until(lambda: sorted(map(process_tree.name_of, mark.pids())) == ["sh", "sleep"])
             report = await terminal.stop(0.05)
             assert [sent.signal for sent in report.signals] == ["SIGHUP", "SIGTERM", "SIGCONT", "SIGKILL"]
             assert report.signals[0].at_ms <= 50 <= report.signals[3].at_ms <= report.duration_ms
@@ -250,7 +250,7 @@ async def test_an_idle_terminal_costs_less_than_six_megabytes(home: Path) -> Non
         before = proportional_bytes([keeper])
         terminals = [await scene.open("bash", "--norc", "-i") for _ in range(5)]
         await until(lambda: all(terminal.tail.end > 0 for terminal in terminals))
-        pids = [keeper, *tree.descendants(keeper)]
+        pids = [keeper, *process_tree.descendants(keeper)]
         assert len(pids) == 11
         assert (proportional_bytes(pids) - before) / 5 < 6_000_000
 

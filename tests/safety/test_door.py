@@ -13,8 +13,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
 AGENT = """
 import json, os, subprocess, sys
-from handrail.door.find import connect
-from handrail.door.hello import HelloRefused, say_hello
+from handrail.door.connect import connect
+from handrail.door.connect import HelloRefused, say_hello
 from handrail.places import Places
 
 def greet():

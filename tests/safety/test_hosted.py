@@ -21,8 +21,8 @@ SECRET = "the password is heron"
 TRIES = """
 import json, os, sys, urllib.request, urllib.error
 from contextlib import closing
-from handrail.door.find import connect
-from handrail.door.hello import HelloRefused, say_hello
+from handrail.door.connect import connect
+from handrail.door.connect import HelloRefused, say_hello
 from handrail.places import Places
 from pathlib import Path
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from handrail.door.hello import HELLO
+from handrail.door.connect import HELLO
 from handrail.server.hello import Hello, workspace_of
 
 

@@ -18,7 +18,7 @@ from handrail.cli.help import verb
 from handrail.cli.link import Link, reach
 from handrail.cli.show import note, say
 from handrail.cli.words import Row, count
-from handrail.door.find import dial_path
+from handrail.door.connect import dial_path
 from handrail.places import Places
 
 Port = Annotated[int | None, typer.Option(min=1, max=65535, help="Listen here; a free port if it is taken.")]

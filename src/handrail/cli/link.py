@@ -15,8 +15,7 @@ from typing import Any, Literal
 from urllib.parse import quote, urlencode, urlsplit
 
 from handrail.cli.failure import Code, Failure
-from handrail.door.find import DaemonNotRunning, connect
-from handrail.door.hello import HelloRefused, say_hello
+from handrail.door.connect import DaemonNotRunning, HelloRefused, connect, say_hello
 from handrail.places import Places
 
 Want = Literal["read", "person"]

@@ -100,9 +100,9 @@ def mcp(
     ] = None,
 ) -> None:
     """Speak MCP on stdin and stdout: what an MCP client launches."""
-    from handrail.door import stdio  # noqa: PLC0415
+    from handrail.door import mcp_stdio  # noqa: PLC0415
 
-    raise typer.Exit(stdio.main(["--workspace", workspace] if workspace else []))
+    raise typer.Exit(mcp_stdio.main(["--workspace", workspace] if workspace else []))
 
 
 def _examined(backup: Path | None) -> "Iterator[Finding]":

@@ -8,9 +8,11 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from handrail.doctor.finding import Finding as Finding
-from handrail.doctor.journal import back_up as back_up
-from handrail.doctor.journal import check_journal
+from handrail.doctor.finding import Finding
+from handrail.doctor.journal import (
+    back_up,  # noqa: F401
+    check_journal,
+)
 from handrail.doctor.machine import configuration, disk, page, private, ripgrep
 from handrail.doctor.own_agent import check_own_agent
 from handrail.doctor.processes import check_processes

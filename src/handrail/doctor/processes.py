@@ -14,8 +14,7 @@ from urllib.parse import urlsplit
 from handrail import __version__
 from handrail.config import BadConfig, load
 from handrail.doctor.finding import Finding
-from handrail.door.find import dial, dial_path
-from handrail.door.hello import HelloRefused, say_hello
+from handrail.door.connect import HelloRefused, dial, dial_path, say_hello
 from handrail.places import Places
 
 ANSWER_SECONDS = 10.0

@@ -2,24 +2,33 @@
 
 Owns the command line, when a plain shell is run instead, and how it ends: with the exit status of the program, or by
 the signal that ended it. Does not know what passes between window and terminal: that is `relay`'s.
+
+The person's shell without Handrail: which one it is, and becoming it.
+
+The one line, said once in a home, that VS Code's terminals could be kept too.
+
+Asking the daemon for a terminal of the person's own.
 """
 
 from __future__ import annotations
 
 import os
+import pwd
 import signal
 import sys
 
-from handrail.door import plain
-from handrail.door.attached import Attached, NotAttached
-from handrail.door.offer import offer
-from handrail.door.opening import NotOpened, open_terminal
-from handrail.door.outlet import Outlet
-from handrail.door.relay import Relay
-from handrail.door.spool_reader import SpoolReader
-from handrail.door.window import Interrupted, Window
+from handrail.door.attach_client import Attached, NotAttached, SpoolReader
+from handrail.door.http_client import Refused, post
+from handrail.door.window import Interrupted, Outlet, Relay, Window, size_of
 from handrail.hardening import hide_memory
 from handrail.places import Places
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
 
 FAILED, NO_DAEMON = 1, 3
 
@@ -72,13 +81,13 @@ def run(wish: Wish) -> int:
     """Be the window until the program ends; the exit status."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     hide_memory()
-    if wish.command and plain.find(wish.command[0]) is None:
+    if wish.command and find(wish.command[0]) is None:
         _note(f"handrail shell: {wish.command[0]}: command not found")
-        return plain.NOT_FOUND
+        return NOT_FOUND
     why = _why_plain(wish)
     if why:
         _note(why)
-        plain.become(wish.command)
+        become(wish.command)
     return _in_window(wish)
 
 
@@ -91,7 +100,7 @@ def _in_window(wish: Wish) -> int:
     except NotKept as problem:
         if wish.or_plain:
             _note(f"Not kept by Handrail: {problem}")
-            plain.become(wish.command)
+            become(wish.command)
         _note(str(problem))
         return problem.code
     if relay.ended_by is None:
@@ -189,3 +198,138 @@ def _note(sentence: str) -> None:
         sys.stderr.flush()
     except OSError:
         return  # the window is gone
+
+
+NOT_FOUND = 127
+"""What shells say of a program that is not there."""
+
+_ALTERED = (signal.SIGPIPE, *((signal.SIGXFSZ,) if hasattr(signal, "SIGXFSZ") else ()))
+"""Signals that Python ignores: they would stay ignored across exec."""
+
+
+def shell() -> str:
+    """The caller's own, else the one the system has for this user, else the one every system has."""
+    known = (os.environ.get("SHELL"), _login_shell())
+    return next((path for path in known if path and os.access(path, os.X_OK)), "/bin/sh")
+
+
+def find(program: str) -> str | None:
+    """The file that a name on the command line stands for; None when there is none."""
+    if "/" in program:
+        return program if os.access(program, os.X_OK) and not os.path.isdir(program) else None
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        path = os.path.join(folder, program)
+        if os.access(path, os.X_OK) and not os.path.isdir(path):
+            return path
+    return None
+
+
+def become(command: list[str]) -> NoReturn:
+    """Be this command, or the person's shell when there is none."""
+    argv = command or [shell()]
+    for number in _ALTERED:
+        signal.signal(number, signal.SIG_DFL)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execvp(argv[0], argv)
+    except OSError as error:
+        if not command and argv[0] != "/bin/sh":
+            os.execv("/bin/sh", ["sh"])
+        sys.stderr.write(f"handrail: {argv[0]}: {error.strerror}\n")
+    os._exit(NOT_FOUND)
+
+
+def _login_shell() -> str | None:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_shell
+    except KeyError:  # a user without an entry, as in a container
+        return None
+
+
+LINE = (
+    "To have every terminal of VS Code kept like this one: `handrail shell --install-profile vscode` "
+    "(shows the change, keeps a backup; said only this once)."
+)
+
+
+def offer(places: Places, say: Callable[[str], None]) -> None:
+    """Say it to somebody who sits in VS Code, unless it was said before."""
+    if os.environ.get("TERM_PROGRAM") != "vscode":
+        return
+    try:
+        fd = os.open(places.state / "profile-offered", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError:  # said before, or it could not be remembered that it was said
+        return
+    os.close(fd)
+    say(LINE)
+
+
+SIDE_MAX = 1000
+"""Columns or rows that a terminal may be opened with; a window may grow it further."""
+
+NAME_MAX = 200
+
+IMPATIENT_SECONDS = 5.0
+"""For a daemon to come up while somebody waits who would rather have a plain shell."""
+
+
+class NotOpened(Exception):
+    """There is no terminal; the sentence says why."""
+
+    def __init__(self, why: str, is_gone: bool) -> None:
+        super().__init__(why)
+        self.is_gone = is_gone
+        """There was no daemon to ask."""
+
+
+def open_terminal(places: Places, command: list[str], name: str, *, keep: bool, is_patient: bool) -> str:
+    """The id of a new terminal that runs this, or the person's shell. Raises NotOpened."""
+    within = None if is_patient else IMPATIENT_SECONDS
+    try:
+        return str(post(places, "/api/terminals", order(command, name, keep=keep), within)["id"])
+    except Refused as refused:
+        raise NotOpened(str(refused), refused.is_gone) from None
+
+
+def order(command: list[str], name: str, *, keep: bool) -> dict[str, Any]:
+    """What is asked for."""
+    cols, rows = size_of(0, 1, 2)
+    return {
+        "of": "shell",
+        "name": _shown_name(name)[:NAME_MAX],
+        "command": [_absolute(command[0]), *command[1:]] if command else [],
+        "cwd": _cwd(),
+        "env": environment(),
+        "cols": min(cols, SIDE_MAX),
+        "rows": min(rows, SIDE_MAX),
+        "keep": keep,
+    }
+
+
+def environment() -> dict[str, str]:
+    """All of the caller's variables that can be told in words, and a shell that exists."""
+    told = {name: value for name, value in os.environ.items() if _is_text(name) and _is_text(value)}
+    return {**told, "SHELL": shell()}
+
+
+def _absolute(program: str) -> str:
+    return os.path.join(_cwd(), program) if "/" in program else program
+
+
+def _cwd() -> str:
+    """Where the caller is, by the name that the caller's shell has for it."""
+    here, named = os.getcwd(), os.environ.get("PWD", "")
+    try:
+        return named if os.path.isabs(named) and os.path.samefile(named, here) else here
+    except OSError:
+        return here
+
+
+def _is_text(value: str) -> bool:
+    """A byte that is no UTF-8 cannot be said in JSON."""
+    return value.isprintable() or not any("\ud800" <= each <= "\udfff" for each in value)
+
+
+def _shown_name(name: str) -> str:
+    return name.encode(errors="replace").decode()

@@ -21,7 +21,7 @@ import socket
 
 from handrail.hardening import hide_memory
 from handrail.keeper import system
-from handrail.keeper.keeper import Keeper
+from handrail.keeper.server import Keeper
 from handrail.places import Places
 
 IDLE_SECONDS = 60.0

@@ -2,6 +2,8 @@
 
 Owns which peer is a window on which terminal. Does not know who may attach, which the keeper asks of every peer, nor
 the daemon's orders; of what is typed in a window it tells the daemon, or the next one.
+
+The windows on one terminal: people who see it and type there, whether or not a daemon runs.
 """
 
 from __future__ import annotations
@@ -9,14 +11,17 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from handrail.keeper.connection import Growth
 from handrail.keeper.protocol import (
     PROTOCOL,
     Attached,
     Done,
     Failed,
+    Grown,
     Hello,
     Input,
     Overheard,
+    RefusalError,
     Resize,
     Resized,
     Signal,
@@ -24,16 +29,14 @@ from handrail.keeper.protocol import (
     Typed,
     Welcome,
 )
-from handrail.keeper.shelf import RefusalError
-from handrail.keeper.windows import WINDOWS_MAX
 
 if TYPE_CHECKING:
-    from handrail.keeper.audience import Audience
-    from handrail.keeper.connection import Connection
-    from handrail.keeper.held import Held
-    from handrail.keeper.protocol import Request
-    from handrail.keeper.shelf import Shelf
-    from handrail.keeper.windows import Window
+    from collections.abc import Iterator
+
+    from handrail.keeper.connection import Audience, Connection
+    from handrail.keeper.protocol import Exited, Request, Swept, Unrecorded
+    from handrail.keeper.spool import Spool
+    from handrail.keeper.terminals import Held, Shelf
 
 
 class Attachments:
@@ -123,3 +126,74 @@ class Attachments:
         for window in held.windows:
             if window.peer is not peer:
                 window.resized(cols, rows)
+
+
+APART = 0.005
+"""Seconds between two notices of growth to one window: somebody waits for the echo of a key."""
+WINDOWS_MAX = 32
+"""Windows on one terminal: each costs the keeper a descriptor."""
+
+
+class Window:
+    """One peer's view of a terminal; with `ends`, the terminal ends when it is closed."""
+
+    def __init__(self, peer: Connection, terminal: str, spool: Spool, ends: bool) -> None:
+        self.peer = peer
+        self.ends = ends
+        self._terminal = terminal
+        self._spool = spool
+        self._growth = Growth(APART)
+        self._resized: Resized | None = None
+
+    def grew(self) -> None:
+        self._growth.grew(self._terminal)
+
+    def resized(self, cols: int, rows: int) -> None:
+        self._resized = Resized(self._terminal, cols, rows)
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Tell what is due, unless the peer has not read what it was told before."""
+        if not self.peer.wants_to_send and self._resized is not None:
+            self.peer.send(self._resized)
+            self._resized = None
+        if not self.peer.wants_to_send and self._growth.take_due():
+            self.peer.send(Grown(self._terminal, self._spool.size))
+
+    def wait_at_most(self) -> float | None:
+        return None if self.peer.wants_to_send else self._growth.wait_at_most()
+
+
+class Windows:
+    """All windows on one terminal; true while there is any."""
+
+    def __init__(self, terminal: str, spool: Spool) -> None:
+        self._terminal, self._spool = terminal, spool
+        self._open: list[Window] = []
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def __iter__(self) -> Iterator[Window]:
+        return iter(self._open)
+
+    def open(self, peer: Connection, ends: bool) -> Window:
+        window = Window(peer, self._terminal, self._spool, ends)
+        self._open.append(window)
+        return window
+
+    def close(self, window: Window) -> None:
+        self._open.remove(window)
+
+    def tell(self, fact: Exited | Swept | Unrecorded) -> None:
+        for window in self._open:
+            window.peer.send(fact)
+
+    def grew(self) -> None:
+        for window in self._open:
+            window.grew()
+
+    def hang_up(self) -> None:
+        """Nothing more will ever be told: let each go once it has read what was."""
+        for window in self._open:
+            window.peer.closing = True

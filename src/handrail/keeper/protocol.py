@@ -8,6 +8,8 @@ A connection opens with `Hello`; the keeper answers `Welcome` or `Refused`. A do
 "answer": "started"}`, or `"already"`. That one, and `shutdown`, hold in every version; the rest needs equal versions.
 A daemon then gets one `Kept` per terminal, and from there on replies (by `id`) and notices; a window, which attaches to
 one terminal, the `Kept` and the notices of that one.
+
+What can be known of a terminal, in the words of the keeper: its processes, how it waits, how it ended.
 """
 
 from __future__ import annotations
@@ -15,10 +17,65 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from handrail.keeper.facts import Exit, Report, Seen
-from handrail.keeper.facts import Process as Process  # noqa: PLC0414 - this and the next are given on
-from handrail.keeper.facts import Sent as Sent  # noqa: PLC0414
-from handrail.keeper.frames import decode, name_of
+from handrail.keeper.framing import decode, name_of
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a leader ended: a code, or a signal's name, or neither and `lost` says why nobody knows."""
+
+    code: int | None = None
+    signal: str | None = None
+    lost: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A signal sent to the whole tree, in milliseconds since the ending began."""
+
+    signal: str
+    at_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    pid: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a look at a running terminal shows.
+
+    `foreground` is the process its keys go to, `busy` whether that is another than the leader. `reading` is how the
+    foreground waits: `tty` for a read on this terminal, `poll` for a wait on several things, `other`, or `hidden` when
+    the system does not tell.
+    """
+
+    foreground: Process | None
+    busy: bool
+    cwd: str | None
+    echo: bool
+    canonical: bool
+    reading: str
+
+    @property
+    def secret(self) -> bool:
+        """It hides what is typed, line by line: a password. (A shell's own prompt has the echo off, too, but is raw.)"""
+        return self.canonical and not self.echo
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a tree was ended. `more` counts stopped processes beyond those listed."""
+
+    why: str
+    signals: tuple[Sent, ...] = ()
+    stopped: tuple[Process, ...] = ()
+    left: tuple[Process, ...] = ()
+    duration_ms: float = 0.0
+    more: int = 0
+
 
 PROTOCOL = 3
 TERMINAL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -370,3 +427,11 @@ def skew(theirs: int) -> str | None:
         f"The running keeper and this daemon are of different versions of Handrail (protocol {PROTOCOL} here, {theirs} there). "
         "Run `handrail down`, which ends the terminals it keeps, then `handrail up`."
     )
+
+
+class RefusalError(Exception):
+    """A request that cannot be met. Its sentence and its code are the answer; see `protocol.Failed`."""
+
+    def __init__(self, why: str, code: str = "") -> None:
+        super().__init__(why)
+        self.code = code

@@ -4,6 +4,8 @@ Runs in a fork of the keeper and never returns. It starts the leader, tells the 
 the tree when told to, when the leader has left, or when the keeper is gone, and reports. It is a child subreaper:
 whatever the tree does, a process of it is a descendant of the warden until it is dead. Does not know PTYs' bytes,
 spools or the daemon.
+
+What keeper and warden say to each other: one is a fork of the other, so there is no version to it.
 """
 
 from __future__ import annotations
@@ -15,26 +17,63 @@ import select
 import signal
 import socket
 import traceback
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from handrail.framing import LineBuffer
-from handrail.keeper import leader, lineage, system
-from handrail.keeper.ending import Ending
-from handrail.keeper.facts import Exit, Report
-from handrail.keeper.frames import FRAME_MAX, encode
-from handrail.keeper.link import (
-    EndTree,
-    FromWarden,
-    Launched,
-    LeaderLeft,
-    NotLaunched,
-    SignalLeader,
-    TreeEnded,
-    to_warden,
-)
+from handrail.keeper import child, lineage, system
+from handrail.keeper.framing import FRAME_MAX, decode, encode, name_of
+from handrail.keeper.protocol import Exit, Report
+from handrail.keeper.stop_tree import Ending
 
 if TYPE_CHECKING:
     from handrail.keeper.protocol import Start
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotLaunched:
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderLeft:
+    exit: Exit
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEnded:
+    report: Report
+
+
+@dataclass(frozen=True, slots=True)
+class SignalLeader:
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndTree:
+    grace: float
+
+
+FromWarden = Launched | NotLaunched | LeaderLeft | TreeEnded
+ToWarden = SignalLeader | EndTree
+
+_FROM_WARDEN = {name_of(kind): kind for kind in (Launched, NotLaunched, LeaderLeft, TreeEnded)}
+_TO_WARDEN = {name_of(kind): kind for kind in (SignalLeader, EndTree)}
+
+
+def from_warden(line: bytes) -> FromWarden:
+    return decode(line, _FROM_WARDEN)
+
+
+def to_warden(line: bytes) -> ToWarden:
+    return decode(line, _TO_WARDEN)
+
 
 KEEPER_GONE_GRACE = 0.5
 """Seconds a tree gets when its keeper has died: nobody is left to ask for more."""
@@ -101,7 +140,7 @@ class Warden:
         complaint, complain = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
-            leader.become(self._order, stdio, descriptors, complain)
+            child.become(self._order, stdio, descriptors, complain)
         for fd in {complain, *stdio}:
             os.close(fd)
         return complaint

@@ -18,7 +18,7 @@ from mcp_types import INVALID_REQUEST
 from pydantic import ValidationError
 
 from handrail import __version__
-from handrail.door.hello import HELLO, HELLO_MAX
+from handrail.door.connect import HELLO, HELLO_MAX
 from handrail.gate.call import Call
 from handrail.server.access import Access, Client, Person
 from handrail.server.callers import Callers

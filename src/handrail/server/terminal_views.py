@@ -7,6 +7,7 @@ tail. Who may see what is decided elsewhere (visible.py).
 import base64
 from collections.abc import Sequence
 
+from handrail.keeper.protocol import Report
 from handrail.server.terminal_wire import (
     AsksView,
     Closed,
@@ -26,7 +27,7 @@ from handrail.terminal.output.screen import Shown
 from handrail.terminal.output.search import Found
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.shells.marks import Command, Marks
-from handrail.terminal.terminal import Asks, Report, Taken, Terminal
+from handrail.terminal.terminal import Asks, Taken, Terminal
 
 
 def terminal_view(record: TerminalRecord, live: Terminal | None, tail: Tail) -> TerminalView:

@@ -1,8 +1,8 @@
 """What ending processes really did, in the words of a receipt."""
 
 from handrail.gate.tool import ReceiptFacts
+from handrail.keeper.protocol import Report
 from handrail.store.value import ProcessSeen, SignalSent
-from handrail.terminal.terminal import Report
 
 
 def facts_of(report: Report) -> ReceiptFacts:

@@ -14,7 +14,7 @@ import pytest
 from tests.keeper.scene import BOUND, until
 from tests.terminal.stage import AGENT, ANN, OWN, Stage, Typed, keys, says, sharing
 
-from handrail.door.attached import Attached
+from handrail.door.attach_client import Attached
 from handrail.keeper.protocol import Overheard
 from handrail.places import Places
 from handrail.terminal.sharing import NotReading

@@ -14,12 +14,13 @@ from handrail.errors import Unwritable
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate
 from handrail.gate.telling import changed
+from handrail.keeper.protocol import Exit
 from handrail.store.actor import CLIENT
 from handrail.store.value import Json
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.room import AGENTS
-from handrail.terminal.terminal import Exit, Terminal
+from handrail.terminal.terminal import Terminal
 
 GRACE = 2.0
 """Seconds between asking processes to end and killing them, where no call does that any more."""

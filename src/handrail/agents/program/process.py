@@ -15,8 +15,9 @@ from handrail.agents.failure import AgentError
 from handrail.agents.program.frames import MESSAGE_MAX
 from handrail.agents.program.said import Said
 from handrail.framing import LineBuffer, LineTooLong
+from handrail.keeper.protocol import Exit
 from handrail.terminal.keeper import KeeperError
-from handrail.terminal.terminal import Exit, Terminal
+from handrail.terminal.terminal import Terminal
 from handrail.terminal.terminals import Terminals
 
 READ = 256 * 1024

@@ -6,6 +6,7 @@ from typing import Annotated
 import anyio
 from fastapi import APIRouter, BackgroundTasks, HTTPException, Query, Request
 
+from handrail.keeper.protocol import Report
 from handrail.server.rooms import Rooms
 from handrail.server.routes.named import found, fresh_view, view_of, views_of
 from handrail.server.routes.person import by, person_of
@@ -16,7 +17,7 @@ from handrail.store.event import TerminalClosed
 from handrail.store.value import Owner, TerminalKind
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.opening import BadOpening, open_shell, shell_for
-from handrail.terminal.terminal import Report, Terminal
+from handrail.terminal.terminal import Terminal
 
 WINDOW_SECONDS = 5.0
 """For the window of a `handrail shell` to come: one that never does leaves nothing running."""

@@ -14,10 +14,11 @@ import anyio.to_thread
 
 from handrail.gate.shell.shell import Line
 from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage, Tool
+from handrail.keeper.protocol import Exit, Report
 from handrail.store.value import Caller, CommandPreview, Json, Owner, Result
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.note import Note
-from handrail.terminal.terminal import Exit, Report, Terminal
+from handrail.terminal.terminal import Terminal
 from handrail.terminal.waiting.wait import LIKELY_SECONDS
 from handrail.tools.answer import answer, brief
 from handrail.tools.commands.command_claims import command_claims, read_line

@@ -9,12 +9,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from handrail.gate.tool import Refusal
+from handrail.keeper.protocol import Exit
 from handrail.store.query import Records
 from handrail.store.records import TerminalRecord
 from handrail.store.value import Caller, Claim, Owner, TerminalKind
 from handrail.terminal.keeper import KeeperError
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.terminal import Exit, Terminal
+from handrail.terminal.terminal import Terminal
 from handrail.terminal.terminals import Terminals
 from handrail.tools.answer import brief
 

@@ -10,15 +10,16 @@ import signal
 import sys
 import time
 
-from handrail.door.find import connect
-from handrail.door.hello import HelloRefused, say_hello
-from handrail.door.pump import Pump
+from handrail.door.connect import HelloRefused, connect, say_hello
+from handrail.door.proxy import Pump
 from handrail.places import Places
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
+
 
 USAGE = """\
 handrail mcp                      speak MCP on stdin and stdout; the workspace is the current directory

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+
 FRAME_MAX = 4 * 1024 * 1024
 """Limit for LineBuffer: bytes in one line. Bounds what a peer that never sends a newline can make us hold."""
 

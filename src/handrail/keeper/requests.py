@@ -1,15 +1,20 @@
 """What the daemon may ask of the keeper, and what is answered.
 
 Owns the memo and the ports that a daemon leaves here. Does not know who the daemon is, nor whether to trust it.
+
+A few bytes the daemon asks the keeper to hold across its own restarts.
+
+The ports on which a daemon serves people, held open for as long as the keeper lives.
 """
 
 from __future__ import annotations
 
+import errno
+import os
+import socket
 from typing import TYPE_CHECKING
 
 from handrail.keeper import system
-from handrail.keeper.memo import Memo
-from handrail.keeper.port import Ports
 from handrail.keeper.protocol import (
     Done,
     Failed,
@@ -23,6 +28,7 @@ from handrail.keeper.protocol import (
     Looked,
     Recall,
     Recalled,
+    RefusalError,
     Remember,
     Request,
     Resize,
@@ -32,14 +38,13 @@ from handrail.keeper.protocol import (
     Stop,
     Typed,
 )
-from handrail.keeper.shelf import RefusalError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from handrail.keeper.connection import Connection
-    from handrail.keeper.loop import Loop
-    from handrail.keeper.shelf import Shelf
+    from handrail.keeper.event_loop import Loop
+    from handrail.keeper.terminals import Shelf
 
 
 class Orders:
@@ -115,3 +120,67 @@ class Orders:
             terminals=len(self._shelf.living()),
             lag_ms=round(self._loop.take_worst() * 1000, 3),
         )
+
+
+MEMO_MAX = 64 * 1024
+"""Bytes of keys and values in all, so that the keeper stays small."""
+
+
+class Memo:
+    """Keys and values; an empty value forgets its key."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, bytes] = {}
+
+    def remember(self, key: str, value: bytes) -> bool:
+        """False, and nothing changes, when it would hold too much."""
+        kept = {**self._values, key: value}
+        if not value:
+            del kept[key]
+        if sum(len(name.encode()) + len(held) for name, held in kept.items()) > MEMO_MAX:
+            return False
+        self._values = kept
+        return True
+
+    def recall(self, key: str) -> bytes | None:
+        return self._values.get(key)
+
+
+HOST = "127.0.0.1"
+BACKLOG = 256
+"""Connections that may wait for a daemon; more are refused."""
+
+
+class Ports:
+    """Every port that a daemon was given, by its number."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, socket.socket] = {}
+
+    def open(self, wished: Sequence[int]) -> int:
+        """The first of these that is held already or free, else one that is held, else any: a descriptor of it."""
+        for port in (*wished, *self._held, 0):
+            listener = self._held.get(port) or _listen(port)
+            if listener is not None:
+                self._held[listener.getsockname()[1]] = listener
+                return os.dup(listener.fileno())
+        raise OSError(errno.EADDRINUSE, "no port is free on loopback")
+
+    def close(self) -> None:
+        for listener in self._held.values():
+            listener.close()
+
+
+def _listen(port: int) -> socket.socket | None:
+    """The port on loopback, or None when it is taken."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen(BACKLOG)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        if isinstance(error, OverflowError) or error.errno in (errno.EADDRINUSE, errno.EACCES):
+            return None
+        raise
+    return listener

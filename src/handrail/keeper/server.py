@@ -2,42 +2,47 @@
 
 Owns the composition. Does not know why a terminal is started or stopped, and holds no byte of output longer than it
 takes to write it to the spool.
+
+Everyone who connects to the keeper's socket, until they hang up.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import signal
 import time
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from handrail.framing import LineTooLong
 from handrail.keeper import lineage
 from handrail.keeper.attach import Attachments
-from handrail.keeper.audience import Audience
-from handrail.keeper.loop import READ, Loop
-from handrail.keeper.orders import Orders
-from handrail.keeper.orphans import Orphans
+from handrail.keeper.connection import Audience, Connection
+from handrail.keeper.event_loop import READ, WRITE, Loop
+from handrail.keeper.framing import FrameError
 from handrail.keeper.protocol import (
     PROTOCOL,
     Done,
     Hello,
+    RefusalError,
     Refused,
     Replaced,
     Request,
     Welcome,
     skew,
+    to_keeper,
 )
-from handrail.keeper.reception import Reception
-from handrail.keeper.shelf import RefusalError, Shelf
+from handrail.keeper.requests import Orders
+from handrail.keeper.stop_tree import Orphans
+from handrail.keeper.terminals import Shelf
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
-    from handrail.keeper.connection import Connection
 
 LAST_WORDS = 1.0
 """Seconds that the daemon gets to read our last answers before we exit."""
@@ -207,3 +212,88 @@ class Keeper:
         while daemon is not None and daemon.wants_to_send and time.monotonic() < until:
             select.select([], [daemon.sock], [], LAST_WORDS)
             daemon.flush()
+
+
+def _spare() -> int:
+    return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+
+
+class Host(Protocol):
+    """Who acts on what is said."""
+
+    def greet(self, connection: Connection, hello: Hello) -> None: ...
+    def answer(self, connection: Connection, request: Request) -> bool:
+        """False when this one was not welcomed."""
+        ...
+
+    def left(self, connection: Connection) -> None: ...
+
+
+class Reception:
+    """Accepts, listens and hangs up."""
+
+    def __init__(self, listener: socket.socket, loop: Loop, host: Host) -> None:
+        self._listener, self._loop, self._host = listener, loop, host
+        self._spare = _spare()
+        loop.watch(listener.fileno(), READ, self._on_listener)
+
+    def watch(self, connection: Connection) -> None:
+        """Listen to a peer that reads; leave one that is done once it has our answer."""
+        fd = connection.sock.fileno()
+        if fd < 0:
+            return
+        if connection.closing and not connection.wants_to_send:
+            self._leave(connection)
+            return
+        reading = READ if connection.has_room and not connection.closing else 0
+        writing = WRITE if connection.wants_to_send else 0
+        self._loop.watch(fd, reading | writing, partial(self._on_peer, connection))
+
+    def _on_listener(self, _events: int) -> None:
+        try:
+            sock, _ = self._listener.accept()
+        except OSError as error:  # a peer that has gone again, or no descriptors left
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                self._turn_away()
+        else:
+            self.watch(Connection(sock))
+
+    def _turn_away(self) -> None:
+        """Without a descriptor for it, a peer would keep the listener ready, and the loop busy, for ever."""
+        os.close(self._spare)
+        with suppress(OSError):
+            self._listener.accept()[0].close()
+        self._spare = _spare()
+
+    def _on_peer(self, connection: Connection, events: int) -> None:
+        if events & WRITE:
+            connection.flush()
+        if events & READ and not self._listen(connection):
+            connection.closing = True
+        self.watch(connection)
+
+    def _listen(self, connection: Connection) -> bool:
+        """False when the peer is gone or makes no sense."""
+        try:
+            lines = connection.receive()
+            for line in lines or ():
+                self._hear(connection, line)
+        except (FrameError, LineTooLong) as error:
+            connection.send(Refused(str(error)))
+            return False
+        return lines is not None
+
+    def _hear(self, connection: Connection, line: bytes) -> None:
+        if connection.closing:
+            return
+        message = to_keeper(line)
+        if isinstance(message, Hello):
+            self._host.greet(connection, message)
+        elif not self._host.answer(connection, message):
+            connection.send(Refused("A connection begins with a hello that is welcomed."))
+            connection.closing = True
+
+    def _leave(self, connection: Connection) -> None:
+        self._loop.watch(connection.sock.fileno(), 0, partial(self._on_peer, connection))
+        connection.close()
+        self._host.left(connection)

@@ -5,6 +5,8 @@ must be a child subreaper. Does not wait by itself: its owner calls `go_on` when
 
 Killing walks the tree again and again instead of scanning it once: a process that forks and exits faster than we
 look is caught with its process group, or by one of the next rounds, since what it leaves behind falls to us.
+
+What falls to the keeper itself when a warden is killed, and its end.
 """
 
 from __future__ import annotations
@@ -14,11 +16,12 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from handrail.keeper import tree
-from handrail.keeper.facts import Process, Report, Sent
+from handrail.keeper import lineage, process_tree
+from handrail.keeper.protocol import Process, Report, Sent
 
 if TYPE_CHECKING:
     from collections.abc import Set
+
 
 ASK = (signal.SIGHUP, signal.SIGTERM, signal.SIGCONT)
 """An interactive shell ignores TERM and obeys HUP; a stopped process sees neither before CONT."""
@@ -98,7 +101,7 @@ class Ending:
     def _kill(self, now: float) -> None:
         living = self._living()
         # Names come after the signal here: a process that forks and exits gains nothing from our reading.
-        tree.kill_groups(living)
+        process_tree.kill_groups(living)
         self._send(living, (signal.SIGKILL,))
         self._fresh = not living.keys() <= self._seen.keys()
         if living.keys() != self._left.keys():
@@ -107,19 +110,53 @@ class Ending:
         self._left = {pid: self._seen[pid] for pid in living}
 
     def _living(self) -> dict[int, int]:
-        return tree.descendants(os.getpid(), self._spared)
+        return process_tree.descendants(os.getpid(), self._spared)
 
     def _name(self, living: dict[int, int]) -> None:
         for pid in living.keys() - self._seen.keys():
-            self._seen[pid] = tree.name_of(pid)
+            self._seen[pid] = process_tree.name_of(pid)
 
     def _send(self, living: dict[int, int], numbers: tuple[signal.Signals, ...]) -> None:
         at_ms = self._elapsed_ms()
         for pid, parent in living.items():
-            tree.send(pid, parent, numbers)
+            process_tree.send(pid, parent, numbers)
         said = {sent.signal for sent in self._signals}
         if living:
             self._signals += [Sent(number.name, at_ms) for number in numbers if number.name not in said]
 
     def _elapsed_ms(self) -> float:
         return round((time.monotonic() - self._began) * 1000, 3)
+
+
+class Orphans:
+    """Marked processes whose warden is dead: they are killed without a grace."""
+
+    def __init__(self, reference: int) -> None:
+        self.spared: set[int] = set()
+        """Wardens, daemons we started, and what cannot be killed."""
+        self._reference = reference
+        self._ending: Ending | None = None
+
+    def look(self) -> None:
+        """Begin to end what has fallen to us, if anything has."""
+        for pid in set(process_tree.children(os.getpid())) - self.spared:
+            if not lineage.is_marked(pid, self._reference):
+                self.spared.add(pid)  # a daemon's own child: not ours to end
+            elif self._ending is None:
+                self._ending = Ending("warden gone", 0, self.spared)
+
+    def go_on(self) -> Report | None:
+        """Another round of killing; the report once nothing of them is left."""
+        if self._ending is None:
+            return None
+        stuck = self._ending.go_on()
+        living = set(process_tree.children(os.getpid())) - self.spared
+        if living and not stuck:
+            return None
+        report = self._ending.report(left=bool(living))
+        self.spared |= living
+        self._ending = None
+        return report
+
+    def wait_at_most(self) -> float | None:
+        return None if self._ending is None else self._ending.wait_at_most()

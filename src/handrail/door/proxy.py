@@ -2,6 +2,8 @@
 
 Owns the loop, its bounds, and what happens when either side goes away. Does not know how a daemon is found or
 started: it is given a way to reach one. Lines pass as they are; what must be known of them, `flights` remembers.
+
+When to look for a daemon again: after a loss, after a failure, after a daemon that said bye.
 """
 
 from __future__ import annotations
@@ -10,18 +12,17 @@ import os
 import select
 import time
 
-from handrail.door.find import DaemonNotRunning
-from handrail.door.flights import Flights
-from handrail.door.hello import HelloRefused
-from handrail.door.lines import Lines, Outbox, Piece
-from handrail.door.link import CHUNK, Link
-from handrail.door.message import Message
-from handrail.door.retry import Retry
+from handrail.door.connect import DaemonNotRunning, HelloRefused
+from handrail.door.daemon_connection import CHUNK, Link
+from handrail.door.in_flight import Flights
+from handrail.door.jsonrpc_lines import Lines, Message, Outbox, Piece
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterable
+
 
 DRAIN_SECONDS = 5.0
 """After the client has ended its input: bounds the wait for what the daemon still has to say."""
@@ -239,3 +240,45 @@ class Pump:
         poll.register(self._stdin, select.POLLIN)
         events = dict(poll.poll(0)).get(self._stdin, 0)
         return events & (select.POLLHUP | select.POLLIN) == select.POLLHUP and not self._to_daemon.requests
+
+
+STEADY_SECONDS = 10.0
+"""A connection that lived so long was sound: after it, looking begins without delay."""
+
+DELAY_MAX = 5.0
+"""Seconds; bounds the wait between two looks when daemons keep dying."""
+
+FAILURE_SECONDS = 5.0
+"""For so long a failure is not tried again; bounds what a busy client makes a broken machine do."""
+
+
+class Retry:
+    """The plan of one door for its next look; at the beginning that is at once."""
+
+    def __init__(self) -> None:
+        self.at: float | None = 0.0
+        """When to look, whether or not the client asks; None: only when it does."""
+        self._delay = 0.0
+        self._failed_at = 0.0
+        self._why = ""
+
+    def is_due(self, asked: bool) -> bool:
+        return asked if self.at is None else time.monotonic() >= self.at
+
+    def lost(self, since: float, said_bye: bool) -> None:
+        """A daemon that was told to stop stays stopped until the client asks; one that died is replaced."""
+        now = time.monotonic()
+        self._delay = 0.0 if now - since > STEADY_SECONDS else min(DELAY_MAX, self._delay * 2 or 0.05)
+        self.at = None if said_bye else now + self._delay
+
+    def looked(self) -> None:
+        self.at = None
+
+    def failed(self, why: str) -> None:
+        self._failed_at = time.monotonic()
+        self._why = why
+
+    @property
+    def recent_failure(self) -> str:
+        """Why a look would fail that is taken now, or nothing where that is not known."""
+        return self._why if time.monotonic() < self._failed_at + FAILURE_SECONDS else ""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+
 READ = selectors.EVENT_READ
 WRITE = selectors.EVENT_WRITE
 

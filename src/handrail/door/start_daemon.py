@@ -16,14 +16,16 @@ import sys
 import time
 from typing import Any
 
-from handrail.door.find import DaemonNotRunning, dial_path
+from handrail.door.connect import DaemonNotRunning, dial_path
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Self
 
     from handrail.places import Places
+
 
 KEPT = {"HOME", "PATH", "USER", "LOGNAME", "LANG", "TMPDIR", "HANDRAIL_HOME", "SHELL"}
 DESKTOP = {"DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"}

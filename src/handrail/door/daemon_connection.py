@@ -10,12 +10,13 @@ import json
 import socket
 import time
 
-from handrail.door.lines import Lines, Outbox, Piece
-from handrail.door.message import key_of
+from handrail.door.jsonrpc_lines import Lines, Outbox, Piece, key_of
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
-    from handrail.door.flights import Flights
+    from handrail.door.in_flight import Flights
+
 
 CHUNK = 64 << 10
 """Bytes received or sent at once; bounds how far a side is read past its limit."""

@@ -10,14 +10,15 @@ import json
 import socket
 import time
 
-from handrail.door.find import START_SECONDS, DaemonNotRunning, connect
-from handrail.door.hello import HelloRefused, say_hello
+from handrail.door.connect import START_SECONDS, DaemonNotRunning, HelloRefused, connect, say_hello
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     from typing import Any
 
     from handrail.places import Places
+
 
 REQUEST_SECONDS = 30.0
 """A daemon answers in milliseconds; bounds the wait for one that hangs."""

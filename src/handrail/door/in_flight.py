@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 
-from handrail.door.lines import Piece
+from handrail.door.jsonrpc_lines import Piece
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
-    from handrail.door.message import Message
+    from handrail.door.jsonrpc_lines import Message
+
 
 WEIGHT_MAX = 4 << 20
 """Bytes of ids and methods remembered; bounds a client that asks and never reads (some 30,000 requests)."""
