@@ -14,11 +14,9 @@ from bench.client import Client
 from bench.daemon import Daemon, with_daemon
 from bench.line import Figure, Line, Measurement, Target
 from bench.samples import ROUNDS, median, time_p50
-from handrail.gate.rules.builtin import Standpoint
-from handrail.gate.rules.folders import Trusted
-from handrail.gate.rules.rule import Policy
-from handrail.gate.rules.rules import Rules
-from handrail.gate.rules.standing import Standing
+from handrail.gate.rules.policy import Policy, Standpoint
+from handrail.gate.rules.rules import Rules, Standing
+from handrail.gate.rules.trust import Trusted
 from handrail.store.journal import open_journal
 from handrail.store.value import Caller, Claim, Effect, Rule
 from handrail.tools.commands.command_claims import command_claims, read_line

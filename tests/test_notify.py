@@ -16,7 +16,7 @@ from tests.actors import ANN
 from tests.gate.scene import Client, Scene, caller, says, scene
 from tests.gate.toys import Write
 
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.notify import LONGEST, Notifier, exact, told
 
 pytestmark = pytest.mark.anyio
@@ -155,7 +155,7 @@ async def test_what_a_page_shows_or_somebody_answered_is_not_told(tmp_path: Path
         (client,) = await asked(here, "answered")
         approval = (await client.call()).approval
         assert approval is not None
-        await verbs.answer(here.gate, approval, says("deny"), approval.digest)
+        await person_actions.answer(here.gate, approval, says("deny"), approval.digest)
         await asked(here, "told")
         said = await desktop.said()
     assert said["argv"][-2] == "A call needs you"
@@ -167,7 +167,7 @@ async def test_without_the_program_nothing_breaks(tmp_path: Path, desktop: Deskt
         for word in ("a", "b"):
             (client,) = await asked(here, word)
             await anyio.wait_all_tasks_blocked()
-            verbs.cancel(here.gate, await client.call(), ANN)
+            person_actions.cancel(here.gate, await client.call(), ANN)
         desktop.install()
         await asked(here, "c")
         assert "write c" in (await desktop.said())["argv"][-1], (

@@ -23,9 +23,8 @@ from handrail.doorplate import Doorplate
 from handrail.errors import NewerSchema, Unwritable
 from handrail.gate.gate import Gate
 from handrail.gate.restore import restore
-from handrail.gate.rules.folders import Trusted
-from handrail.gate.rules.rules import Rules
-from handrail.gate.rules.standing import Standing
+from handrail.gate.rules.rules import Rules, Standing
+from handrail.gate.rules.trust import Trusted
 from handrail.gate.tool import Tool, Toolbox
 from handrail.hardening import hide_memory
 from handrail.keeper.protocol import Remember

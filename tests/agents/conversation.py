@@ -19,7 +19,7 @@ from tests.tools.office import reach_of
 from handrail.agents.hands.hands import Hands
 from handrail.agents.talk.blocks import Piece
 from handrail.agents.talk.prompt import Prompted, Prompts
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.approval import Answer
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate, Request
@@ -183,7 +183,7 @@ class Scene:
 
     async def decide(self, call: Call, kind: AnswerKind) -> None:
         assert call.approval is not None
-        await verbs.answer(self.gate, call.approval, Answer(kind=kind, by=ANN), call.approval.digest)
+        await person_actions.answer(self.gate, call.approval, Answer(kind=kind, by=ANN), call.approval.digest)
 
     async def last(self, thread: str) -> MessageRecord:
         return (await self.threads.messages(thread))[-1]

@@ -17,7 +17,7 @@ from tests.tools.office import ENVIRONMENT, Office, office
 
 from handrail.agents.hands.hands import Hands, Who
 from handrail.config import AgentSection
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.approval import Answer, Approval
 from handrail.gate.gate import Gate
 from handrail.gate.tool import Tool
@@ -122,8 +122,8 @@ class Grip:
         digest = approval.digest
         changed = {name: how[name] for name in ("input", "content") if name in how}
         if changed:
-            digest = (await verbs.edit(self.gate, self.gate.open[approval.call], **changed)).digest
-        await verbs.answer(self.gate, approval, Answer(kind=kind, by=ANN, **how), digest)
+            digest = (await person_actions.edit(self.gate, self.gate.open[approval.call], **changed)).digest
+        await person_actions.answer(self.gate, approval, Answer(kind=kind, by=ANN, **how), digest)
         return approval
 
     async def meanwhile(self, act: Callable[[], Awaitable[object]], method: str, **params: Any) -> Any:

@@ -25,7 +25,7 @@ from handrail.cli.app import app
 from handrail.cli.failure import Code
 from handrail.config import Config, ProjectConfig
 from handrail.door import attach_client, connect, shell
-from handrail.gate import undo
+from handrail.gate import tool as undo
 from handrail.keeper import protocol as keeper
 from handrail.keeper.framing import name_of
 from handrail.server import approval_wire, result

@@ -8,7 +8,7 @@ from tests.gate.scene import ONE, Scene, caller, rule, says, scene
 from tests.gate.toys import Echo, ToyInput, ToyPlan, Write
 
 from handrail.errors import Conflict
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.approval import Approval
 from handrail.gate.call import Call
 from handrail.store.event import ApprovalAnswered, CallSettled, CallStarted
@@ -47,15 +47,15 @@ async def test_a_new_rule_answers_the_open_questions_it_covers_and_leaves_the_ot
             assert (started.allowed_by, started.rules) == ("rule r1", ("r1",))
         assert sorted(tool.runs) == ["a1", "a2", "a3"]
         assert (other.status, approval.open) == ("waiting", True)
-        verbs.cancel(here.gate, other, ANN)
+        person_actions.cancel(here.gate, other, ANN)
 
 
 async def test_a_rule_made_with_one_answer_settles_the_other_questions(tmp_path: Path) -> None:
     tool = Write()
     async with scene(tmp_path, tool) as here:
         (first, approval), (second, _) = await asked(here, "write", "a"), await asked(here, "write", "b")
-        given = verbs.Answer(kind="allow", by=ANN, rules=(rule(tool="write"),))
-        await verbs.answer(here.gate, approval, given, approval.digest)
+        given = person_actions.Answer(kind="allow", by=ANN, rules=(rule(tool="write"),))
+        await person_actions.answer(here.gate, approval, given, approval.digest)
         for call, by in ((first, "ann"), (second, "rule r1")):
             await call.settled()
             assert (await here.fact(ApprovalAnswered, call)).by == by
@@ -74,7 +74,7 @@ async def test_a_new_rule_that_refuses_denies_open_questions_and_says_why(tmp_pa
         assert "r1" in settled.message
         assert "Not here" in settled.message
         with pytest.raises(Conflict, match="Already denied by rule r1, 0 s ago"):
-            await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+            await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
         assert tool.runs == []
 
 
@@ -89,7 +89,7 @@ async def test_a_rule_about_a_part_leaves_the_question_open_and_answerable_and_s
         here.rules.add(rule("ask", "r2", path="y", note="Careful"), ANN)
         assert [verdict.rule for verdict in approval.asked.verdicts] == ["r1", "r2"]
         assert "Careful" in approval.asked.why
-        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
         await call.settled()
         assert tool.runs == ["a"], "what was asked is what runs; the person answered under the new rules"
         assert (await here.fact(CallStarted, call)).rules == ("r1",), "the rest of it the person allowed"
@@ -133,7 +133,7 @@ async def test_trusting_a_folder_answers_what_only_waited_for_that(tmp_path: Pat
 async def test_a_persons_answer_in_the_same_tick_stands(tmp_path: Path) -> None:
     async with scene(tmp_path, Write()) as here:
         call, approval = await asked(here, "write")
-        await verbs.answer(here.gate, approval, says("deny"), approval.digest)
+        await person_actions.answer(here.gate, approval, says("deny"), approval.digest)
         here.rules.add(rule(tool="write"), BOB)
         await call.settled()
         assert (await here.fact(ApprovalAnswered, call)).by == "ann"

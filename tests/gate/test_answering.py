@@ -11,7 +11,7 @@ from tests.gate.scene import Scene, caller, refusing, rule, says, scene
 from tests.gate.toys import Planner, Sheet, Write
 
 from handrail.errors import Conflict, Unwritable
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.approval import Answer, Approval
 from handrail.gate.tool import Refusal
 from handrail.store.actor import actor_from_text
@@ -46,10 +46,10 @@ async def test_an_edited_input_is_what_runs_and_the_agent_is_told(tmp_path: Path
         client = here.client("write", {"word": "a"})
         call = await client.call()
         approval = await here.question(call)
-        edit = await verbs.edit(here.gate, call, {"word": "b", "count": 2})
+        edit = await person_actions.edit(here.gate, call, {"word": "b", "count": 2})
         assert [claim.resource for claim in edit.plan.claims] == ["/w/b"]
         assert edit.digest != approval.digest
-        await verbs.answer(here.gate, approval, allows({"word": "b", "count": 2}), edit.digest)
+        await person_actions.answer(here.gate, approval, allows({"word": "b", "count": 2}), edit.digest)
         reply = await client.reply()
         assert reply.outcome is not None
         assert reply.outcome.result is not None
@@ -76,14 +76,14 @@ async def test_an_answer_with_an_edit_must_have_seen_that_edit(tmp_path: Path) -
     async with scene(tmp_path, tool) as here:
         approval = await asked(here, "write")
         call = here.gate.open[approval.call]
-        other = await verbs.edit(here.gate, call, {"word": "c"})
+        other = await person_actions.edit(here.gate, call, {"word": "c"})
         for digest in (approval.digest, other.digest, "0" * 64):
             with pytest.raises(Conflict, match="out of date"):
-                await verbs.answer(here.gate, approval, allows({"word": "b"}), digest)
+                await person_actions.answer(here.gate, approval, allows({"word": "b"}), digest)
         with pytest.raises(Conflict, match="out of date"):
-            await verbs.answer(here.gate, approval, allows(), other.digest)
+            await person_actions.answer(here.gate, approval, allows(), other.digest)
         assert (approval.open, tool.runs) == (True, [])
-        verbs.cancel(here.gate, call, ANN)
+        person_actions.cancel(here.gate, call, ANN)
 
 
 @pytest.mark.parametrize(
@@ -101,11 +101,11 @@ async def test_an_edit_that_the_tool_cannot_take_is_refused_and_the_question_sta
         approval = await asked(here, "write")
         call = here.gate.open[approval.call]
         with pytest.raises(Refusal, match=sentence):
-            await verbs.edit(here.gate, call, input)
+            await person_actions.edit(here.gate, call, input)
         with pytest.raises(Refusal, match=sentence):
-            await verbs.answer(here.gate, approval, allows(input), approval.digest)
+            await person_actions.answer(here.gate, approval, allows(input), approval.digest)
         assert (approval.open, tool.runs) == (True, [])
-        verbs.cancel(here.gate, call, ANN)
+        person_actions.cancel(here.gate, call, ANN)
 
 
 async def test_an_edit_falls_under_the_rules_and_what_they_refuse_nobody_can_allow(tmp_path: Path) -> None:
@@ -115,14 +115,14 @@ async def test_an_edit_falls_under_the_rules_and_what_they_refuse_nobody_can_all
         here.rules.add(rule("allow", "r2", path="free"), ANN)
         approval = await asked(here, "write")
         call = here.gate.open[approval.call]
-        edit = await verbs.edit(here.gate, call, {"word": "secret"})
+        edit = await person_actions.edit(here.gate, call, {"word": "secret"})
         assert (edit.decision.effect, edit.decision.rule) == ("deny", "r1")
         with pytest.raises(Conflict, match=r"cannot be allowed.*r1.*It is a secret"):
-            await verbs.answer(here.gate, approval, allows({"word": "secret"}), edit.digest)
+            await person_actions.answer(here.gate, approval, allows({"word": "secret"}), edit.digest)
         assert (approval.open, tool.runs) == (True, [])
-        edit = await verbs.edit(here.gate, call, {"word": "free"})
+        edit = await person_actions.edit(here.gate, call, {"word": "free"})
         assert edit.decision.effect == "allow"
-        await verbs.answer(here.gate, approval, allows({"word": "free"}), edit.digest)
+        await person_actions.answer(here.gate, approval, allows({"word": "free"}), edit.digest)
         await call.settled()
         assert tool.runs == ["free"]
 
@@ -138,9 +138,9 @@ async def test_a_question_that_a_rule_refuses_by_now_cannot_be_allowed(tmp_path:
         approval = await here.question(call)
         (folder / "config.toml").write_text('[[rules]]\neffect = "deny"\ntool = "write"\nnote = "Frozen"\n')
         with pytest.raises(Conflict, match=r"cannot be allowed.*config\.toml:1.*Frozen"):
-            await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+            await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
         assert (approval.open, tool.runs) == (True, [])
-        verbs.cancel(here.gate, call, ANN)
+        person_actions.cancel(here.gate, call, ANN)
 
 
 async def test_what_changes_between_an_edit_and_its_answer_makes_the_answer_stale(tmp_path: Path) -> None:
@@ -148,13 +148,13 @@ async def test_what_changes_between_an_edit_and_its_answer_makes_the_answer_stal
     async with scene(tmp_path, tool) as here:
         approval = await asked(here, "write")
         call = here.gate.open[approval.call]
-        edit = await verbs.edit(here.gate, call, {"word": "b"})
+        edit = await person_actions.edit(here.gate, call, {"word": "b"})
         tool.bound = {"version": 2}
         with pytest.raises(Conflict, match="out of date"):
-            await verbs.answer(here.gate, approval, allows({"word": "b"}), edit.digest)
+            await person_actions.answer(here.gate, approval, allows({"word": "b"}), edit.digest)
         assert approval.open
-        edit = await verbs.edit(here.gate, call, {"word": "b"})
-        await verbs.answer(here.gate, approval, allows({"word": "b"}), edit.digest)
+        edit = await person_actions.edit(here.gate, call, {"word": "b"})
+        await person_actions.answer(here.gate, approval, allows({"word": "b"}), edit.digest)
         tool.bound = {"version": 3}  # before the call goes on
         assert "What it depends on (version) changed" in await ended(here, approval)
         assert tool.runs == []
@@ -168,9 +168,9 @@ async def test_what_changed_since_it_was_asked_can_be_looked_at_anew_and_allowed
         approval = await asked(here, "write")
         call = here.gate.open[approval.call]
         tool.bound = {"version": 2}
-        now = await verbs.edit(here.gate, call)
+        now = await person_actions.edit(here.gate, call)
         assert now.tells == "Nothing: it runs as it was asked."
-        await verbs.answer(here.gate, approval, allows({"word": "a"}), now.digest)
+        await person_actions.answer(here.gate, approval, allows({"word": "a"}), now.digest)
         await call.settled()
         assert tool.runs == ["a"]
         assert call.outcome is not None
@@ -185,20 +185,20 @@ async def test_an_answer_that_comes_while_an_edit_is_worked_out_wins(tmp_path: P
     async with scene(tmp_path, tool) as here:
         approval = await asked(here, "planner")
         call = here.gate.open[approval.call]
-        edit = await verbs.edit(here.gate, call, {"word": "b"})
+        edit = await person_actions.edit(here.gate, call, {"word": "b"})
         tool.planned, tool.planning = anyio.Event(), anyio.Event()
         lost: list[str] = []
 
         async def allow_edited() -> None:
             try:
-                await verbs.answer(here.gate, approval, allows({"word": "b"}), edit.digest)
+                await person_actions.answer(here.gate, approval, allows({"word": "b"}), edit.digest)
             except Conflict as conflict:
                 lost.append(str(conflict))
 
         async with anyio.create_task_group() as group:
             group.start_soon(allow_edited)
             await tool.planning.wait()
-            await verbs.answer(here.gate, approval, says("deny", "bob"), approval.digest)
+            await person_actions.answer(here.gate, approval, says("deny", "bob"), approval.digest)
             tool.planned.set()
         assert lost == ["Already denied by bob, 0 s ago."]
         await call.settled()
@@ -213,12 +213,12 @@ async def test_of_two_edits_at_once_the_first_that_is_worked_out_wins(tmp_path: 
         results: list[str] = []
 
         async def allow(word: str, by: str) -> None:
-            edit = await verbs.edit(here.gate, call, {"word": word})
+            edit = await person_actions.edit(here.gate, call, {"word": word})
             assert approval.open
             looked.append(by)
             await both.wait()
             try:
-                await verbs.answer(here.gate, approval, allows({"word": word}, by=by), edit.digest)
+                await person_actions.answer(here.gate, approval, allows({"word": word}, by=by), edit.digest)
                 results.append(f"{by} won")
             except Conflict as conflict:
                 results.append(str(conflict))
@@ -242,10 +242,10 @@ async def test_a_reviewed_content_is_what_is_written_and_the_tool_tells_of_it(tm
         client = here.client("sheet", {"word": "new"})
         call = await client.call()
         approval = await here.question(call)
-        edit = await verbs.edit(here.gate, call, content="newer")
+        edit = await person_actions.edit(here.gate, call, content="newer")
         assert edit.tells == "A person made newer of it."
         given = replace(allows(content="newer"), comments=(Comment(line=1, text="nearly"),))
-        await verbs.answer(here.gate, approval, given, edit.digest)
+        await person_actions.answer(here.gate, approval, given, edit.digest)
         reply = await client.reply()
         assert reply.outcome is not None
         assert reply.outcome.result is not None
@@ -272,7 +272,7 @@ async def test_comments_alone_reach_the_agent_and_change_nothing(tmp_path: Path)
             call = here.gate.open[approval.call]
             reason = "fine" if name == "write" else ""
             given = Answer(kind="allow", by=ANN, reason=reason, comments=(Comment(line=1, text="why?"),))
-            await verbs.answer(here.gate, approval, given, approval.digest)
+            await person_actions.answer(here.gate, approval, given, approval.digest)
             await call.settled()
             assert call.outcome is not None
             assert call.outcome.result is not None
@@ -287,7 +287,7 @@ async def test_a_denial_tells_the_reason_and_every_comment_and_takes_no_edit(tmp
         call = here.gate.open[approval.call]
         comments = (Comment(line=3, text="no"), Comment(line=4, text="neither"))
         given = Answer(kind="deny", by=ANN, reason="Not so", content="mine", comments=comments)
-        await verbs.answer(here.gate, approval, given, approval.digest)
+        await person_actions.answer(here.gate, approval, given, approval.digest)
         assert await ended(here, approval) == "denied: Not so\nLine 3: no\nLine 4: neither"
         assert tool.holds == "old"
         assert (await here.fact(ApprovalAnswered, call)).content is None
@@ -300,14 +300,14 @@ async def test_a_review_of_what_is_no_longer_there_overwrites_nothing(tmp_path: 
         call = here.gate.open[approval.call]
         tool.holds = "another's"
         with pytest.raises(Conflict, match="changed since you looked at it"):
-            await verbs.edit(here.gate, call, content="mine")
+            await person_actions.edit(here.gate, call, content="mine")
         with pytest.raises(Conflict, match="changed since you looked at it"):
-            await verbs.answer(here.gate, approval, allows(content="mine"), approval.digest)
+            await person_actions.answer(here.gate, approval, allows(content="mine"), approval.digest)
         assert (approval.open, tool.holds) == (True, "another's")
-        shown = await verbs.proposal(here.gate, call)
+        shown = await person_actions.proposal(here.gate, call)
         assert (shown.proposal.before, shown.changed) == ("another's", "The sheet changed on disk.")
-        edit = await verbs.edit(here.gate, call, content="both")
-        await verbs.answer(here.gate, approval, allows(content="both"), edit.digest)
+        edit = await person_actions.edit(here.gate, call, content="both")
+        await person_actions.answer(here.gate, approval, allows(content="both"), edit.digest)
         await call.settled()
         assert tool.holds == "both"
 
@@ -318,9 +318,9 @@ async def test_a_review_that_cannot_be_written_is_refused(tmp_path: Path) -> Non
             approval = await asked(here, name, "new")
             call = here.gate.open[approval.call]
             with pytest.raises(Refusal, match=sentence):
-                await verbs.edit(here.gate, call, content="\0")
+                await person_actions.edit(here.gate, call, content="\0")
             assert approval.open
-            verbs.cancel(here.gate, call, ANN)
+            person_actions.cancel(here.gate, call, ANN)
 
 
 async def test_what_was_written_meanwhile_is_told_to_the_agent_that_came_too_late(tmp_path: Path) -> None:
@@ -328,9 +328,9 @@ async def test_what_was_written_meanwhile_is_told_to_the_agent_that_came_too_lat
     async with scene(tmp_path, tool) as here:
         first, second = await asked(here, "sheet", "x", "one"), await asked(here, "sheet", "y", "two")
         calls = [here.gate.open[each.call] for each in (first, second)]
-        await verbs.answer(here.gate, first, says("allow"), first.digest)
+        await person_actions.answer(here.gate, first, says("allow"), first.digest)
         await calls[0].settled()
-        await verbs.answer(here.gate, second, says("allow"), second.digest)
+        await person_actions.answer(here.gate, second, says("allow"), second.digest)
         await calls[1].settled()
         outcome = calls[1].outcome
         assert outcome is not None
@@ -348,7 +348,7 @@ async def test_an_answer_makes_its_rules_hold_after_it_and_the_next_such_call_pa
         approval = await asked(here, "write", "a")
         call = here.gate.open[approval.call]
         given = replace(says("allow"), rules=(rule(path="a"), rule("ask", "r2", path="b")))
-        await verbs.answer(here.gate, approval, given, approval.digest)
+        await person_actions.answer(here.gate, approval, given, approval.digest)
         await call.settled()
         kinds = [fact.kind for fact in await here.facts()]
         assert kinds.index("ApprovalAnswered") < kinds.index("RuleAdded") < kinds.index("CallStarted")
@@ -370,13 +370,13 @@ async def test_allow_for_session_holds_for_that_client_alone(tmp_path: Path) -> 
         approval = await asked(here, "write", "a", "one")
         mine = rule(tool="write", scope="session", session=caller("one").key)
         given = replace(says("allow"), rules=(mine,))
-        await verbs.answer(here.gate, approval, given, approval.digest)
+        await person_actions.answer(here.gate, approval, given, approval.digest)
         reply = await here.submit("write", {"word": "b"}, caller=caller("one"))
         assert reply.outcome is not None
         assert (reply.outcome.ending, sorted(tool.runs)) == ("done", ["a", "b"])
         other = await asked(here, "write", "c", "two")
         assert other.open
-        verbs.cancel(here.gate, here.gate.open[other.call], ANN)
+        person_actions.cancel(here.gate, here.gate.open[other.call], ANN)
 
 
 @pytest.mark.parametrize("effect", ["ask", "allow"])
@@ -388,7 +388,7 @@ async def test_a_rule_of_ones_own_does_not_void_the_answer_it_came_with(
         approval = await asked(here, "write", "a")
         call = here.gate.open[approval.call]
         given = replace(says("allow"), rules=(rule(effect, tool="write"),))
-        await verbs.answer(here.gate, approval, given, approval.digest)
+        await person_actions.answer(here.gate, approval, given, approval.digest)
         await call.settled()
         assert tool.runs == ["a"]
 
@@ -396,16 +396,16 @@ async def test_a_rule_of_ones_own_does_not_void_the_answer_it_came_with(
 async def test_whoever_comes_late_makes_no_rule(tmp_path: Path) -> None:
     async with scene(tmp_path, Write()) as here:
         approval = await asked(here, "write", "a")
-        await verbs.answer(here.gate, approval, says("deny"), approval.digest)
+        await person_actions.answer(here.gate, approval, says("deny"), approval.digest)
         late = replace(says("allow", "bob"), rules=(rule(tool="write"),))
         with pytest.raises(Conflict, match="Already denied by ann"):
-            await verbs.answer(here.gate, approval, late, approval.digest)
+            await person_actions.answer(here.gate, approval, late, approval.digest)
         stale = await asked(here, "write", "b")
         with pytest.raises(Conflict, match="out of date"):
-            await verbs.answer(here.gate, stale, late, "0" * 64)
+            await person_actions.answer(here.gate, stale, late, "0" * 64)
         assert stale.open
         assert not [fact for fact in await here.facts() if isinstance(fact, RuleAdded)]
-        verbs.cancel(here.gate, here.gate.open[stale.call], ANN)
+        person_actions.cancel(here.gate, here.gate.open[stale.call], ANN)
 
 
 async def test_a_rule_that_cannot_be_recorded_does_not_hold(tmp_path: Path) -> None:
@@ -415,7 +415,7 @@ async def test_a_rule_that_cannot_be_recorded_does_not_hold(tmp_path: Path) -> N
         call = here.gate.open[approval.call]
         given = replace(says("deny"), rules=(rule(tool="write"),))
         with refusing(here.path, "RuleAdded"), pytest.raises(Unwritable):
-            await verbs.answer(here.gate, approval, given, approval.digest)
+            await person_actions.answer(here.gate, approval, given, approval.digest)
         assert here.rules.known() == []
         with suppress(Unwritable):  # the answer was lost with it
             await call.settled()

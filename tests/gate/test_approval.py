@@ -9,7 +9,7 @@ from tests.gate.scene import Scene, busy, rule, says, scene
 from tests.gate.toys import Patient, Planner, Sheet, Write, sha
 
 from handrail.errors import Conflict
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.approval import Answer, Approval, ago
 from handrail.store.event import (
     ApprovalAnswered,
@@ -31,7 +31,9 @@ async def test_an_asked_call_waits_and_runs_once_it_is_allowed(tmp_path: Path) -
         call = await client.call()
         approval = await here.question(call)
         assert (call.status, tool.runs) == ("waiting", [])
-        await here.journal.committed(await verbs.answer(here.gate, approval, says("allow"), approval.digest))
+        await here.journal.committed(
+            await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+        )
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, tool.runs) == ("done", ["a"])
@@ -55,7 +57,7 @@ async def test_the_question_says_what_would_be_done_how_bad_it_is_and_why_it_ask
         assert asked.why == "No rule allows it, so you are asked."
         assert asked.preview is not None
         assert asked.preview.kind == "diff"
-        verbs.cancel(here.gate, call, ANN)
+        person_actions.cancel(here.gate, call, ANN)
 
 
 async def test_a_denied_call_is_told_the_reason_and_never_runs(tmp_path: Path) -> None:
@@ -63,7 +65,9 @@ async def test_a_denied_call_is_told_the_reason_and_never_runs(tmp_path: Path) -
     async with scene(tmp_path, tool) as here:
         client = here.client("write")
         approval = await here.question(await client.call())
-        await verbs.answer(here.gate, approval, says("deny", "ann", "use the other file"), approval.digest)
+        await person_actions.answer(
+            here.gate, approval, says("deny", "ann", "use the other file"), approval.digest
+        )
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, str(reply.outcome.by)) == ("denied", "ann")
@@ -86,7 +90,7 @@ async def race(here: Scene, approval: Approval, *answers: Answer) -> list[int | 
             all_looked.set()
         await all_looked.wait()
         try:
-            results.append(await verbs.answer(here.gate, approval, answer, approval.digest))
+            results.append(await person_actions.answer(here.gate, approval, answer, approval.digest))
         except Conflict as conflict:
             results.append(conflict)
 
@@ -122,9 +126,9 @@ async def test_of_two_answers_in_one_tick_the_first_stands(tmp_path: Path, first
         client = here.client("write")
         approval = await here.question(await client.call())
         kinds = ("allow", "deny") if first == "allow" else ("deny", "allow")
-        seq = await verbs.answer(here.gate, approval, says(kinds[0]), approval.digest)
+        seq = await person_actions.answer(here.gate, approval, says(kinds[0]), approval.digest)
         with pytest.raises(Conflict, match="Already"):
-            await verbs.answer(here.gate, approval, says(kinds[1], "bob"), approval.digest)
+            await person_actions.answer(here.gate, approval, says(kinds[1], "bob"), approval.digest)
         assert approval.answered_seq == seq
         reply = await client.reply()
         assert reply.outcome is not None
@@ -140,9 +144,9 @@ async def test_an_answer_to_what_is_no_longer_asked_is_refused_and_the_question_
         call = await client.call()
         approval = await here.question(call)
         with pytest.raises(Conflict, match="out of date"):
-            await verbs.answer(here.gate, approval, says("allow"), "0" * 64)
+            await person_actions.answer(here.gate, approval, says("allow"), "0" * 64)
         assert (approval.open, call.status, tool.runs) == (True, "waiting", [])
-        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
         assert (await client.reply()).outcome is not None
         assert tool.runs == ["hello"]
 
@@ -152,9 +156,9 @@ async def test_an_answer_after_the_call_was_cancelled_is_told_so(tmp_path: Path)
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
-        verbs.cancel(here.gate, call, ANN)
+        person_actions.cancel(here.gate, call, ANN)
         with pytest.raises(Conflict, match="Already withdrawn, 0 s ago: the call was cancelled by ann"):
-            await verbs.answer(here.gate, approval, says("allow", "bob"), approval.digest)
+            await person_actions.answer(here.gate, approval, says("allow", "bob"), approval.digest)
         await client.reply()
 
 
@@ -164,7 +168,7 @@ async def test_what_changed_since_it_was_asked_is_not_done_although_it_was_allow
         client = here.client("write")
         approval = await here.question(await client.call())
         tool.bound = {"version": 2}
-        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, str(reply.outcome.by)) == ("failed", "handrail")
@@ -183,7 +187,7 @@ async def test_an_allowed_call_is_not_run_under_rules_that_became_stricter_since
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
-        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
         here.rules.add(rule(effect, tool="write", note="Not on Sundays"), BOB)
         reply = await client.reply()
         assert reply.outcome is not None
@@ -201,10 +205,10 @@ async def test_an_approval_serves_one_call_only(tmp_path: Path) -> None:
         two = await here.question(await second.call())
         assert one.id != two.id
         assert one.digest == two.digest, "the same thing would be done"
-        await verbs.answer(here.gate, one, says("allow"), one.digest)
+        await person_actions.answer(here.gate, one, says("allow"), one.digest)
         await first.reply()
         assert (two.open, tool.runs) == (True, ["hello"])
-        await verbs.answer(here.gate, two, says("deny"), two.digest)
+        await person_actions.answer(here.gate, two, says("deny"), two.digest)
         assert (await second.reply()).outcome is not None
         assert tool.runs == ["hello"]
 
@@ -214,10 +218,10 @@ async def test_the_answer_to_one_call_leaves_the_others_waiting(tmp_path: Path) 
         clients = [here.client("write"), here.client("patient")]
         calls = [await client.call() for client in clients]
         approvals = [await here.question(call) for call in calls]
-        await verbs.answer(here.gate, approvals[0], says("deny"), approvals[0].digest)
+        await person_actions.answer(here.gate, approvals[0], says("deny"), approvals[0].digest)
         await clients[0].reply()
         assert [call.status for call in calls] == ["denied", "waiting"]
-        verbs.cancel(here.gate, calls[1], ANN)
+        person_actions.cancel(here.gate, calls[1], ANN)
 
 
 async def test_a_call_that_ends_while_it_plans_asks_nobody(tmp_path: Path) -> None:
@@ -228,7 +232,7 @@ async def test_a_call_that_ends_while_it_plans_asks_nobody(tmp_path: Path) -> No
         call = await client.call()
         await tool.planning.wait()
         tool.planned.set()
-        verbs.cancel(here.gate, call, ANN)
+        person_actions.cancel(here.gate, call, ANN)
         await client.reply()
         await here.fact(CallSettled, call)
         await anyio.wait_all_tasks_blocked()
@@ -241,8 +245,8 @@ async def test_allow_and_cancel_in_one_tick_run_nothing(tmp_path: Path) -> None:
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
-        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
-        assert verbs.cancel(here.gate, call, BOB)
+        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+        assert person_actions.cancel(here.gate, call, BOB)
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, str(reply.outcome.by)) == ("cancelled", "bob")
@@ -270,14 +274,15 @@ async def test_a_cancel_in_the_tick_in_which_the_answer_became_durable_runs_noth
 
         async def cancel_when_durable(seq: int) -> None:
             await here.journal.committed(seq)
-            won.append(verbs.cancel(here.gate, call, BOB))
+            won.append(person_actions.cancel(here.gate, call, BOB))
 
         won: list[bool] = []
         async with anyio.create_task_group() as group:
             group.start_soon(cancel_when_durable, here.journal.head + 1)
             await anyio.wait_all_tasks_blocked()
             assert (
-                await verbs.answer(here.gate, approval, says("allow"), approval.digest) == here.journal.head
+                await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+                == here.journal.head
             )
         await client.reply()
         assert won == [True]
@@ -296,13 +301,13 @@ async def test_a_cancel_in_the_tick_in_which_the_start_became_durable_runs_nothi
 
         async def cancel_when_durable(seq: int) -> None:
             await here.journal.committed(seq)
-            won.append(verbs.cancel(here.gate, call, BOB))
+            won.append(person_actions.cancel(here.gate, call, BOB))
 
         won: list[bool] = []
         async with anyio.create_task_group() as group:
             group.start_soon(cancel_when_durable, here.journal.head + 2)
             await anyio.wait_all_tasks_blocked()
-            await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+            await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
         await client.reply()
         assert won == [True]
         await here.fact(CallStopped, call)
@@ -328,7 +333,7 @@ async def test_a_rule_that_refuses_in_the_tick_in_which_the_start_became_durable
         async with anyio.create_task_group() as group:
             group.start_soon(refuse_when_durable, here.journal.head + 2)
             await anyio.wait_all_tasks_blocked()
-            await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+            await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, str(reply.outcome.by), tool.runs) == ("denied", "rule r1", [])
@@ -342,7 +347,7 @@ async def test_the_question_is_on_record_before_anybody_can_answer_it(tmp_path: 
         asked = await here.fact(ApprovalOpened, call)
         assert call.approval is not None
         assert (asked.approval, asked.digest) == (call.approval.id, call.approval.digest)
-        verbs.cancel(here.gate, call, ANN)
+        person_actions.cancel(here.gate, call, ANN)
         await client.reply()
 
 
@@ -366,7 +371,7 @@ async def test_a_question_that_nobody_answers_in_the_time_that_was_set_expires(t
         assert approval is not None
         assert (approval.answered, approval.withdrawn, tool.runs) == (None, None, [])
         with pytest.raises(Conflict, match="Already expired, 0 s ago: nobody answered within 0 s"):
-            await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+            await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
 
 
 async def test_an_answer_in_time_counts_however_long_it_takes_to_be_written(tmp_path: Path) -> None:
@@ -376,7 +381,7 @@ async def test_an_answer_in_time_counts_however_long_it_takes_to_be_written(tmp_
         call = await client.call()
         approval = await here.question(call)
         with busy(tmp_path):
-            await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+            await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
             await anyio.sleep_until(approval.since + 0.3)  # the deadline itself must have passed
             assert (call.status, tool.runs) == ("running", [])
         assert (await client.reply()).outcome is not None
@@ -397,7 +402,7 @@ async def test_an_answer_and_the_deadline_in_one_tick_settle_it_once(tmp_path: P
                 pass  # nobody else runs meanwhile
             won = approval.open
             if won:
-                await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+                await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
             reply = await client.reply()
             assert reply.outcome is not None
             assert reply.outcome.ending == ("done" if won else "failed")
@@ -411,14 +416,16 @@ async def test_without_a_time_that_was_set_a_question_waits(tmp_path: Path) -> N
         approval = await here.question(call)
         await anyio.wait_all_tasks_blocked()
         assert approval.open
-        verbs.cancel(here.gate, call, ANN)
+        person_actions.cancel(here.gate, call, ANN)
 
 
 async def test_whoever_comes_late_is_told_who_won_and_how_long_ago(tmp_path: Path) -> None:
     async with scene(tmp_path, Write()) as here:
         client = here.client("write")
         approval = await here.question(await client.call())
-        await verbs.answer(here.gate, approval, says("deny", "a person on the phone"), approval.digest)
+        await person_actions.answer(
+            here.gate, approval, says("deny", "a person on the phone"), approval.digest
+        )
         approval._closed_at -= 12  # pyright: ignore[reportPrivateUsage] # twelve seconds pass
         assert approval.closed() == "Already denied by a person on the phone, 12 s ago."
         await client.reply()
@@ -467,7 +474,7 @@ async def test_a_call_that_would_touch_something_else_by_now_is_not_run(tmp_path
     async with scene(tmp_path, tool) as here:
         client = here.client("write")
         approval = await here.question(await client.call())
-        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
         tool.action = "run"
         reply = await client.reply()
         assert reply.outcome is not None

@@ -8,10 +8,10 @@ from tests.gate.scene import Client, Scene, caller, request, rule, says, scene
 from tests.gate.test_restore import crash, take_over
 from tests.gate.toys import Echo, ToyInput, ToyPlan, Write
 
-from handrail.gate import verbs
-from handrail.gate.answering import NO_EDITS
+from handrail.gate import person_actions
 from handrail.gate.approval import Answer
 from handrail.gate.gate import STOPPED_ASKING, Gate, Request
+from handrail.gate.person_actions import NO_EDITS
 from handrail.gate.restore import WITHDRAWN, Found
 from handrail.gate.tool import Refusal
 from handrail.store.event import ApprovalOpened, ApprovalWithdrawn, CallOpened, CallSettled
@@ -84,7 +84,7 @@ async def test_a_question_is_waited_for_whatever_the_patience(tmp_path: Path) ->
         call = await asks.call()
         approval = await here.question(call)
         assert not call.handed_back
-        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
         outcome = (await asks.reply()).outcome
         assert outcome is not None
         assert outcome.ending == "done"
@@ -94,7 +94,7 @@ async def test_a_denial_comes_with_its_reason(tmp_path: Path) -> None:
     async with scene(tmp_path, Wish()) as here:
         asks = asker(here)
         approval = await here.question(await asks.call())
-        await verbs.answer(here.gate, approval, says("deny", reason="use make"), approval.digest)
+        await person_actions.answer(here.gate, approval, says("deny", reason="use make"), approval.digest)
         outcome = (await asks.reply()).outcome
         assert outcome is not None
         assert (outcome.ending, outcome.message) == ("denied", "use make")
@@ -129,10 +129,10 @@ async def test_an_edit_is_refused_with_the_reason_and_the_question_stays(tmp_pat
         call = await asker(here).call()
         approval = await here.question(call)
         with pytest.raises(Refusal, match=NO_EDITS[:40]):
-            await verbs.edit(here.gate, call, {"word": "b"})
+            await person_actions.edit(here.gate, call, {"word": "b"})
         edited = Answer(kind="allow", by=ANN, input={"word": "b"})
         with pytest.raises(Refusal, match=NO_EDITS[:40]):
-            await verbs.answer(here.gate, approval, edited, approval.digest)
+            await person_actions.answer(here.gate, approval, edited, approval.digest)
         assert approval.open
 
 
@@ -141,9 +141,9 @@ async def test_the_same_input_sent_back_is_no_edit(tmp_path: Path) -> None:
         asks = asker(here)
         call = await asks.call()
         approval = await here.question(call)
-        edit = await verbs.edit(here.gate, call, {"word": "a"})
+        edit = await person_actions.edit(here.gate, call, {"word": "a"})
         same = Answer(kind="allow", by=ANN, input={"word": "a"})
-        await verbs.answer(here.gate, approval, same, edit.digest)
+        await person_actions.answer(here.gate, approval, same, edit.digest)
         outcome = (await asks.reply()).outcome
         assert outcome is not None
         assert outcome.ending == "done"

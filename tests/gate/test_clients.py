@@ -8,7 +8,7 @@ from tests.actors import ANN
 from tests.gate.scene import Client, caller, request, says, scene
 from tests.gate.toys import Background, Echo, Patient, Planner, Printer, Stubborn, Write, said
 
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.store.event import ApprovalWithdrawn, CallHandedBack, CallSettled, CallStopped
 
 pytestmark = pytest.mark.anyio
@@ -45,7 +45,7 @@ async def test_time_spent_waiting_for_a_person_counts_as_patience(tmp_path: Path
         approval = await here.question(call)
         reply = await client.reply()
         assert (reply.outcome, call.status, call.handed_back) == (None, "waiting", True)
-        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
         settled = await here.fact(CallSettled, call)
         assert (settled.ending, tool.runs) == ("done", ["hello"])
 
@@ -55,7 +55,7 @@ async def test_the_patience_in_the_input_counts_more_than_the_clients(tmp_path: 
     async with scene(tmp_path, tool) as here:
         reply = await here.submit("patient", {"patience": 0.0})
         assert reply.outcome is None
-        verbs.cancel(here.gate, reply.call, ANN)
+        person_actions.cancel(here.gate, reply.call, ANN)
 
 
 async def test_a_handed_back_call_can_be_cancelled(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ async def test_a_handed_back_call_can_be_cancelled(tmp_path: Path) -> None:
     async with scene(tmp_path, tool) as here:
         reply = await here.submit("patient", patience=0)
         await tool.started.wait()
-        assert verbs.cancel(here.gate, reply.call, ANN)
+        assert person_actions.cancel(here.gate, reply.call, ANN)
         await here.fact(CallStopped, reply.call)
         assert (await here.fact(CallSettled, reply.call)).ending == "cancelled"
         assert tool.tidied == 1
@@ -86,7 +86,7 @@ async def test_the_hand_back_is_on_record_before_the_client_is_told(tmp_path: Pa
     async with scene(tmp_path, tool) as here:
         reply = await here.submit("background")
         assert 0 < reply.call.handed_back_seq <= here.journal.durable
-        verbs.cancel(here.gate, reply.call, ANN)
+        person_actions.cancel(here.gate, reply.call, ANN)
 
 
 async def test_a_call_that_ends_while_it_is_handed_back_is_told_as_ended(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ async def test_a_call_that_ends_while_it_is_handed_back_is_told_as_ended(tmp_pat
         while not call.handed_back:
             await anyio.lowlevel.checkpoint()
         assert not client.ended.is_set(), "the hand-back is not on record yet"
-        verbs.cancel(here.gate, call, ANN)
+        person_actions.cancel(here.gate, call, ANN)
         reply = await client.reply()
         assert reply.outcome is not None
         assert reply.outcome.ending == "cancelled"
@@ -238,7 +238,7 @@ async def test_a_client_that_goes_away_from_a_settled_call_changes_nothing(tmp_p
         client = here.client("stubborn")
         call = await client.call()
         await tool.started.wait()
-        verbs.cancel(here.gate, call, ANN)
+        person_actions.cancel(here.gate, call, ANN)
         client.hang_up()
         await client.ended.wait()
         tool.go.set()

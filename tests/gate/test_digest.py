@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.gate.rules.test_rule import claim
 
-from handrail.gate.digest import canonical, digest
+from handrail.gate.draft import canonical, digest
 from handrail.gate.tool import Plan
 from handrail.store.value import Json
 

@@ -7,7 +7,7 @@ from tests.actors import ANN
 from tests.gate.scene import ONE, rule, scene
 from tests.gate.toys import Sheet, Write
 
-from handrail.gate.drift import drift
+from handrail.gate.pipeline import drift
 
 pytestmark = pytest.mark.anyio
 

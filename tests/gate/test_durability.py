@@ -11,7 +11,7 @@ from tests.gate.scene import busy, refusing, says, scene
 from tests.gate.toys import Echo, Patient, Planner, Printer, ToyPlan, Write
 
 from handrail.errors import Unwritable
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.call import Call
 from handrail.gate.tool import CallReport
 from handrail.store.event import CallOpened, CallStopped
@@ -85,7 +85,7 @@ async def test_an_answer_is_on_record_before_what_it_allows_starts(tmp_path: Pat
     async with scene(tmp_path, Witness(durable_at)) as here:
         client = here.client("witness")
         approval = await here.question(await client.call())
-        answered = await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+        answered = await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
         await client.reply()
         assert durable_at[0] > answered
 
@@ -116,7 +116,7 @@ async def test_a_cancel_while_the_disk_hangs_keeps_an_effect_from_starting(tmp_p
             client = here.client("write")
             call = await client.call()
             await anyio.wait_all_tasks_blocked()
-            assert verbs.cancel(here.gate, call, ANN)
+            assert person_actions.cancel(here.gate, call, ANN)
             await anyio.wait_all_tasks_blocked()
         reply = await client.reply()
         assert reply.outcome is not None
@@ -139,7 +139,7 @@ async def test_when_nothing_can_be_recorded_nothing_is_run_and_the_client_is_tol
         call = await client.call()
         if default == "ask":
             approval = await here.question(call)
-            await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+            await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, tool.runs) == ("done", ["again"])
@@ -199,7 +199,7 @@ async def test_an_answer_that_cannot_be_recorded_allows_nothing(tmp_path: Path) 
         call = await client.call()
         approval = await here.question(call)
         with refusing(tmp_path, "ApprovalAnswered"):
-            seq = await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+            seq = await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
             with pytest.raises(Unwritable):
                 await here.journal.committed(seq)
         reply = await client.reply()
@@ -232,7 +232,7 @@ async def test_a_cancel_that_cannot_be_recorded_still_stops_the_work(tmp_path: P
         call = await client.call()
         await tool.started.wait()
         with refusing(tmp_path, "CallSettled"):
-            assert verbs.cancel(here.gate, call, ANN)
+            assert person_actions.cancel(here.gate, call, ANN)
             with pytest.raises(Unwritable):
                 await call.settled()
         await client.ended.wait()
@@ -267,7 +267,7 @@ async def test_when_the_disk_does_not_keep_up_a_call_is_refused_before_it_begins
             await anyio.wait_all_tasks_blocked()
             with pytest.raises(Unwritable, match="does not keep up"):
                 await here.submit("printer", {"word": "second"})
-            assert verbs.cancel(here.gate, call, ANN), "a person can end what runs all the same"
+            assert person_actions.cancel(here.gate, call, ANN), "a person can end what runs all the same"
             reply = await client.reply()
             assert reply.outcome is not None
             assert reply.outcome.ending == "interrupted"
@@ -285,7 +285,7 @@ async def test_work_that_stopped_is_on_record_in_its_own_right(tmp_path: Path) -
         client = here.client("patient")
         call = await client.call()
         await tool.started.wait()
-        verbs.cancel(here.gate, call, ANN)
+        person_actions.cancel(here.gate, call, ANN)
         await client.reply()
         stopped = await here.fact(CallStopped, call)
         assert stopped.receipt == call.receipt

@@ -8,7 +8,7 @@ from tests.actors import ANN
 from tests.gate.scene import caller, says, scene
 from tests.gate.toys import Broken, Echo, Refusing, ToyInput, ToyPlan, Write
 
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.tool import CallReport, Refusal
 from handrail.store.event import CallOpened, CallSettled, CallStarted
 from handrail.store.value import Caller, Json, Result
@@ -57,7 +57,7 @@ async def test_a_call_without_a_workspace_asks_even_to_read(tmp_path: Path) -> N
         client = here.client("echo", caller=caller(workspace=None))
         approval = await here.question(await client.call())
         assert approval.asked.why.startswith("The caller has no workspace")
-        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
         outcome = (await client.reply()).outcome
         assert outcome is not None
         assert outcome.ending == "done"
@@ -152,7 +152,7 @@ async def test_tasks_of_a_tool_that_break_while_it_is_cancelled_harm_no_other_ca
     async with scene(tmp_path, Crowd(), Echo()) as here:
         client = here.client("crowd")
         await started.wait()
-        verbs.cancel(here.gate, await client.call(), ANN)
+        person_actions.cancel(here.gate, await client.call(), ANN)
         outcome = (await client.reply()).outcome
         assert outcome is not None
         assert outcome.ending == "cancelled"

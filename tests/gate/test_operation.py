@@ -9,7 +9,7 @@ from tests.gate.scene import Client, Scene, caller, says, scene
 from tests.gate.toys import Echo, Patient, Printer, Stubborn, Write, said
 
 from handrail.errors import Conflict
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.operation import Operation
 from handrail.store.event import CallSettled, CallStopped, OperationEnded, OperationOpened
 
@@ -121,7 +121,7 @@ async def test_an_answer_after_the_operation_was_cancelled_comes_too_late(tmp_pa
             approval = await here.question(await client.call())
             operation.cancel(ANN)
             with pytest.raises(Conflict, match="withdrawn"):
-                await verbs.answer(here.gate, approval, says("allow", "bob"), approval.digest)
+                await person_actions.answer(here.gate, approval, says("allow", "bob"), approval.digest)
         await client.reply()
         assert tool.runs == []
 

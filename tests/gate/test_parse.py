@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 from tests.gate.toys import Echo, ToyInput
 
-from handrail.gate.parse import DEEPEST, LARGEST, MOST_PROBLEMS, Parsed, cut, parse, too_much
+from handrail.gate.draft import DEEPEST, LARGEST, MOST_PROBLEMS, Parsed, cut, parse, too_much
 from handrail.store.codec import decode, encode
 from handrail.store.event import CallOpened
 from handrail.store.value import Caller, Json

@@ -11,7 +11,7 @@ from tests.gate.scene import Scene, caller, rule, says, scene
 from tests.gate.toys import Echo, Patient, Planner, Printer, Sheet, Stubborn, Write, said
 
 from handrail.errors import Conflict
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.approval import Answer
 from handrail.gate.call import Call
 from handrail.gate.gate import STOPPED_BEFORE
@@ -109,7 +109,7 @@ async def test_a_waiting_call_outlives_the_daemon_and_runs_once_when_it_is_allow
         assert call.approval is not None
         assert left.approval is not None
         assert (call.approval.id, call.approval.digest) == (left.approval.id, left.approval.digest)
-        await verbs.answer(here.gate, call.approval, says("allow"), left.approval.digest)
+        await person_actions.answer(here.gate, call.approval, says("allow"), left.approval.digest)
         await call.settled()
         settled = await here.fact(CallSettled, call)
         assert (settled.ending, settled.result) == ("done", said("kept"))
@@ -124,7 +124,7 @@ async def test_a_waiting_call_outlives_the_daemon_and_runs_once_when_it_is_allow
             "CallSettled",
         ]
         with pytest.raises(Conflict):
-            await verbs.answer(here.gate, call.approval, says("allow", "bob"), left.approval.digest)
+            await person_actions.answer(here.gate, call.approval, says("allow", "bob"), left.approval.digest)
     async with scene(tmp_path, tool) as here:
         assert await take_over(here) == Found(interrupted=0, approvals_kept=0)
     assert tool.runs == ["kept"]
@@ -139,9 +139,9 @@ async def test_a_restored_call_can_be_denied_or_cancelled(tmp_path: Path, verb: 
         (call,) = here.gate.open.values()
         assert call.approval is not None
         if verb == "deny":
-            await verbs.answer(here.gate, call.approval, says("deny"), call.approval.digest)
+            await person_actions.answer(here.gate, call.approval, says("deny"), call.approval.digest)
         else:
-            verbs.cancel(here.gate, call, ANN)
+            person_actions.cancel(here.gate, call, ANN)
         await call.settled()
         assert (await here.fact(CallSettled, call)).ending == ending
         assert tool.runs == []
@@ -180,7 +180,7 @@ async def test_what_changed_while_no_daemon_ran_is_not_done(tmp_path: Path, look
         if looked:
             await drafted(call)
         assert (call.approval.draft is not None) == looked
-        await verbs.answer(here.gate, call.approval, says("allow"), call.approval.digest)
+        await person_actions.answer(here.gate, call.approval, says("allow"), call.approval.digest)
         await call.settled()
         settled = await here.fact(CallSettled, call)
         assert (settled.ending, tool.runs) == ("failed", [])
@@ -218,7 +218,7 @@ async def test_a_crash_leaves_running_calls_to_be_interrupted_and_waiting_ones_t
         await here.fact(CallClientGone, asked)
         call = here.gate.open[asked.id]
         assert call.approval is not None
-        await verbs.answer(here.gate, call.approval, says("allow"), call.approval.digest)
+        await person_actions.answer(here.gate, call.approval, says("allow"), call.approval.digest)
         await call.settled()
         assert (run.runs, write.runs) == (["hello"], ["hello"])
 
@@ -232,7 +232,9 @@ async def test_a_crash_after_the_answer_uses_up_the_approval_and_runs_nothing(tm
         tool.planned.set()
         approval = await here.question(call)
         tool.planned = anyio.Event()  # it plans again once it is allowed, and the crash comes then
-        await here.journal.committed(await verbs.answer(here.gate, approval, says("allow"), approval.digest))
+        await here.journal.committed(
+            await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+        )
         remains = crash(tmp_path, tmp_path / "after")
         here.gate.leave()
     async with scene(remains, tool) as here:
@@ -274,7 +276,7 @@ async def test_an_answer_to_a_leaving_daemon_is_never_run_twice(tmp_path: Path) 
         call = await client.call()
         approval = await here.question(call)
         here.gate.leave()
-        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
         await tool.started.wait()
     async with scene(tmp_path, tool) as here:
         assert (await take_over(here)).approvals_kept == 0
@@ -313,7 +315,7 @@ async def test_a_waiting_call_of_an_operation_outlives_the_daemon_too(tmp_path: 
         assert (await take_over(here)).approvals_kept == 1
         restored = here.gate.open[call.id]
         assert restored.approval is not None
-        await verbs.answer(here.gate, restored.approval, says("allow"), restored.approval.digest)
+        await person_actions.answer(here.gate, restored.approval, says("allow"), restored.approval.digest)
         await restored.settled()
         assert tool.runs == ["hello"]
 
@@ -339,9 +341,9 @@ async def test_a_crash_after_an_edited_answer_runs_nothing_and_says_that_nothing
     async with scene(tmp_path, tool) as here:
         call = await here.client("planner", {"word": "a"}).call()
         approval = await here.question(call)
-        edit = await verbs.edit(here.gate, call, {"word": "b"})
+        edit = await person_actions.edit(here.gate, call, {"word": "b"})
         answer = Answer(kind="allow", by=ANN, input={"word": "b"})
-        seq = await verbs.answer(here.gate, approval, answer, edit.digest)
+        seq = await person_actions.answer(here.gate, approval, answer, edit.digest)
         tool.planned = anyio.Event()  # it is planned again, and the crash comes then
         await here.journal.committed(seq)
         remains = crash(tmp_path, tmp_path / "after")
@@ -363,7 +365,7 @@ async def test_a_daemon_that_leaves_before_an_allowed_call_began_says_that_nothi
         client = here.client("planner")
         approval = await here.question(await client.call())
         tool.planned = anyio.Event()
-        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
         here.gate.leave()
         reply = await client.reply()
         assert reply.outcome is not None
@@ -376,8 +378,8 @@ async def test_a_crash_after_an_edited_call_began_says_what_was_edited(tmp_path:
     async with scene(tmp_path, tool) as here:
         call = await here.client("patient", {"word": "a"}).call()
         approval = await here.question(call)
-        edit = await verbs.edit(here.gate, call, {"word": "b"})
-        await verbs.answer(
+        edit = await person_actions.edit(here.gate, call, {"word": "b"})
+        await person_actions.answer(
             here.gate, approval, Answer(kind="allow", by=ANN, input={"word": "b"}), edit.digest
         )
         await tool.started.wait()
@@ -397,7 +399,7 @@ async def test_a_crash_after_a_denial_leaves_a_denial(tmp_path: Path) -> None:
     async with scene(tmp_path, tool) as here:
         call = await here.client("write").call()
         approval = await here.question(call)
-        await verbs.answer(here.gate, approval, says("deny", "ann", "no"), approval.digest)
+        await person_actions.answer(here.gate, approval, says("deny", "ann", "no"), approval.digest)
         await call.settled()
     remains = crash_before_settling(tmp_path, tmp_path / "after")
     async with scene(remains, tool) as here:
@@ -429,9 +431,9 @@ async def test_a_restored_question_can_be_edited_and_answered_with_rules(tmp_pat
         call = here.gate.open[left.id]
         assert call.approval is not None
         await drafted(call)
-        edit = await verbs.edit(here.gate, call, {"word": "edited"})
+        edit = await person_actions.edit(here.gate, call, {"word": "edited"})
         given = Answer(kind="allow", by=ANN, input={"word": "edited"}, rules=(rule(tool="write"),))
-        await verbs.answer(here.gate, call.approval, given, edit.digest)
+        await person_actions.answer(here.gate, call.approval, given, edit.digest)
         await call.settled()
         assert tool.runs == ["edited"]
         again = await here.submit("write", {"word": "next"})
@@ -449,12 +451,12 @@ async def test_a_restored_proposal_can_be_reviewed(tmp_path: Path) -> None:
         approval = call.approval
         assert approval is not None
         await drafted(call)
-        shown = await verbs.proposal(here.gate, call)
+        shown = await person_actions.proposal(here.gate, call)
         assert shown.changed is not None
         assert "while Handrail was not running" in shown.changed
-        edit = await verbs.edit(here.gate, call, content="reviewed")
+        edit = await person_actions.edit(here.gate, call, content="reviewed")
         given = Answer(kind="allow", by=ANN, content="reviewed")
-        await verbs.answer(here.gate, approval, given, edit.digest)
+        await person_actions.answer(here.gate, approval, given, edit.digest)
         await call.settled()
         assert tool.holds == "reviewed"
 
@@ -483,7 +485,7 @@ async def test_twenty_questions_outlive_the_daemon_and_each_is_answered_once(tmp
         for number, call in enumerate(calls):
             assert call.approval is not None
             kind = "deny" if number % 4 == 0 else "allow"
-            await verbs.answer(here.gate, call.approval, says(kind), call.approval.digest)
+            await person_actions.answer(here.gate, call.approval, says(kind), call.approval.digest)
         for call in calls:
             await call.settled()
         assert sorted(tool.runs, key=int) == [str(turn) for turn in range(20) if turn % 4]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.gate.telling import LONGEST, changed, tells, with_words, words
+from handrail.gate.feedback import LONGEST, changed, tells, with_words, words
 from handrail.store.value import Comment, Json, Result
 
 

@@ -20,7 +20,7 @@ from tests.gate.toys import (
 )
 
 from handrail.errors import Conflict
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.call import Call
 from handrail.gate.tool import CallReport, ReceiptFacts, Refusal, Salvage
 from handrail.store.event import ApprovalAnswered, ApprovalWithdrawn, CallSettled, CallStopped
@@ -35,7 +35,7 @@ async def test_cancel_answers_the_client_and_the_tools_clean_up_runs(tmp_path: P
         client = here.client("patient")
         call = await client.call()
         await tool.started.wait()
-        assert verbs.cancel(here.gate, call, ANN)
+        assert person_actions.cancel(here.gate, call, ANN)
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, str(reply.outcome.by)) == ("cancelled", "ann")
@@ -51,7 +51,7 @@ async def test_cancel_keeps_what_there_is_so_far(tmp_path: Path) -> None:
         client = here.client("printer")
         call = await client.call()
         await tool.started.wait()
-        verbs.cancel(here.gate, call, ANN)
+        person_actions.cancel(here.gate, call, ANN)
         reply = await client.reply()
         assert reply.outcome is not None
         assert reply.outcome.result == said("so far")
@@ -65,7 +65,7 @@ async def test_a_cancelled_call_is_answered_before_a_stubborn_tool_has_stopped(t
         client = here.client("stubborn")
         call = await client.call()
         await tool.started.wait()
-        verbs.cancel(here.gate, call, ANN)
+        person_actions.cancel(here.gate, call, ANN)
         reply = await client.reply()
         assert tool.tidied == 0, "the client did not wait for the tool"
         assert reply.call.receipt.stopped is False
@@ -83,7 +83,7 @@ async def test_cancel_of_a_waiting_call_withdraws_the_question_which_is_not_a_de
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
-        assert verbs.cancel(here.gate, call, ANN)
+        assert person_actions.cancel(here.gate, call, ANN)
         reply = await client.reply()
         assert reply.outcome is not None
         assert reply.outcome.ending == "cancelled"
@@ -99,7 +99,7 @@ async def test_complete_returns_what_there_is_while_the_work_runs_on(tmp_path: P
         client = here.client("printer")
         call = await client.call()
         await tool.started.wait()
-        assert verbs.complete(here.gate, call, ANN)
+        assert person_actions.complete(here.gate, call, ANN)
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, str(reply.outcome.by)) == ("completed", "ann")
@@ -119,7 +119,7 @@ async def test_complete_of_work_that_cannot_run_on_stops_it(tmp_path: Path) -> N
         client = here.client("printer")
         call = await client.call()
         await tool.started.wait()
-        verbs.complete(here.gate, call, ANN)
+        person_actions.complete(here.gate, call, ANN)
         reply = await client.reply()
         assert reply.outcome is not None
         assert reply.outcome.ending == "completed"
@@ -133,7 +133,7 @@ async def test_complete_with_stop_ends_the_work_and_does_not_wait_for_a_stubborn
         client = here.client("stubborn_printer")
         call = await client.call()
         await tool.started.wait()
-        assert verbs.complete(here.gate, call, ANN, stop=True)
+        assert person_actions.complete(here.gate, call, ANN, stop=True)
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, reply.outcome.result) == ("completed", said("so far"))
@@ -149,7 +149,7 @@ async def test_complete_of_work_with_nothing_to_give_does_what_cancel_does(tmp_p
         client = here.client("patient")
         call = await client.call()
         await tool.started.wait()
-        assert verbs.complete(here.gate, call, ANN)
+        assert person_actions.complete(here.gate, call, ANN)
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, reply.outcome.message) == ("cancelled", "Cancelled by user")
@@ -161,8 +161,8 @@ async def test_complete_of_a_waiting_write_accepts_what_was_shown(tmp_path: Path
         client = here.client("write", {"word": "a"})
         call = await client.call()
         approval = await here.question(call)
-        assert verbs.completion(here.gate, call).does == "accept_diff"
-        assert verbs.complete(here.gate, call, ANN, digest=approval.digest)
+        assert person_actions.completion(here.gate, call).does == "accept_diff"
+        assert person_actions.complete(here.gate, call, ANN, digest=approval.digest)
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, tool.runs) == ("done", ["a"])
@@ -180,9 +180,9 @@ async def test_complete_accepts_nothing_but_the_diff_that_was_shown(
         call = await client.call()
         approval = await here.question(call)
         with pytest.raises(Conflict, match="out of date"):
-            verbs.complete(here.gate, call, ANN, digest=digest)
+            person_actions.complete(here.gate, call, ANN, digest=digest)
         assert (approval.open, call.status, tool.runs) == (True, "waiting", [])
-        verbs.cancel(here.gate, call, ANN)
+        person_actions.cancel(here.gate, call, ANN)
         await client.reply()
 
 
@@ -192,8 +192,8 @@ async def test_complete_of_any_other_waiting_call_never_runs_it(tmp_path: Path) 
         client = here.client("printer")
         call = await client.call()
         approval = await here.question(call)
-        assert verbs.completion(here.gate, call).does == "cancel"
-        assert verbs.complete(here.gate, call, ANN, digest=approval.digest)
+        assert person_actions.completion(here.gate, call).does == "cancel"
+        assert person_actions.complete(here.gate, call, ANN, digest=approval.digest)
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, reply.outcome.result) == ("cancelled", None)
@@ -207,7 +207,7 @@ async def test_complete_with_text_tells_the_client_the_persons_words(tmp_path: P
         client = here.client("printer")
         call = await client.call()
         await tool.started.wait()
-        assert verbs.complete(here.gate, call, ANN, text="it printed 42")
+        assert person_actions.complete(here.gate, call, ANN, text="it printed 42")
         reply = await client.reply()
         assert reply.outcome is not None
         expected = Result(text="it printed 42", data={"output": "it printed 42", "output_captured": False})
@@ -224,7 +224,7 @@ async def test_complete_with_text_and_stop_ends_the_work(tmp_path: Path) -> None
         client = here.client("patient")
         call = await client.call()
         await tool.started.wait()
-        assert verbs.complete(here.gate, call, ANN, text="enough", stop=True)
+        assert person_actions.complete(here.gate, call, ANN, text="enough", stop=True)
         reply = await client.reply()
         assert reply.outcome is not None
         assert reply.outcome.ending == "completed"
@@ -238,7 +238,7 @@ async def test_complete_with_text_on_a_waiting_call_answers_and_never_runs_it(tm
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
-        assert verbs.complete(here.gate, call, ANN, text="I did it myself")
+        assert person_actions.complete(here.gate, call, ANN, text="I did it myself")
         reply = await client.reply()
         assert reply.outcome is not None
         assert reply.outcome.ending == "completed"
@@ -252,7 +252,7 @@ async def test_complete_with_text_on_a_call_that_is_being_planned_never_asks_or_
         client = here.client("planner")
         call = await client.call()
         await tool.planning.wait()
-        assert verbs.complete(here.gate, call, ANN, text="never mind")
+        assert person_actions.complete(here.gate, call, ANN, text="never mind")
         await client.reply()
         tool.planned.set()
         await here.fact(CallStopped, call)
@@ -266,8 +266,8 @@ async def test_complete_with_text_in_the_tick_of_the_answer_never_runs_it(tmp_pa
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
-        await verbs.answer(here.gate, approval, says("allow"), approval.digest)
-        assert verbs.complete(here.gate, call, BOB, text="I did it myself")
+        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+        assert person_actions.complete(here.gate, call, BOB, text="I did it myself")
         await client.reply()
         await here.fact(CallStopped, call)
         assert tool.runs == []
@@ -279,17 +279,17 @@ async def test_forcing_a_call_twice_is_harmless_and_says_that_it_was_late(tmp_pa
         client = here.client("printer")
         call = await client.call()
         await tool.started.wait()
-        assert verbs.complete(here.gate, call, ANN)
-        assert not verbs.complete(here.gate, call, BOB)
-        assert not verbs.complete(here.gate, call, BOB, text="mine", stop=True)
-        assert not verbs.cancel(here.gate, call, BOB)
+        assert person_actions.complete(here.gate, call, ANN)
+        assert not person_actions.complete(here.gate, call, BOB)
+        assert not person_actions.complete(here.gate, call, BOB, text="mine", stop=True)
+        assert not person_actions.cancel(here.gate, call, BOB)
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, str(reply.outcome.by)) == ("completed", "ann")
         assert tool.tidied == 0, "who came late stops nothing"
         tool.go.set()
         await here.fact(CallStopped, call)
-        assert not verbs.cancel(here.gate, call, BOB)
+        assert not person_actions.cancel(here.gate, call, BOB)
 
 
 async def test_when_a_tool_ends_as_it_is_completed_exactly_one_result_is_sent(tmp_path: Path) -> None:
@@ -299,7 +299,9 @@ async def test_when_a_tool_ends_as_it_is_completed_exactly_one_result_is_sent(tm
         call = await client.call()
         await tool.started.wait()
         tool.go.set()
-        assert verbs.complete(here.gate, call, ANN), "the tool is done, but its result is not there yet"
+        assert person_actions.complete(here.gate, call, ANN), (
+            "the tool is done, but its result is not there yet"
+        )
         reply = await client.reply()
         assert reply.outcome is not None
         assert reply.outcome.result == said("so far")
@@ -310,8 +312,8 @@ async def test_when_a_tool_ends_as_it_is_completed_exactly_one_result_is_sent(tm
 async def test_a_result_that_came_first_is_not_overturned_by_cancel(tmp_path: Path) -> None:
     async with scene(tmp_path, Echo()) as here:
         reply = await here.submit("echo")
-        assert not verbs.cancel(here.gate, reply.call, ANN)
-        assert not verbs.complete(here.gate, reply.call, ANN)
+        assert not person_actions.cancel(here.gate, reply.call, ANN)
+        assert not person_actions.complete(here.gate, reply.call, ANN)
         assert reply.call.outcome == reply.outcome
 
 
@@ -341,9 +343,9 @@ async def test_what_a_tool_has_to_give_changes_the_receipt_only_when_the_call_is
     async with scene(tmp_path, tool, default="allow") as here:
         call = await here.client("printer").call()
         await tool.started.wait()
-        assert verbs.completion(here.gate, call).does == "return_output"
+        assert person_actions.completion(here.gate, call).does == "return_output"
         assert call.receipt.bytes_kept == 0, "a look changes nothing"
-        assert (verbs.cancel if verb == "cancel" else verbs.complete)(here.gate, call, ANN)
+        assert (person_actions.cancel if verb == "cancel" else person_actions.complete)(here.gate, call, ANN)
         assert (await here.fact(CallSettled, call)).receipt.bytes_kept == 6
         await here.fact(CallStopped, call)
 
@@ -360,8 +362,8 @@ async def test_a_tool_that_cannot_say_what_it_has_does_not_keep_a_person_from_en
         client = here.client("printer")
         call = await client.call()
         await tool.started.wait()
-        assert verbs.completion(here.gate, call).does == "cancel"
-        assert verbs.cancel(here.gate, call, ANN)
+        assert person_actions.completion(here.gate, call).does == "cancel"
+        assert person_actions.cancel(here.gate, call, ANN)
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, reply.outcome.result) == ("cancelled", None)
@@ -375,14 +377,14 @@ async def test_what_complete_would_do_is_told_without_doing_it(tmp_path: Path) -
         for tool in (printer, patient):
             calls.append(await here.client(tool.name).call())
             await tool.started.wait()
-        told = [verbs.completion(here.gate, call) for call in calls]
+        told = [person_actions.completion(here.gate, call) for call in calls]
         assert [(one.does, one.tells, one.runs_on) for one in told] == [
             ("return_output", "Force-completed.", True),
             ("cancel", "Cancelled by user", False),
         ]
         assert [call.status for call in calls] == ["running", "running"]
         for call in calls:
-            verbs.cancel(here.gate, call, ANN)
+            person_actions.cancel(here.gate, call, ANN)
         await anyio.wait_all_tasks_blocked()
 
 
@@ -392,15 +394,15 @@ async def test_a_review_in_hand_is_accepted_as_the_person_left_it(tmp_path: Path
         client = here.client("sheet", {"word": "new"})
         call = await client.call()
         approval = await here.question(call)
-        edit = await verbs.edit(here.gate, call, content="newer")
+        edit = await person_actions.edit(here.gate, call, content="newer")
         with pytest.raises(Conflict, match="out of date"):
-            await verbs.accept(here.gate, call, ANN, approval.digest, "newer")
+            await person_actions.accept(here.gate, call, ANN, approval.digest, "newer")
         with pytest.raises(Conflict, match="out of date"):
-            verbs.complete(here.gate, call, ANN, digest=edit.digest)
-        assert await verbs.accept(here.gate, call, ANN, edit.digest, "newer")
+            person_actions.complete(here.gate, call, ANN, digest=edit.digest)
+        assert await person_actions.accept(here.gate, call, ANN, edit.digest, "newer")
         await client.reply()
         assert tool.holds == "newer"
-        assert not await verbs.accept(here.gate, call, BOB, edit.digest, "newer"), "it is too late"
+        assert not await person_actions.accept(here.gate, call, BOB, edit.digest, "newer"), "it is too late"
 
 
 async def test_cancel_of_a_waiting_write_rejects_it(tmp_path: Path) -> None:
@@ -409,10 +411,10 @@ async def test_cancel_of_a_waiting_write_rejects_it(tmp_path: Path) -> None:
         client = here.client("sheet", {"word": "new"})
         call = await client.call()
         await here.question(call)
-        edit = await verbs.edit(here.gate, call, content="newer")
-        assert verbs.cancel(here.gate, call, ANN)
+        edit = await person_actions.edit(here.gate, call, content="newer")
+        assert person_actions.cancel(here.gate, call, ANN)
         await client.reply()
-        assert not await verbs.accept(here.gate, call, BOB, edit.digest, "newer")
+        assert not await person_actions.accept(here.gate, call, BOB, edit.digest, "newer")
         assert (call.status, tool.holds) == ("cancelled", "old")
 
 
@@ -421,25 +423,25 @@ async def test_a_proposal_is_the_file_as_it_is_and_as_it_would_be(tmp_path: Path
     async with scene(tmp_path, tool, Write()) as here:
         call = await here.client("sheet", {"word": "new"}).call()
         await here.question(call)
-        proposal, changed, difference = await verbs.proposal(here.gate, call)
+        proposal, changed, difference = await person_actions.proposal(here.gate, call)
         assert (proposal.path, proposal.before, proposal.after) == ("/w/sheet", "old", "new")
         assert (changed, difference) == (None, "")
         assert (tool.holds, tool.runs) == ("old", [])
         tool.holds = "other"
-        proposal, changed, difference = await verbs.proposal(here.gate, call)
+        proposal, changed, difference = await person_actions.proposal(here.gate, call)
         assert (proposal.before, proposal.after) == ("other", "new")
         assert (changed, difference) == ("The sheet changed on disk.", "-old\n+other")
         tool.holds = "new"  # so that it cannot be planned any more
-        proposal, changed, difference = await verbs.proposal(here.gate, call)
+        proposal, changed, difference = await person_actions.proposal(here.gate, call)
         assert (proposal.before, proposal.after, difference) == ("old", "new", "-old\n+new")
-        verbs.cancel(here.gate, call, ANN)
+        person_actions.cancel(here.gate, call, ANN)
         with pytest.raises(Conflict, match="Already withdrawn"):
-            await verbs.proposal(here.gate, call)
+            await person_actions.proposal(here.gate, call)
         other = await here.client("write").call()
         await here.question(other)
         with pytest.raises(Refusal, match="proposes no file"):
-            await verbs.proposal(here.gate, other)
-        verbs.cancel(here.gate, other, ANN)
+            await person_actions.proposal(here.gate, other)
+        person_actions.cancel(here.gate, other, ANN)
 
 
 async def test_nothing_is_proposed_edited_or_accepted_of_a_call_that_does_not_wait(tmp_path: Path) -> None:
@@ -448,10 +450,10 @@ async def test_nothing_is_proposed_edited_or_accepted_of_a_call_that_does_not_wa
         call = await here.client("patient").call()
         await tool.started.wait()
         with pytest.raises(Conflict, match="waits for nobody"):
-            await verbs.proposal(here.gate, call)
+            await person_actions.proposal(here.gate, call)
         with pytest.raises(Conflict, match="waits for nobody"):
-            await verbs.edit(here.gate, call, {"word": "b"})
-        assert not await verbs.accept(here.gate, call, ANN, "0" * 64, "mine")
+            await person_actions.edit(here.gate, call, {"word": "b"})
+        assert not await person_actions.accept(here.gate, call, ANN, "0" * 64, "mine")
         tool.go.set()
         await call.settled()
 
@@ -464,11 +466,11 @@ async def test_several_questions_of_low_risk_are_allowed_in_one_step_each_by_its
         calls.append(await here.client("write").call())
         asked = [await here.question(call) for call in calls]
         assert [approval.asked.risk for approval in asked] == ["low"] * 5 + ["medium"]
-        await verbs.answer(here.gate, asked[1], says("deny", "bob"), asked[1].digest)
+        await person_actions.answer(here.gate, asked[1], says("deny", "bob"), asked[1].digest)
         seen = [(approval, approval.digest) for approval in asked]
         seen[2] = (asked[2], "0" * 64)
         seen.append(seen[0])
-        results = await verbs.allow_low(here.gate, seen, ANN)
+        results = await person_actions.allow_low(here.gate, seen, ANN)
         assert [result.won for result in results] == [True, False, False, True, True, False, False]
         assert [result.approval for result in results] == [approval.id for approval, _ in seen]
         told = [result.message for result in results]
@@ -485,4 +487,4 @@ async def test_several_questions_of_low_risk_are_allowed_in_one_step_each_by_its
         assert (sorted(look.runs), write.runs) == (["0", "3", "4"], [])
         for call in (calls[2], calls[5]):
             assert call.status == "waiting"
-            verbs.cancel(here.gate, call, ANN)
+            person_actions.cancel(here.gate, call, ANN)

@@ -1,6 +1,6 @@
 """A call weighs as much as its worst part, and tells the reasons of that weight alone."""
 
-from handrail.gate.weight import weigh
+from handrail.gate.risk import weigh
 from handrail.store.value import Claim
 
 

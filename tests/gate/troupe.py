@@ -14,7 +14,7 @@ from tests.gate.scene import Client, Scene, caller, request, rule, says
 from tests.gate.toys import STUBBORN_SECONDS, Echo, ToyInput, ToyPlan, said
 
 from handrail.errors import Conflict
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.call import Call
 from handrail.gate.operation import Operation
 from handrail.gate.tool import CallReport, Salvage
@@ -189,20 +189,20 @@ class Troupe:
         match verb:
             case "allow" | "deny":
                 if approval is not None:
-                    await verbs.answer(gate, approval, says(verb), approval.digest)
+                    await person_actions.answer(gate, approval, says(verb), approval.digest)
                 return
             case "always":
                 if approval is not None:
                     given = replace(says("allow"), rules=(self._rule(call.tool, "allow"),))
-                    await verbs.answer(gate, approval, given, approval.digest)
+                    await person_actions.answer(gate, approval, given, approval.digest)
                     self.rules.append(given.rules[0].id)
                 return
             case "cancel":
-                won = verbs.cancel(gate, call, ANN)
+                won = person_actions.cancel(gate, call, ANN)
             case "text":
-                won = verbs.complete(gate, call, ANN, text="mine")
+                won = person_actions.complete(gate, call, ANN, text="mine")
             case _:
-                won = verbs.complete(gate, call, ANN, stop=verb == "stop", digest=shown)
+                won = person_actions.complete(gate, call, ANN, stop=verb == "stop", digest=shown)
         assert not (won and ended_before), "who comes late is told so"
         self.won[call.id] += won and call.outcome is not None
 
@@ -224,11 +224,11 @@ class Troupe:
         """Look at an edit, and allow it; others may be faster at every step of that."""
         changed: Json = {**call.input, "count": 2}
         try:
-            edit = await verbs.edit(self.here.gate, call, changed)
+            edit = await person_actions.edit(self.here.gate, call, changed)
             await ticks(call.id.count("0"))
             given = replace(says("allow"), input=changed)
             assert call.approval is not None
-            await verbs.answer(self.here.gate, call.approval, given, edit.digest)
+            await person_actions.answer(self.here.gate, call.approval, given, edit.digest)
         except Conflict:
             return
         self.edited.add(call.id)
@@ -245,7 +245,9 @@ class Troupe:
         while self.here.gate.open or not all(_over(role.client) for role in self.roles.values()):
             for call in list(self.here.gate.open.values()):
                 if call.approval is not None and call.approval.open:
-                    await verbs.answer(self.here.gate, call.approval, says("deny"), call.approval.digest)
+                    await person_actions.answer(
+                        self.here.gate, call.approval, says("deny"), call.approval.digest
+                    )
             await self.here.facts()
             await ticks(5)
 

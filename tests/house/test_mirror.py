@@ -37,9 +37,9 @@ PART_OF: dict[str, str] = {
         )
     },
     **dict.fromkeys(("handrail.door.in_flight", "handrail.door.daemon_connection"), "door/test_pump.py"),
-    "handrail.gate.rules.example": "gate/rules/test_rules.py",
-    "handrail.gate.rules.general": "gate/rules/test_suggest.py",
-    "handrail.gate.path": "gate/test_gate.py",
+    "handrail.gate.rules.rule_builder": "gate/rules/test_rules.py",
+    "handrail.gate.rules.suggestions": "gate/rules/test_suggest.py",
+    "handrail.gate.pipeline": "gate/test_gate.py",
     **{
         f"handrail.agents.builtin.model.{name}": "agents/builtin/model/test_ask.py"
         for name in ("line", "trouble")
@@ -172,7 +172,7 @@ PART_OF: dict[str, str] = {
         f"handrail.tools.commands.{name}": "tools/commands/test_command_claims.py"
         for name in ("hosts", "mentions", "names", "programs")
     },
-    "handrail.gate.undo": "tools/undo/test_undo.py",
+    "handrail.gate.tool": "tools/undo/test_undo.py",
     **{
         f"handrail.tools.undo.{name}": "tools/undo/test_undo.py"
         for name in ("undo_hands", "undo_step", "undone")

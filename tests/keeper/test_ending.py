@@ -3,8 +3,9 @@
 import subprocess
 import sys
 
-import handrail.keeper.stop_tree
 from tests.keeper.scene import BOUND, ENV
+
+import handrail.keeper.stop_tree
 
 ENDING = (
     "import os, subprocess, time\n"

@@ -16,7 +16,7 @@ from tests.actors import PAGE
 from tests.safety.pausing import Pauses, Point
 from tests.tools.desk import BOUND
 
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.approval import Answer, Approval
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate, Request
@@ -87,7 +87,7 @@ class Race:
             swap()
         else:
             self.pauses.arm(point, swap)
-        await verbs.answer(self.gate, approval, Answer(kind="allow", by=PAGE), approval.digest)
+        await person_actions.answer(self.gate, approval, Answer(kind="allow", by=PAGE), approval.digest)
 
 
 def _facts(path: Path) -> object:

@@ -12,11 +12,11 @@ from tests.gate.scene import scene
 from tests.gate.toys import Write
 
 from handrail.gate.risk import assess
-from handrail.gate.rules.force import Here
-from handrail.gate.rules.general import pattern_of
-from handrail.gate.rules.project import read
-from handrail.gate.rules.rule import Policy
-from handrail.gate.rules.standing import Standing, standpoint
+from handrail.gate.rules.matching import Here
+from handrail.gate.rules.policy import Policy
+from handrail.gate.rules.rules import Standing, standpoint
+from handrail.gate.rules.suggestions import pattern_of
+from handrail.gate.rules.trust import read
 from handrail.server.hello import Hello, workspace_of
 from handrail.server.local import _key as key_of  # pyright: ignore[reportPrivateUsage]
 from handrail.store.blobs import Blobs

@@ -10,7 +10,7 @@ import pytest
 from mcp.client.client import Client
 from pydantic import BaseModel
 
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
 from handrail.gate.rules.rules import Rules
@@ -81,7 +81,7 @@ async def test_heartbeats_rise_for_a_client_that_asks_for_them(
         group.start_soon(lambda: client.call_tool("slow", {}, progress_callback=note))
         await enough.wait()
         (call,) = gate.open.values()
-        verbs.cancel(gate, call, PERSON)
+        person_actions.cancel(gate, call, PERSON)
 
     assert beats[:5] == sorted(set(beats[:5]))
 
@@ -90,7 +90,7 @@ async def test_a_call_is_handed_back_after_the_servers_patience(home: Path) -> N
     async with connected(home, patience=0.05) as (gate, client):
         result = await client.call_tool("slow", {})
         (call,) = gate.open.values()
-        verbs.cancel(gate, call, PERSON)
+        person_actions.cancel(gate, call, PERSON)
 
     assert isinstance(result, types.CallToolResult)
     assert result.structured_content is not None
@@ -102,7 +102,7 @@ async def test_what_a_client_calls_itself_is_kept_short(home: Path) -> None:
     async with connected(home, patience=0.05) as (gate, client):
         await client.call_tool("slow", {})
         (call,) = gate.open.values()
-        verbs.cancel(gate, call, PERSON)
+        person_actions.cancel(gate, call, PERSON)
 
     assert call.caller.client == "Zed" + "x" * 97
 

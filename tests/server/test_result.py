@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from handrail.gate.approval import Approval
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Reply
-from handrail.gate.path import expired
+from handrail.gate.pipeline import expired
 from handrail.gate.tool import CallReport, Plan, Tool
 from handrail.server.result import output_schema, refused, to_result
 from handrail.store.actor import HANDRAIL, PERSON, actor_from_text, rule_actor

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from tests.actors import PAGE
 
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.approval import Answer
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate, Request
@@ -53,7 +53,9 @@ class Desk:
 
     async def allow(self, call: Call) -> Outcome:
         assert call.approval is not None
-        await verbs.answer(self.gate, call.approval, Answer(kind="allow", by=PAGE), call.approval.digest)
+        await person_actions.answer(
+            self.gate, call.approval, Answer(kind="allow", by=PAGE), call.approval.digest
+        )
         return await self.ended(call)
 
     async def ended(self, call: Call) -> Outcome:

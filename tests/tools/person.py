@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tests.actors import PAGE
 
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.approval import Answer
 from handrail.gate.gate import Gate
 from handrail.store.event import ApprovalOpened, Entry
@@ -17,6 +17,8 @@ async def allow_all(gate: Gate) -> None:
         for entry in entries:
             call = gate.open.get(entry.event.call) if isinstance(entry.event, ApprovalOpened) else None
             if call is not None and call.approval is not None and call.approval.open:
-                await verbs.answer(gate, call.approval, Answer(kind="allow", by=PAGE), call.approval.digest)
+                await person_actions.answer(
+                    gate, call.approval, Answer(kind="allow", by=PAGE), call.approval.digest
+                )
 
     await gate.journal.follow(0, look)

@@ -8,7 +8,7 @@ import pytest
 from tests.actors import ANN
 from tests.tools.desk import BOUND, Desk
 
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.approval import Answer
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate, Reply, Request
@@ -67,9 +67,9 @@ async def test_the_person_sees_the_form_whatever_is_allowed_and_the_agent_gets_t
             assert call.approval is not None
             assert call.approval.asked.preview == FormPreview(message="Which one?", schema=FORM)
             assert (call.approval.asked.why, call.title) == (ASKS, "Which one?")
-            edit = await verbs.edit(forms.gate, call, filled({"name": "x", "count": 3}))
+            edit = await person_actions.edit(forms.gate, call, filled({"name": "x", "count": 3}))
             given = Answer(kind="allow", by=ANN, input=filled({"name": "x", "count": 3}))
-            await verbs.answer(forms.gate, call.approval, given, edit.digest)
+            await person_actions.answer(forms.gate, call.approval, given, edit.digest)
     outcome = replies[0].outcome
     assert outcome is not None
     assert outcome.result is not None
@@ -82,10 +82,10 @@ async def test_values_that_are_not_asked_for_are_refused_and_the_question_stays(
         call = await asked(forms, [], group)
         assert call.approval is not None
         with pytest.raises(Refusal, match="`name` is required; `count` must be at least 1"):
-            await verbs.edit(forms.gate, call, filled({"count": 0}))
+            await person_actions.edit(forms.gate, call, filled({"count": 0}))
         wrong = Answer(kind="allow", by=ANN, input=filled({"name": 7}))
         with pytest.raises(Refusal, match="`name` must be text"):
-            await verbs.answer(forms.gate, call.approval, wrong, call.approval.digest)
+            await person_actions.answer(forms.gate, call.approval, wrong, call.approval.digest)
         assert call.approval.open
         group.cancel_scope.cancel()
 
@@ -98,7 +98,7 @@ async def test_a_form_that_is_allowed_as_it_came_gives_its_defaults(forms: Desk)
             call = await asked(forms, replies, group, optional)
             assert call.approval is not None
             allowed = Answer(kind="allow", by=ANN)
-            await verbs.answer(forms.gate, call.approval, allowed, call.approval.digest)
+            await person_actions.answer(forms.gate, call.approval, allowed, call.approval.digest)
     outcome = replies[0].outcome
     assert outcome is not None
     assert outcome.result is not None
@@ -112,7 +112,7 @@ async def test_a_form_with_nothing_in_a_required_field_is_not_answered(forms: De
             call = await asked(forms, replies, group)
             assert call.approval is not None
             allowed = Answer(kind="allow", by=ANN)
-            await verbs.answer(forms.gate, call.approval, allowed, call.approval.digest)
+            await person_actions.answer(forms.gate, call.approval, allowed, call.approval.digest)
     outcome = replies[0].outcome
     assert outcome is not None
     assert (outcome.ending, outcome.message) == (
@@ -125,7 +125,7 @@ async def test_a_form_is_not_answered_together_with_what_is_of_low_risk(forms: D
     async with anyio.create_task_group() as group:
         call = await asked(forms, [], group)
         assert call.approval is not None
-        told = await verbs.allow_low(forms.gate, [(call.approval, call.approval.digest)], ANN)
+        told = await person_actions.allow_low(forms.gate, [(call.approval, call.approval.digest)], ANN)
         assert [(each.won, each.message) for each in told] == [(False, f"{ASKS} Answer it by itself.")]
         assert call.approval.open
         group.cancel_scope.cancel()

@@ -25,7 +25,7 @@ def check_rules(path: Path) -> None:
     """Whether the rules in this file can be, and their examples hold. Raises BadConfig."""
     config = load(path)
     if config.rules:
-        from handrail.gate.rules.standing import Standing  # noqa: PLC0415 - brings the shell's grammar
+        from handrail.gate.rules.rules import Standing  # noqa: PLC0415 - brings the shell's grammar
 
         Standing.of(config, path, os.path.realpath(Path.home()))
 

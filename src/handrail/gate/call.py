@@ -12,7 +12,7 @@ import anyio
 
 from handrail.errors import Unwritable
 from handrail.gate.approval import Approval
-from handrail.gate.telling import with_words
+from handrail.gate.feedback import with_words
 from handrail.gate.tool import Plan, ReceiptFacts
 from handrail.store.actor import Actor
 from handrail.store.event import CallHandedBack, CallOpened, CallSettled, CallStarted, CallStopped

@@ -2,11 +2,13 @@
 
 Owns which calls are open, whom they belong to, and what each client is told. It does not know protocols, sockets or
 pages, holds no rule of its own (rules.py), and leaves the steps of a call to path.py and a person's verbs to verbs.py.
+
+Open questions, decided anew when the rules change: one that a rule answers by now is asked no longer.
 """
 
 import logging
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,17 +17,14 @@ import anyio
 from anyio.abc import TaskGroup
 
 from handrail.errors import Unwritable
-from handrail.gate.anew import decide_anew
-from handrail.gate.approval import Approval
+from handrail.gate.approval import Answer, Approval
 from handrail.gate.call import Call, Outcome, new_id
-from handrail.gate.digest import canonical
-from handrail.gate.draft import Drafts
+from handrail.gate.draft import Draft, Drafts, Parsed, canonical, cut, parse, too_much, unknown
 from handrail.gate.operation import Operation
-from handrail.gate.parse import Parsed, cut, parse, too_much, unknown
-from handrail.gate.path import Path
+from handrail.gate.pipeline import Path
 from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Salvage, Toolbox
-from handrail.store.actor import CLIENT, HANDRAIL, OPERATION
+from handrail.store.actor import CLIENT, HANDRAIL, OPERATION, rule_actor
 from handrail.store.event import ApprovalOpened, CallClientGone, Event, OperationEnded, OperationOpened
 from handrail.store.journal import Journal
 from handrail.store.value import Caller, Json
@@ -353,3 +352,26 @@ class Gate:
             self.journal.append(event)
         except Unwritable as problem:
             log.error("%s could not be recorded: %s", event.kind, problem)
+
+
+def decide_anew(drafts: Drafts, calls: Iterable[Call]) -> None:
+    """Let the rules of now answer what they can; the rest stays open, and says why."""
+    for call in calls:
+        approval = call.approval
+        if approval is None or approval.draft is None or not approval.open:
+            continue
+        try:
+            _decide(approval, drafts.again(approval.draft, call.caller))
+        except Unwritable as problem:
+            log.error("approval %s stays open: its answer could not be recorded: %s", approval.id, problem)
+
+
+def _decide(approval: Approval, now: Draft) -> None:
+    decision = now.decision
+    match decision.effect:
+        case "ask":
+            approval.asked = replace(approval.asked, why=decision.why, verdicts=decision.verdicts)
+        case "allow":
+            approval.answer(Answer(kind="allow", by=rule_actor(decision.rule)), now.digest)
+        case "deny":
+            approval.answer(Answer(kind="deny", by=rule_actor(decision.rule), reason=decision.why))

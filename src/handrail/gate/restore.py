@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from handrail.gate.approval import Approval
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate
-from handrail.gate.path import expired
+from handrail.gate.pipeline import expired
 from handrail.store.actor import HANDRAIL, PERSON, actor_from_text
 from handrail.store.event import ApprovalOpened
 from handrail.store.query import Records

@@ -1,6 +1,9 @@
 """Risk: how much harm a call's claims could do, with reasons in words.
 
 A pure reading of claims. It decides nothing (rule.py) and never looks at an agent's prose.
+
+The weight of a call: its risk as a whole and part by part, as people are shown it. How either is judged is
+risk.py's.
 """
 
 import posixpath
@@ -150,3 +153,18 @@ _PROTECTED: dict[Action, str] = {
     "type": "types into your own terminal",
 }
 """Of terminals, a person's own are what is protected."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weight:
+    """A level, the reasons for that level, and each part by itself, in the order of the claims."""
+
+    level: Risk
+    reasons: tuple[str, ...]
+    parts: tuple[Assessment, ...]
+
+
+def weigh(claims: Sequence[Claim]) -> Weight:
+    whole = assess(claims)
+    parts = tuple(assess((claim,)) for claim in claims)
+    return Weight(level=whole.level, reasons=whole.reasons, parts=parts)

@@ -6,11 +6,10 @@ be altered; what became of a closed one, from the records.
 
 from dataclasses import dataclass
 
-from handrail.gate.answering import NO_EDITS
 from handrail.gate.approval import Approval, ago
 from handrail.gate.gate import Gate
-from handrail.gate.verbs import Allowed, Edit, Proposed
-from handrail.gate.weight import Weight
+from handrail.gate.person_actions import NO_EDITS, Allowed, Edit, Proposed
+from handrail.gate.risk import Weight
 from handrail.server.approval_wire import (
     AllowedLow,
     ApprovalStatus,

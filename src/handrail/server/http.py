@@ -16,10 +16,9 @@ from pydantic.json_schema import JsonSchemaMode
 from handrail import __version__
 from handrail.agents.failure import AgentError
 from handrail.errors import Conflict, Unwritable
-from handrail.gate.rules.making import BadRule
+from handrail.gate.rules.rule_builder import BadRule
 from handrail.gate.rules.rules import NoRule
-from handrail.gate.tool import Refusal
-from handrail.gate.undo import UnknownUndo
+from handrail.gate.tool import Refusal, UnknownUndo
 from handrail.server.pictures import NoPicture
 from handrail.server.rooms import Rooms
 from handrail.server.routes import (

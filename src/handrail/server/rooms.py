@@ -7,7 +7,7 @@ from handrail.agents.agents import Agents
 from handrail.agents.registry.registry import Registry
 from handrail.agents.talk.prompt import Prompts
 from handrail.gate.gate import Gate
-from handrail.gate.undo import Undoes
+from handrail.gate.tool import Undoes
 from handrail.server.access import Access
 from handrail.server.health import Pulse
 from handrail.server.holders import Holders

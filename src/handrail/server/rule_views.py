@@ -5,14 +5,11 @@ Translations only: what holds, and why, is the gate's to say.
 
 from collections.abc import Sequence
 
-from handrail.gate.risk import Assessment
-from handrail.gate.rules.explain import Explained, Step
-from handrail.gate.rules.folders import Folder
-from handrail.gate.rules.listing import Listed
-from handrail.gate.rules.past import Judged
-from handrail.gate.rules.suggest import Suggested
-from handrail.gate.undo import UndoPlan
-from handrail.gate.weight import Weight
+from handrail.gate.risk import Assessment, Weight
+from handrail.gate.rules.explanation import Explained, Listed, Step
+from handrail.gate.rules.suggestions import Judged, Suggested
+from handrail.gate.rules.trust import Folder
+from handrail.gate.tool import UndoPlan
 from handrail.server.rule_wire import (
     FolderView,
     PartView,

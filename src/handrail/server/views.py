@@ -5,7 +5,7 @@ Pure translations. Open calls come from the gate, which knows more than the disk
 
 import time
 
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
 from handrail.server.approval_wire import Usual
@@ -88,5 +88,5 @@ def _elapsed(record: records.CallRecord, open_call: Call | None) -> int:
 
 
 def _completion(gate: Gate, call: Call) -> Completion:
-    found = verbs.completion(gate, call)
+    found = person_actions.completion(gate, call)
     return Completion(does=found.does, tells=found.tells, runs_on=found.runs_on)

@@ -13,7 +13,7 @@ from typing import Annotated
 import anyio.to_thread
 from pydantic import BaseModel, Field, JsonValue
 
-from handrail.gate.rules.alike import AGENT_WORK
+from handrail.gate.rules.matching import AGENT_WORK
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.value import (
     Action,

@@ -10,7 +10,7 @@ from tests.agents.grip import Grip, grip
 
 from handrail.agents.hands.form import answer
 from handrail.agents.hands.refusal import BAD_PARAMS
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.call import Outcome
 from handrail.gate.tool import Refusal
 from handrail.store.value import Caller, FormPreview, Json
@@ -55,7 +55,7 @@ async def test_the_person_sees_the_form_as_the_agent_sent_it(here: Grip) -> None
     async def looks() -> None:
         approval = await here.question()
         seen.append(approval.asked.preview)
-        verbs.cancel(here.gate, here.gate.open[approval.call], ANN)
+        person_actions.cancel(here.gate, here.gate.open[approval.call], ANN)
 
     await here.meanwhile(looks, "elicitation/create", **FORM)
     assert seen == [FormPreview(message="Which one?", schema=SCHEMA)]
@@ -69,7 +69,7 @@ async def test_values_that_do_not_fit_are_sent_back_to_the_person_and_not_to_the
         call = here.gate.open[approval.call]
         for wrong in ({"name": "A"}, {"name": "Ann", "colours": ["blue"]}):
             with pytest.raises(Refusal) as caught:
-                await verbs.edit(here.gate, call, filled(**wrong)["input"])
+                await person_actions.edit(here.gate, call, filled(**wrong)["input"])
             problems.append(caught.value.sentence)
         here.seen.clear()
         await here.answers(**filled(name="Ann"))
@@ -88,7 +88,7 @@ async def test_a_person_who_will_not_answer_declines(here: Grip) -> None:
 
 async def test_a_cancelled_question_is_cancelled(here: Grip) -> None:
     async def cancels() -> None:
-        verbs.cancel(here.gate, here.gate.open[(await here.question()).call], ANN)
+        person_actions.cancel(here.gate, here.gate.open[(await here.question()).call], ANN)
 
     assert await here.meanwhile(cancels, "elicitation/create", **FORM) == {"action": "cancel"}
     approval = await here.given_up("elicitation/create", **FORM)

@@ -21,7 +21,7 @@ from handrail.agents.hands.refusal import (
 )
 from handrail.agents.hands.who import GIVEN_UP
 from handrail.config import AgentSection
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.places import Places
 from handrail.store.event import CallSettled
 from handrail.store.value import Caller, Comment
@@ -163,7 +163,7 @@ async def test_an_agent_that_takes_its_request_back_withdraws_the_question(here:
 async def test_a_person_may_complete_a_read_with_words_of_their_own(here: Grip, tmp_path: Path) -> None:
     async def completes() -> None:
         call = here.gate.open[(await here.question()).call]
-        assert verbs.complete(here.gate, call, ANN, text="all is well")
+        assert person_actions.complete(here.gate, call, ANN, text="all is well")
 
     answered = await here.meanwhile(completes, "fs/read_text_file", path=str(tmp_path / "x"))
     assert answered == {"content": "all is well"}

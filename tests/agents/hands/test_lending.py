@@ -11,7 +11,7 @@ from tests.agents.grip import BOUND, Grip, data, grip
 from handrail.agents.hands import lending
 from handrail.agents.hands.lent import KILLED
 from handrail.agents.hands.refusal import CANCELLED, DENIED, FAILED, NOT_FOUND
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.call import Call
 from handrail.store.actor import PERSON
 from handrail.store.value import Caller
@@ -287,7 +287,7 @@ async def test_a_person_who_cancels_ends_it_and_the_agent_reads_so(here: Grip) -
     await printed(here, terminal, 2)
 
     async def cancels() -> None:
-        assert verbs.cancel(here.gate, call_of(here), PERSON)
+        assert person_actions.cancel(here.gate, call_of(here), PERSON)
 
     told = await here.meanwhile(cancels, "terminal/wait_for_exit", terminalId=terminal)
     assert told["signal"] in ("SIGTERM", "SIGHUP")
@@ -299,7 +299,7 @@ async def test_a_person_who_completes_it_ends_the_waiting_and_not_the_work(here:
     _, child = await printed(here, terminal, 2)
 
     async def completes() -> None:
-        assert verbs.complete(here.gate, call_of(here), PERSON)
+        assert person_actions.complete(here.gate, call_of(here), PERSON)
 
     told = await here.meanwhile(completes, "terminal/wait_for_exit", terminalId=terminal)
     assert told == {"exitCode": None, "signal": None}
@@ -313,7 +313,7 @@ async def test_a_person_who_completes_it_ends_the_waiting_and_not_the_work(here:
 
 async def test_a_person_may_complete_it_with_words_of_their_own(here: Grip) -> None:
     terminal = await here.terminal(FOREVER)
-    assert verbs.complete(here.gate, call_of(here), PERSON, text="all tests pass", stop=True)
+    assert person_actions.complete(here.gate, call_of(here), PERSON, text="all tests pass", stop=True)
     await ended(here, terminal)
     assert (await output(here, terminal))["output"].endswith(
         "[Completed by user with the text below; it is the person's, not the tool's.]\nall tests pass"

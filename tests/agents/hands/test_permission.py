@@ -10,10 +10,10 @@ from tests.actors import ANN
 from tests.agents.grip import Grip, grip
 
 from handrail.agents.hands.permission import answer, asked
-from handrail.gate import verbs
-from handrail.gate.answering import NO_EDITS
+from handrail.gate import person_actions
 from handrail.gate.approval import Answer
 from handrail.gate.call import Outcome
+from handrail.gate.person_actions import NO_EDITS
 from handrail.gate.tool import Refusal
 from handrail.store.value import Caller, CommandPreview, DiffPreview, Ending, Json
 
@@ -153,7 +153,7 @@ async def test_the_person_sees_what_the_agent_says_it_will_do(here: Grip) -> Non
     async def looks() -> None:
         approval = await here.question()
         seen.append(approval.asked)
-        await verbs.answer(here.gate, approval, NO, approval.digest)
+        await person_actions.answer(here.gate, approval, NO, approval.digest)
 
     path = str(here.root / "a.py")
     diff = {"type": "diff", "path": path, "oldText": "1\n", "newText": "2\n"}
@@ -210,9 +210,9 @@ async def test_what_is_asked_cannot_be_edited(here: Grip) -> None:
         approval = await here.question()
         call = here.gate.open[approval.call]
         with pytest.raises(Refusal) as caught:
-            await verbs.edit(here.gate, call, {**call.input, "title": "another"})
+            await person_actions.edit(here.gate, call, {**call.input, "title": "another"})
         refused.append(caught.value.sentence)
-        await verbs.answer(here.gate, approval, NO, approval.digest)
+        await person_actions.answer(here.gate, approval, NO, approval.digest)
 
     await here.meanwhile(edits, "session/request_permission", **RUN)
     assert refused == [NO_EDITS]
@@ -235,7 +235,7 @@ async def test_a_cancelled_operation_answers_its_questions_as_cancelled(here: Gr
 
 async def test_a_person_who_cancels_the_question_answers_it_as_cancelled(here: Grip) -> None:
     async def cancels() -> None:
-        assert verbs.cancel(here.gate, here.gate.open[(await here.question()).call], ANN)
+        assert person_actions.cancel(here.gate, here.gate.open[(await here.question()).call], ANN)
 
     told = await here.meanwhile(cancels, "session/request_permission", **RUN)
     assert told["outcome"] == {"outcome": "cancelled"}

@@ -19,7 +19,7 @@ from handrail.agents.hands.refusal import CANCELLED, DENIED, NOT_FOUND
 from handrail.agents.program.about import Folder
 from handrail.agents.program.session import Session
 from handrail.config import AgentSection
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.approval import Answer, Approval
 from handrail.store.value import Caller, Json
 
@@ -182,7 +182,7 @@ async def test_it_takes_its_question_back_and_is_told_so(asking: Piped) -> None:
         group.start_soon(prompt, asking.session, *steps)
         asked += [await asking.grip.question(), await asking.grip.question()]
         form = next(each for each in asked if each.call == asking.grip.asked[1][1])
-        await verbs.answer(asking.grip.gate, form, Answer(kind="allow", by=ANN), form.digest)
+        await person_actions.answer(asking.grip.gate, form, Answer(kind="allow", by=ANN), form.digest)
     assert asking.desk.told["error"]["code"] == CANCELLED
     assert [each.open for each in asked] == [False, False]
     assert sorted(each.answered is None for each in asked) == [False, True]

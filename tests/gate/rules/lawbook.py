@@ -5,9 +5,8 @@ Owns no behaviour: everything is the product's own.
 
 from typing import Any
 
-from handrail.gate.rules.builtin import Standpoint
-from handrail.gate.rules.rule import Decision, Policy
-from handrail.gate.shell.shell import parse
+from handrail.gate.rules.policy import Decision, Policy, Standpoint
+from handrail.gate.shell.shell_parser import parse
 from handrail.store.value import Action, Caller, Claim, Effect, Rule
 
 ROOT = "/w"

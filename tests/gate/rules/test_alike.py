@@ -3,8 +3,8 @@
 import pytest
 from tests.gate.rules.lawbook import ONE, brief, claim, decide, policy, rule, runs
 
-from handrail.gate.rules.alike import AGENT_WORK, alike
-from handrail.gate.rules.suggest import suggest
+from handrail.gate.rules.matching import AGENT_WORK, alike
+from handrail.gate.rules.suggestions import suggest
 from handrail.store.value import Action, Effect
 
 

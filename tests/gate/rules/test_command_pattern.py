@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.gate.rules.command_pattern import CommandPattern, spell
-from handrail.gate.rules.pattern import BadPattern
+from handrail.gate.rules.patterns import BadPattern, CommandPattern, spell
 
 word = st.text(st.characters(categories=("L", "N", "P", "S", "Zs")).filter(str.isprintable), max_size=8)
 words = st.lists(word, min_size=1, max_size=5)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.gate.rules.lawbook import ONE, policy, rule, runs
 from tests.gate.rules.test_rule import law, some_claims, some_rules
 
-from handrail.gate.rules.explain import explain
+from handrail.gate.rules.explanation import explain
 from handrail.store.value import Claim, Rule
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.gate.rules.lawbook import rule
 
-from handrail.gate.rules.force import CHANGED, UNTRUSTED, Here, Origin, lapse
+from handrail.gate.rules.matching import CHANGED, UNTRUSTED, Here, Origin, lapse
 from handrail.store.value import Effect
 
 TRUSTED = Here(root="/w", trusted=True, file_trusted=True, now=100)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.gate.rules.test_rules import ALLOWS_MAKE, DENIES_PUSH, desk
 
-from handrail.gate.rules.standing import Standing
+from handrail.gate.rules.rules import Standing
 from handrail.store.value import Rule
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.gate.rules.lawbook import RUN, runs
 from tests.gate.rules.test_rules import Desk, desk
 
-from handrail.gate.rules.past import judge, repeated
+from handrail.gate.rules.suggestions import judge, repeated
 from handrail.store.event import ApprovalAnswered, ApprovalOpened, CallOpened
 from handrail.store.query import open_records
 from handrail.store.records import PromptRecord

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handrail.gate.rules.pattern import BadPattern, Glob, PathPattern, host_glob, spell_path
+from handrail.gate.rules.patterns import BadPattern, Glob, PathPattern, host_glob, spell_path
 
 ROOT, HOME = "/home/ann/api", "/home/ann"
 names = st.text(alphabet="ab*", min_size=1, max_size=6)

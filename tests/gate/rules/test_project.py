@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.gate.rules.project import LARGEST, look, read
+from handrail.gate.rules.trust import LARGEST, look, read
 
 RULES = '[[rules]]\neffect = "deny"\ncommand = "git push"\nmatch = ["git push -f"]\n'
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.gate.rules.lawbook import ONE, brief, caller, claim, decide, policy, rule, runs
 
-from handrail.gate.rules.rule import Policy
+from handrail.gate.rules.policy import Policy
 from handrail.store.value import Action, Claim, Effect, Rule
 
 ACTIONS: tuple[Action, ...] = get_args(Action)

@@ -10,10 +10,9 @@ from tests.actors import ANN, BOB
 from tests.gate.rules.lawbook import RUN, brief, claim, runs
 
 from handrail.errors import Conflict
-from handrail.gate.rules.folders import Trusted
-from handrail.gate.rules.making import BadRule
-from handrail.gate.rules.rules import NoRule, Rules
-from handrail.gate.rules.standing import Standing
+from handrail.gate.rules.rule_builder import BadRule
+from handrail.gate.rules.rules import NoRule, Rules, Standing
+from handrail.gate.rules.trust import Trusted
 from handrail.store.event import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
 from handrail.store.journal import Journal, open_journal
 from handrail.store.value import Caller, Claim, Effect, Rule

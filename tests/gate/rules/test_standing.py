@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from handrail.config import BadConfig, load
-from handrail.gate.rules.standing import Standing
+from handrail.gate.rules.rules import Standing
 
 
 def standing(folder: Path, text: str) -> Standing:

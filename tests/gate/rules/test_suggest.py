@@ -3,9 +3,8 @@
 import pytest
 from tests.gate.rules.lawbook import HOME, ONE, ROOT, caller, claim, policy, rule, runs
 
-from handrail.gate.rules.builtin import Standpoint
-from handrail.gate.rules.rule import Policy
-from handrail.gate.rules.suggest import suggest
+from handrail.gate.rules.policy import Policy, Standpoint
+from handrail.gate.rules.suggestions import suggest
 from handrail.store.value import Claim, Rule
 
 

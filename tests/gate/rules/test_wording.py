@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.gate.rules.lawbook import rule
 
-from handrail.gate.rules.wording import in_words
+from handrail.gate.rules.policy import in_words
 from handrail.store.value import Effect
 
 

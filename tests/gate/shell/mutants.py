@@ -14,9 +14,9 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from handrail.gate.shell import shell
+from handrail.gate.shell import shell_parser
 
-GATE = Path(shell.__file__).parent
+GATE = Path(shell_parser.__file__).parent
 ORDER = ("characters", "plain", "syntax", "wrappers", "beyond", "shell")
 """The parser's modules, each after those it imports."""
 TABLES = ("Checks", "Shapes")
@@ -75,7 +75,7 @@ def parser(without: Check | Site | None = None, deaf_to: str = "") -> Callable[[
         module = modules[f"handrail.gate.shell.{name}"] = ModuleType(f"mutant.{name}")
         vars(module)["__builtins__"] = vars(builtins) | {"__import__": _importer(modules)}
         exec(code, vars(module))
-    whole = modules["handrail.gate.shell.shell"]
+    whole = modules["handrail.gate.shell.shell_parser"]
     whole.TROUBLES[NOTHING] = ""
     if deaf_to:
         reader = READERS[deaf_to]
@@ -126,7 +126,7 @@ def _named(tree: ast.Module) -> list[ast.Constant]:
     return [
         node
         for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and node.value in shell.TROUBLES and node not in kinds
+        if isinstance(node, ast.Constant) and node.value in shell_parser.TROUBLES and node not in kinds
     ]
 
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from handrail.gate.shell.shell import Line, parse
+from handrail.gate.shell.shell_parser import Line, parse
 
 
 def words(line: Line) -> list[str]:

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from tests.gate.shell.shell_corpus import WRITTEN
 
-from handrail.gate.shell.plain import read
-from handrail.gate.shell.shell import Line, parse
+from handrail.gate.shell.bash_reader import read
+from handrail.gate.shell.shell_parser import Line, parse
 
 BASH = shutil.which("bash") or "/bin/bash"
 NOTE = r"""

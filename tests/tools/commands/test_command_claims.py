@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.tools.desk import refused
 
-from handrail.gate.shell.shell import MOST_PARTS, parse
+from handrail.gate.shell.shell_parser import MOST_PARTS, parse
 from handrail.store.value import Claim
 from handrail.tools.commands.command_claims import (
     command_claims,

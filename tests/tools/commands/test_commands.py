@@ -13,7 +13,7 @@ from tests.tools.desk import BOUND, done
 from tests.tools.office import reach_of
 from tests.tools.person import allow_all
 
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate, Reply, Request
 from handrail.gate.rules.rules import Rules
@@ -146,7 +146,7 @@ async def test_in_the_background_it_is_handed_back_as_soon_as_it_runs(home: Path
         reply = await sh.submit(command="echo up; sleep 1000", background=True)
         assert (reply.outcome, reply.call.status, reply.call.handed_back) == (None, "running", True)
         assert reply.call.terminal is not None
-        assert verbs.cancel(sh.gate, reply.call, PERSON)
+        assert person_actions.cancel(sh.gate, reply.call, PERSON)
         await sh.stopped(reply.call)
     assert reply.call.receipt.stopped
     assert not reply.call.receipt.processes_left
@@ -177,7 +177,7 @@ async def test_a_cancel_after_its_exit_waits_for_the_end_of_what_it_left_behind(
         assert terminal is not None
         with anyio.fail_after(BOUND):
             await terminal.wait()
-        assert verbs.cancel(sh.gate, call, PERSON)
+        assert person_actions.cancel(sh.gate, call, PERSON)
         assert terminal.swept is None
         await sh.stopped(call)
         assert terminal.swept is not None
@@ -189,9 +189,9 @@ async def test_complete_returns_the_output_so_far_and_lets_it_run_on(home: Path,
     async with shell(home, caller) as sh:
         reply = await sh.submit(patience=0.5, command="echo begun; sleep 1000")
         call = reply.call
-        chosen = verbs.completion(sh.gate, call)
+        chosen = person_actions.completion(sh.gate, call)
         assert (chosen.does, chosen.tells, chosen.runs_on) == ("return_output", COMPLETED, True)
-        assert verbs.complete(sh.gate, call, PERSON)
+        assert person_actions.complete(sh.gate, call, PERSON)
         assert call.outcome is not None
         assert call.outcome.result is not None
         data = call.outcome.result.data

@@ -9,7 +9,7 @@ from tests.keeper.scene import until
 from tests.tools.desk import BOUND
 from tests.tools.office import office
 
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.call import Call, Outcome
 from handrail.store.actor import PERSON
 from handrail.store.value import Caller, InputPreview
@@ -127,7 +127,7 @@ async def test_a_cancel_reaches_a_password_prompt_too(home: Path, caller: Caller
         assert reply.outcome is None
         assert terminal.asks is not None
         assert terminal.asks.secret
-        assert verbs.cancel(at.gate, reply.call, PERSON)
+        assert person_actions.cancel(at.gate, reply.call, PERSON)
         await until(lambda: reply.call.receipt.stopped)
         after = await at.run(terminal, "echo alive")
         history: Any = (await at.data("get_terminal_buffer", terminalId=terminal.id))["input_history"]
@@ -167,7 +167,7 @@ async def test_cancel_interrupts_the_line_and_leaves_the_terminal(home: Path, ca
         )
         assert reply.outcome is None
         await prints(terminal, b"begun\r\n")  # in the echo of the line, a semicolon follows
-        assert verbs.cancel(at.gate, reply.call, PERSON)
+        assert person_actions.cancel(at.gate, reply.call, PERSON)
         await until(lambda: reply.call.receipt.stopped)
         after = await at.run(terminal, "echo alive")
         assert terminal.exit is None
@@ -216,7 +216,7 @@ async def test_complete_gives_the_output_so_far_and_lets_it_run(home: Path, call
             "execute_command", 0.1, terminal_id=terminal.id, command="echo begun; read x; echo $x"
         )
         await prints(terminal, b"begun\r\n")  # in the echo of the line, a semicolon follows
-        assert verbs.complete(at.gate, reply.call, PERSON)
+        assert person_actions.complete(at.gate, reply.call, PERSON)
         assert reply.call.outcome is not None
         assert reply.call.outcome.result is not None
         data = reply.call.outcome.result.data

@@ -11,7 +11,7 @@ from tests.actors import PAGE
 from tests.safety.pausing import Pauses, Point
 from tests.tools.desk import Desk, done
 
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.call import Call
 from handrail.gate.tool import Refusal
 from handrail.store.blobs import Blobs
@@ -52,14 +52,14 @@ async def test_a_write_waits_with_its_diff_and_is_done_when_allowed(desk: Desk) 
 
 async def test_complete_on_a_waiting_write_accepts_the_diff(desk: Desk) -> None:
     call = await desk.waiting("write_file", path="a.txt", content="one\n")
-    assert verbs.complete(desk.gate, call, PAGE, digest=shown_digest(call))
+    assert person_actions.complete(desk.gate, call, PAGE, digest=shown_digest(call))
     assert (await desk.ended(call)).ending == "done"
     assert (desk.root / "a.txt").read_text() == "one\n"
 
 
 async def test_cancel_on_a_waiting_write_leaves_the_file_alone(desk: Desk) -> None:
     call = await desk.waiting("write_file", path="new/a.txt", content="one\n")
-    assert verbs.cancel(desk.gate, call, PAGE)
+    assert person_actions.cancel(desk.gate, call, PAGE)
     assert (await desk.ended(call)).ending == "cancelled"
     assert names(desk.root) == []
 

@@ -11,7 +11,7 @@ from tests.actors import PAGE
 from tests.tools.desk import Desk, done
 
 from handrail.errors import Conflict
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.approval import Answer
 from handrail.gate.tool import Refusal, Tool
 from handrail.store.value import Comment
@@ -238,14 +238,14 @@ async def test_a_review_goes_through_the_gate_and_only_what_was_seen_is_written(
     call = await desk.waiting("write_file", path="a.txt", content="".join(PROPOSED))
     assert call.approval is not None
     mine = left("kept", "rejected", "mine\n")
-    seen = await verbs.edit(desk.gate, call, content=mine)
+    seen = await person_actions.edit(desk.gate, call, content=mine)
     assert seen.tells.startswith("The person kept 1 of 3 hunks, edited one and rejected one.")
     other = Answer(kind="allow", by=PAGE, content=f"{mine}more\n")
     with pytest.raises(Conflict):
-        await verbs.answer(desk.gate, call.approval, other, seen.digest)
+        await person_actions.answer(desk.gate, call.approval, other, seen.digest)
     comments = (Comment(line=37, text="Not so late."),)
     answer = Answer(kind="allow", by=PAGE, content=mine, comments=comments)
-    await verbs.answer(desk.gate, call.approval, answer, seen.digest)
+    await person_actions.answer(desk.gate, call.approval, answer, seen.digest)
     result = done(await desk.ended(call))
     assert (desk.root / "a.txt").read_text() == mine
     assert seen.tells in result.text
@@ -257,11 +257,11 @@ async def test_a_review_of_a_file_that_changed_meanwhile_writes_nothing(desk: De
     call = await desk.waiting("write_file", path="a.txt", content="".join(PROPOSED))
     assert call.approval is not None
     mine = left("kept", "kept", "rejected")
-    seen = await verbs.edit(desk.gate, call, content=mine)
+    seen = await person_actions.edit(desk.gate, call, content=mine)
     (desk.root / "a.txt").write_text("theirs\n")
     answer = Answer(kind="allow", by=PAGE, content=mine)
     with pytest.raises(Conflict, match="has changed since you looked at it"):
-        await verbs.answer(desk.gate, call.approval, answer, seen.digest)
+        await person_actions.answer(desk.gate, call.approval, answer, seen.digest)
     assert (desk.root / "a.txt").read_text() == "theirs\n"
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.actors import PAGE
 from tests.tools.desk import BOUND, Desk, done
 
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.terminal.output import ripgrep
 from handrail.tools.search import seek
 from handrail.tools.search.glob import Glob
@@ -326,7 +326,7 @@ async def test_a_cancelled_search_leaves_no_process_behind(desk: Desk) -> None:
             while not (_children() - before):
                 await anyio.lowlevel.checkpoint()
         (call,) = desk.gate.open.values()
-        verbs.cancel(desk.gate, call, PAGE)
+        person_actions.cancel(desk.gate, call, PAGE)
     assert reply is not None
     assert reply.ending == "cancelled"
     with anyio.fail_after(BOUND):

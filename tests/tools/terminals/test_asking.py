@@ -7,7 +7,7 @@ import pytest
 from tests.tools.desk import done
 from tests.tools.office import Office, office
 
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.gate import Reply
 from handrail.server.result import to_result
 from handrail.store.actor import PERSON
@@ -90,7 +90,7 @@ async def test_a_program_in_raw_mode_that_rests_behind_some_text_is_likely_to_as
     async with office(home, caller) as at:
         reply = await at.reply("execute_command", command=f'python3 -c "{program}"')
         data = told(at, reply)
-        assert verbs.cancel(at.gate, reply.call, PERSON)
+        assert person_actions.cancel(at.gate, reply.call, PERSON)
     assert (data["status"], data["waiting_for_input"]["sure"]) == ("waiting_for_input", "likely")
     assert data["elapsed_ms"] >= 2000
     assert "probably waits for input" in data["message"]

@@ -9,8 +9,7 @@ from pathlib import Path
 from tests.actors import ANN
 
 from handrail.gate.call import Call, Outcome
-from handrail.gate.tool import Refusal
-from handrail.gate.undo import Does, Undoes, UndoPlan
+from handrail.gate.tool import Does, Refusal, Undoes, UndoPlan
 from handrail.store.actor import rule_actor, tool_actor
 from handrail.store.blobs import Blobs
 from handrail.store.event import FilesRestored

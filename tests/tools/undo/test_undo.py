@@ -11,7 +11,7 @@ from tests.tools.undo.regret import Regret, does, regretting, says, sha
 
 from handrail.errors import Conflict, Unwritable
 from handrail.gate.call import Call, Outcome
-from handrail.gate.undo import UnknownUndo
+from handrail.gate.tool import UnknownUndo
 from handrail.store.actor import actor_from_text
 from handrail.store.event import CallOpened, CallSettled, CallStarted
 from handrail.store.value import FileChange, Receipt

@@ -12,8 +12,8 @@ import anyio
 from handrail.agents.hands.output import last
 from handrail.errors import Unwritable
 from handrail.gate.call import Call, Outcome
+from handrail.gate.feedback import changed
 from handrail.gate.gate import Gate
-from handrail.gate.telling import changed
 from handrail.keeper.protocol import Exit
 from handrail.store.actor import CLIENT
 from handrail.store.value import Json

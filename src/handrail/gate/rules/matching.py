@@ -2,14 +2,18 @@
 
 Owns what makes a rule fit one claim of one call, and an index that finds those that do without trying all. It does not
 know what comes of a fit (rule.py), nor whether a rule holds here and now (force.py).
+
+Tools that do the same thing by another door: a rule about one of them is about the others too.
+
+Whether a rule holds in a folder at a moment.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
 
-from handrail.gate.rules.alike import alike
-from handrail.gate.rules.command_pattern import CommandPattern
-from handrail.gate.rules.pattern import Glob, PathPattern, host_glob
-from handrail.store.value import Caller, Claim, Rule
+from handrail.gate.rules.patterns import CommandPattern, Glob, PathPattern, host_glob
+from handrail.store.value import Action, Caller, Claim, Rule
 
 FILES = ("read", "write", "delete")
 """Actions on a path."""
@@ -133,3 +137,72 @@ def _name(program: str) -> str:
 
 def _place(found: tuple[int, Rule]) -> int:
     return found[0]
+
+
+AGENT_WORK = "agent_work"
+"""The tool by which agents ask about work of their own."""
+COMMANDS = "execute_command"
+"""The tool whose `pattern` is a command; that of any other is a path."""
+_WRITERS = ("write_file", "edit_file", "apply_diff")
+_ALIKE: dict[str, dict[Action, tuple[str, ...]]] = {
+    AGENT_WORK: {
+        "run": (COMMANDS,),
+        "connect": (COMMANDS,),
+        "read": ("read_file",),
+        "write": _WRITERS,
+        "delete": _WRITERS,
+    },
+    "read_text_file": {"read": ("read_file",)},
+}
+
+
+def alike(tool: str, action: Action) -> tuple[str, ...]:
+    """The other tools whose rules are about this action of a tool."""
+    found = _ALIKE.get(tool)
+    return () if found is None else found.get(action, ())
+
+
+def commonly(tool: str, action: Action) -> str:
+    """The tool that a new rule about this had best name, so that it holds for all that are alike."""
+    return COMMANDS if COMMANDS in alike(tool, action) else tool
+
+
+Origin = Literal["answer", "config", "project"]
+"""Made by a person for good or for a session; in their config.toml; or in a project's own file."""
+UNTRUSTED = "This folder is not trusted, so whatever acts in it asks."
+CHANGED = "The project's file is not the one that was trusted, so what it allows does not hold."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """A rule and where it came from."""
+
+    rule: Rule
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Here:
+    """A folder at a moment."""
+
+    root: str | None
+    """Its real path; None where there is none."""
+    trusted: bool
+    file_trusted: bool
+    """The folder is trusted, and its file is the very one that a person saw then."""
+    now: int
+    """Milliseconds since 1970."""
+
+
+def lapse(rule: Rule, origin: Origin, here: Here) -> str:
+    """Why a rule does not hold here and now, as a sentence; empty when it does."""
+    if rule.expires_at is not None and rule.expires_at <= here.now:
+        return "It expired."
+    if rule.workspace is not None and rule.workspace != here.root:
+        return f"It holds in {rule.workspace} only."
+    if rule.effect != "allow":
+        return ""
+    if origin == "project":
+        return "" if here.file_trusted else CHANGED if here.trusted else UNTRUSTED
+    # What a person made for this very folder needs no trust in it.
+    return "" if here.trusted or rule.workspace is not None else UNTRUSTED

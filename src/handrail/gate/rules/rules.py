@@ -2,6 +2,8 @@
 
 Owns what is known of them in memory, and the facts that change it. It decides nothing (rule.py), and does not know how
 often a rule was used (store/).
+
+What a person's own config.toml says about deciding, and what a project's file makes of that.
 """
 
 import os
@@ -10,20 +12,61 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from handrail.config import Config, at_fault
 from handrail.gate.call import new_id
-from handrail.gate.rules.builtin import Standpoint
-from handrail.gate.rules.example import Ground
-from handrail.gate.rules.folders import Folder, Folders, Trusted
-from handrail.gate.rules.force import Here, Known, lapse
-from handrail.gate.rules.listing import Listed, listed
-from handrail.gate.rules.making import BadRule, checked, placed
-from handrail.gate.rules.project import Project
-from handrail.gate.rules.rule import Policy
-from handrail.gate.rules.standing import Standing, standpoint
+from handrail.gate.rules.explanation import Listed, listed
+from handrail.gate.rules.matching import UNTRUSTED, Here, Known, lapse
+from handrail.gate.rules.policy import Policy, Standpoint
+from handrail.gate.rules.rule_builder import BadRule, Ground, checked, from_file, placed
+from handrail.gate.rules.trust import Folder, Folders, Project, Trusted
 from handrail.store.actor import Actor
 from handrail.store.event import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
 from handrail.store.journal import Journal
 from handrail.store.value import Caller, Effect, Rule, Scope
+
+_STRICTNESS: dict[Effect, int] = {"allow": 0, "ask": 1, "deny": 2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """The settings that hold in every folder."""
+
+    rules: tuple[Rule, ...] = ()
+    default: Effect = "ask"
+    human_in_the_loop: bool = True
+
+    @classmethod
+    def of(cls, config: Config, path: Path, home: str) -> "Standing":
+        """Of the configuration that was read from `path`. Raises BadConfig, also for an example that does not hold."""
+        ground = Ground(root=None, home=home)
+        rules: list[Rule] = []
+        for section in config.rules:
+            try:
+                rules.append(from_file(section, f"{path.name}:{section.line}", ground, "user"))
+            except BadRule as problem:
+                raise at_fault(path, section.line, str(problem)) from None
+        return cls(
+            rules=tuple(rules), default=config.default_policy, human_in_the_loop=config.human_in_the_loop
+        )
+
+
+def standpoint(standing: Standing, here: Here, project: Project) -> Standpoint:
+    """The settings in a folder; its own file may only tighten them, unless that very file is trusted."""
+    default, careful = standing.default, standing.human_in_the_loop
+    asked = project.config
+    if asked.default_policy is not None and (
+        here.file_trusted or _STRICTNESS[asked.default_policy] > _STRICTNESS[default]
+    ):
+        default = asked.default_policy
+    if asked.human_in_the_loop is not None and (here.file_trusted or asked.human_in_the_loop):
+        careful = asked.human_in_the_loop
+    return Standpoint(
+        default=default,
+        human_in_the_loop=careful,
+        trusted=here.trusted,
+        distrust=f"This folder counts as untrusted: {project.problem}" if project.problem else UNTRUSTED,
+    )
+
 
 MOST_RULES = 5_000
 """Made by answers: each is tried or indexed for every folder."""

@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request, Response
 
 from handrail.errors import Conflict
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.approval import Answer, Approval
 from handrail.gate.call import Call
 from handrail.server.approval_views import allowed_view, edit_view, proposal_view
@@ -50,25 +50,25 @@ def routes(rooms: Rooms) -> APIRouter:
             comments=body.comments,
             rules=_rules(rooms, call, body),
         )
-        await verbs.answer(rooms.gate, approval, given, body.digest)
+        await person_actions.answer(rooms.gate, approval, given, body.digest)
         await rooms.journal.committed(rooms.journal.head)  # the answer, and the rules made with it
         return await view(rooms, id)
 
     @router.post("/approvals/{id}/edit")
     async def edit(id: str, body: EditBody) -> EditView:
         call, _ = await still_open(rooms, id)
-        return edit_view(await verbs.edit(rooms.gate, call, body.input, body.content))
+        return edit_view(await person_actions.edit(rooms.gate, call, body.input, body.content))
 
     @router.get("/approvals/{id}/proposal")
     async def proposal(id: str) -> ProposalView:
         call, _ = await still_open(rooms, id)
-        return proposal_view(await verbs.proposal(rooms.gate, call))
+        return proposal_view(await person_actions.proposal(rooms.gate, call))
 
     @router.post("/approvals/allow-low")
     async def allow_low(body: AllowLowBody, request: Request) -> list[AllowedLow]:
         found = [await _seen(rooms, one.id, one.digest) for one in body.approvals]
         seen = [each for each in found if not isinstance(each, AllowedLow)]
-        allowed = await verbs.allow_low(rooms.gate, seen, by(request))
+        allowed = await person_actions.allow_low(rooms.gate, seen, by(request))
         await rooms.journal.committed(rooms.journal.head)
         told = {each.approval: allowed_view(each) for each in allowed}
         return [each if isinstance(each, AllowedLow) else told[each[0].id] for each in found]

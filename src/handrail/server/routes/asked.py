@@ -7,8 +7,8 @@ from fastapi import HTTPException
 from handrail.errors import Conflict
 from handrail.gate.approval import Approval
 from handrail.gate.call import Call
-from handrail.gate.rules.suggest import Suggested, suggest
-from handrail.gate.weight import weigh
+from handrail.gate.risk import weigh
+from handrail.gate.rules.suggestions import Suggested, suggest
 from handrail.server.approval_views import Beside, approval_view, closed, held, part_risks
 from handrail.server.approval_wire import ApprovalView
 from handrail.server.rooms import Rooms

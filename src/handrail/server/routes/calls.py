@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request
 
-from handrail.gate import verbs
+from handrail.gate import person_actions
 from handrail.gate.call import Call
 from handrail.server import views
 from handrail.server.rooms import Rooms
@@ -39,7 +39,7 @@ def routes(rooms: Rooms) -> APIRouter:
     @router.post("/calls/{id}/cancel")
     async def cancel(id: str, request: Request) -> Forced:
         open_call = rooms.gate.open.get(id)
-        won = open_call is not None and verbs.cancel(rooms.gate, open_call, by(request))
+        won = open_call is not None and person_actions.cancel(rooms.gate, open_call, by(request))
         return await _forced(rooms, id, won, "Cancelled.")
 
     @router.post("/calls/{id}/complete")
@@ -53,8 +53,10 @@ def routes(rooms: Rooms) -> APIRouter:
 
 async def _complete(rooms: Rooms, call: Call, body: CompleteBody, by: Actor) -> bool:
     if body.content is None:
-        return verbs.complete(rooms.gate, call, by, stop=body.stop, text=body.text, digest=body.digest)
-    return await verbs.accept(rooms.gate, call, by, body.digest or "", body.content, body.comments)
+        return person_actions.complete(
+            rooms.gate, call, by, stop=body.stop, text=body.text, digest=body.digest
+        )
+    return await person_actions.accept(rooms.gate, call, by, body.digest or "", body.content, body.comments)
 
 
 async def _detail(rooms: Rooms, id: str) -> kept.CallDetail:

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Request
 
-from handrail.gate.rules.folders import Folder
+from handrail.gate.rules.trust import Folder
 from handrail.server.rooms import Rooms
 from handrail.server.routes.made import folder_of
 from handrail.server.routes.person import by

@@ -5,10 +5,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 
-from handrail.gate.rules.explain import explain
-from handrail.gate.rules.making import BadRule
-from handrail.gate.rules.wording import in_words
-from handrail.gate.weight import weigh
+from handrail.gate.risk import weigh
+from handrail.gate.rules.explanation import explain
+from handrail.gate.rules.policy import in_words
+from handrail.gate.rules.rule_builder import BadRule
 from handrail.server.rooms import Rooms
 from handrail.server.routes.asked import asked
 from handrail.server.routes.folders import views as folder_views

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import anyio.to_thread
 
-from handrail.gate.rules.past import Judged, judge, repeated
-from handrail.gate.rules.rule import Policy
-from handrail.gate.rules.suggest import Suggested
+from handrail.gate.rules.policy import Policy
+from handrail.gate.rules.suggestions import Judged, Suggested, judge, repeated
 from handrail.server.rooms import Rooms
 from handrail.store.records import CallDetail
 from handrail.store.value import Caller, Claim, Rule

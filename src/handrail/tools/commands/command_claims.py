@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from handrail.gate.risk import READERS
-from handrail.gate.shell.shell import MOST_PARTS, Line, Opaque, Part, parse
+from handrail.gate.shell.shell_parser import MOST_PARTS, Line, Opaque, Part, parse
 from handrail.gate.tool import Refusal
 from handrail.store.value import Claim
 from handrail.tools.commands.hosts import hosts

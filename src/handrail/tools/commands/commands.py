@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import anyio
 import anyio.to_thread
 
-from handrail.gate.shell.shell import Line
+from handrail.gate.shell.shell_parser import Line
 from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage, Tool
 from handrail.keeper.protocol import Exit, Report
 from handrail.store.value import Caller, CommandPreview, Json, Owner, Result

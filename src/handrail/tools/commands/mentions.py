@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from handrail.gate.shell.shell import Part
+from handrail.gate.shell.shell_parser import Part
 from handrail.tools.commands.names import matches
 from handrail.tools.workspace import Workspace
 

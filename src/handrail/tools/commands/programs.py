@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from handrail.gate.shell.shell import Part
+from handrail.gate.shell.shell_parser import Part
 from handrail.store.value import Json
 
 

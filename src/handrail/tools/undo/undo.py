@@ -17,7 +17,7 @@ import anyio.to_thread
 
 from handrail.errors import Conflict, Unwritable
 from handrail.gate.call import new_id
-from handrail.gate.undo import UndoFile, UndoPlan
+from handrail.gate.tool import UndoFile, UndoPlan
 from handrail.store.actor import Actor
 from handrail.store.blobs import Blobs
 from handrail.store.event import FilesRestored

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from handrail.gate.tool import Refusal
-from handrail.gate.undo import UndoFile
+from handrail.gate.tool import Refusal, UndoFile
 from handrail.store.blobs import Blobs, NotKept
 from handrail.store.value import FileChange
 from handrail.tools.files.target import Target

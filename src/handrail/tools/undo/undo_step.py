@@ -9,8 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from handrail.gate.tool import Refusal
-from handrail.gate.undo import Does, UndoFile
+from handrail.gate.tool import Does, Refusal, UndoFile
 from handrail.store.blobs import Blobs, NotKept
 from handrail.store.records import ChangeRecord
 from handrail.store.value import Json

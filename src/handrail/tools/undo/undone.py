@@ -6,7 +6,7 @@ Owns finding that, its title, and naming what no undo covers. It does not know f
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from handrail.gate.undo import Of, UnknownUndo
+from handrail.gate.tool import Of, UnknownUndo
 from handrail.store.query import Records
 from handrail.store.records import CallRecord
 from handrail.tools.answer import brief, some

@@ -12,11 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from handrail.gate.shell.beyond import beyond
+from handrail.gate.shell.bash_reader import RESERVED, Reading, Simple, Word, read
 from handrail.gate.shell.characters import Checks, hidden
-from handrail.gate.shell.plain import RESERVED, Reading, Simple, Word, read
-from handrail.gate.shell.syntax import Found, Structure, structure
-from handrail.gate.shell.wrappers import LINES, Words, look, started
+from handrail.gate.shell.tree_sitter_reader import Found, Structure, structure
+from handrail.gate.shell.wrappers import LINES, Words, beyond, look, started
 
 LONGEST = 100_000
 """Characters; no longer line is started."""

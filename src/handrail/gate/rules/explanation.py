@@ -1,16 +1,27 @@
 """How a decision came about: every step of the evaluation in order, and which of them decided.
 
 Owns the chain that a tester shows. It decides nothing itself: the verdicts are the policy's own (rule.py).
+
+All rules in the order of evaluation, built-in ones among them, for people to look at.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from handrail.gate.rules.builtin import ALLOWS, FLOORS, LATE, Builtin, Case, default_of
-from handrail.gate.rules.matching import Matcher
-from handrail.gate.rules.rule import Decision, Policy
-from handrail.gate.rules.wording import in_words
-from handrail.store.value import Caller, Claim, Effect
+from handrail.gate.rules.matching import Here, Known, Matcher, lapse
+from handrail.gate.rules.policy import (
+    ALLOWS,
+    FLOORS,
+    LATE,
+    Builtin,
+    Case,
+    Decision,
+    Policy,
+    Standpoint,
+    default_of,
+    in_words,
+)
+from handrail.store.value import Caller, Claim, Effect, Rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,3 +85,65 @@ def explain(
 
 def _matchers(policy: Policy, effect: Effect) -> list[Matcher]:
     return [Matcher(rule, policy.root, policy.home) for rule in policy.rules if rule.effect == effect]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A rule, and whether it holds."""
+
+    rule: Rule
+    words: str
+    builtin: bool
+    removable: bool
+    """Made by an answer or on a page; those in files are removed there."""
+    in_force: bool
+    says: str
+    """Why it does not hold, as a sentence; empty when it does."""
+
+
+def listed(known: Iterable[Known], here_of: Callable[[Rule], Here], point: Standpoint) -> list[Listed]:
+    """In the order in which they are evaluated; `here_of` says where a rule is looked at."""
+    rules = [_listed(each, here_of(each.rule)) for each in known]
+    return [
+        *_of(rules, "deny"),
+        *(_builtin(each) for each in FLOORS),
+        *_of(rules, "ask"),
+        *_of(rules, "allow"),
+        *(_builtin(each) for each in ALLOWS),
+        *(_late(each, point) for each in LATE),
+        _builtin(default_of(point)),
+    ]
+
+
+def _of(rules: list[Listed], effect: Effect) -> Iterator[Listed]:
+    return (each for each in rules if each.rule.effect == effect)
+
+
+def _listed(known: Known, here: Here) -> Listed:
+    says = lapse(known.rule, known.origin, here)
+    return Listed(
+        rule=known.rule,
+        words=in_words(known.rule),
+        builtin=False,
+        removable=known.origin == "answer",
+        in_force=not says,
+        says=says,
+    )
+
+
+def _builtin(builtin: Builtin) -> Listed:
+    return Listed(
+        rule=builtin.rule, words=builtin.words, builtin=True, removable=False, in_force=True, says=""
+    )
+
+
+def _late(builtin: Builtin, point: Standpoint) -> Listed:
+    says = builtin.idle(point)
+    return Listed(
+        rule=builtin.rule,
+        words=builtin.words,
+        builtin=True,
+        removable=False,
+        in_force=not says,
+        says=says,
+    )

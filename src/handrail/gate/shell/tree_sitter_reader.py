@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
-from handrail.gate.shell.plain import Word, read
+from handrail.gate.shell.bash_reader import Word, read
 
 _LANGUAGE = Language(tree_sitter_bash.language())
 

@@ -2,27 +2,66 @@
 
 Owns the order of these steps, and what must be durable before the next. It does not know clients, operations or other
 calls (gate.py): it is given a call and says how it came out.
+
+What changed between the question and now: a sentence, and the difference where it is a file's.
 """
 
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+
+import anyio.to_thread
 
 from handrail.errors import Unwritable
 from handrail.gate.approval import Answer, Approval, ago
 from handrail.gate.call import Call, Outcome, new_id
-from handrail.gate.draft import Draft, Drafts
-from handrail.gate.drift import Drift, drift
-from handrail.gate.parse import Parsed
-from handrail.gate.rules.rule import Decision
-from handrail.gate.telling import words
+from handrail.gate.draft import Draft, Drafts, Parsed
+from handrail.gate.feedback import words
+from handrail.gate.risk import weigh
+from handrail.gate.rules.policy import Decision
 from handrail.gate.tool import Plan, Refusal
-from handrail.gate.weight import weigh
 from handrail.store.actor import HANDRAIL, Actor, approval_actor, rule_actor, tool_actor
 from handrail.store.event import ApprovalOpened
 from handrail.store.journal import Journal
-from handrail.store.value import Result
+from handrail.store.value import Json, Result
+
+_SINCE = "changed since the question was asked"
+_ADVICE = "Nothing was done; look at it as it is now, and ask again."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """How what would run differs from what was asked about."""
+
+    sentence: str
+    difference: str = ""
+    """Of the file on disk, as a unified diff, for a person's eyes."""
+
+
+async def drift(asked: Draft | None, now: Draft | str) -> Drift:
+    """What is different; `asked` is None where it is not known any more, `now` a sentence where it cannot be done."""
+    if asked is not None:
+        found = await anyio.to_thread.run_sync(asked.deed.tool.changed_since, asked.deed.base)
+        if found is not None:
+            return Drift(sentence=found[0], difference=found[1])
+    if isinstance(now, str):
+        return Drift(sentence=now)
+    if asked is None or asked.digest == now.digest:  # what is asked about now was looked at after a restart
+        return Drift(sentence=f"It {_SINCE}, while Handrail was not running. {_ADVICE}")
+    return Drift(sentence=f"{_what(asked, now)} {_SINCE}. {_ADVICE}")
+
+
+def _what(asked: Draft, now: Draft) -> str:
+    if asked.plan.bound != now.plan.bound:
+        return f"What it depends on ({_names(asked.plan.bound, now.plan.bound)})"
+    return "What it would touch" if asked.plan.claims != now.plan.claims else "What the rules say about it"
+
+
+def _names(asked: Json, now: Json) -> str:
+    """Of what is bound and differs."""
+    return ", ".join(name for name in {**asked, **now} if asked.get(name) != now.get(name))
+
 
 log = logging.getLogger(__name__)
 

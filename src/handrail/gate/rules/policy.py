@@ -1,0 +1,322 @@
+"""The decision: what the rules that hold say about a call.
+
+Owns the order of evaluation. It does not ask anybody, run anything, read files or clocks: a policy is made of the rules
+that hold in one folder at one moment (rules.py), and only decides.
+
+What is built in: the floors that nothing overrides, what needs no rule, and what is left to the default.
+
+Rules in words, for people: on cards, in lists, in refusals.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from handrail.gate.risk import assess
+from handrail.gate.rules.matching import Index
+from handrail.store.value import Caller, Claim, Effect, Risk, Rule, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standpoint:
+    """What the built-in ones need to know of the folder and the settings."""
+
+    default: Effect = "ask"
+    human_in_the_loop: bool = True
+    trusted: bool = False
+    anywhere: bool = False
+    """No folder is meant, so none can be said to be trusted or not."""
+    distrust: str = "This folder is not trusted, so whatever acts in it asks."
+    """Why it is not trusted, as a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One claim, and what it is judged by."""
+
+    claim: Claim
+    caller: Caller
+    here: Standpoint
+
+    @property
+    def level(self) -> Risk:
+        return assess((self.claim,)).level
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Builtin:
+    """One of them."""
+
+    name: str
+    effect: Effect
+    words: str
+    why: str
+    applies: Callable[[Case], bool]
+    idle: Callable[[Standpoint], str] = lambda _: ""
+    """Why it never applies under these settings, as a sentence; empty when it may."""
+
+    @property
+    def rule(self) -> Rule:
+        """The same in the form of a rule, for lists."""
+        return Rule(id=self.name, effect=self.effect, source="built in", note=self.words)
+
+
+OPAQUE = Builtin(
+    name="not understood",
+    effect="ask",
+    words="a command, or a part of one, that cannot be read with certainty",
+    why="A part of it is not fully understood, so no rule can allow it",
+    applies=lambda case: case.claim.opaque != "",
+)
+FLOORS = (
+    Builtin(
+        name="protected place",
+        effect="ask",
+        words="keys, start-up files, settings that start programs, Handrail's own files, a person's terminal",
+        why="It touches a protected place, which no rule can allow.",
+        applies=lambda case: case.claim.protected,
+    ),
+    OPAQUE,
+    Builtin(
+        name="no workspace",
+        effect="ask",
+        words="whatever a caller without a workspace does",
+        why="The caller has no workspace, so everything asks.",
+        applies=lambda case: case.caller.workspace is None and case.claim.action != "recall",
+    ),
+)
+"""Nothing overrides these but a refusal."""
+
+ALLOWS = (
+    Builtin(
+        name="own record",
+        effect="allow",
+        words="reading Handrail's record of calls",
+        why="It only reads Handrail's record of calls.",
+        applies=lambda case: case.claim.action == "recall",
+    ),
+    Builtin(
+        name="reads in the workspace",
+        effect="allow",
+        words="reading files in the workspace, but for protected ones",
+        why="It only reads inside the workspace.",
+        applies=lambda case: case.claim.action == "read" and case.claim.inside,
+    ),
+    Builtin(
+        name="own terminals",
+        effect="allow",
+        words="ending terminals that agents of this workspace opened",
+        why="It only ends what agents of this workspace opened.",
+        applies=lambda case: case.claim.action == "stop" and case.claim.inside,
+    ),
+)
+"""What needs no rule, also in a folder that is not trusted: none of it runs anything."""
+
+UNTRUSTED = Builtin(
+    name="untrusted folder",
+    effect="ask",
+    words="whatever acts in a folder that is not trusted",
+    why="",
+    applies=lambda case: not case.here.trusted and case.here.default != "deny",
+    idle=lambda here: "This folder is trusted." if here.trusted and not here.anywhere else "",
+)
+LOW = Builtin(
+    name="low risk",
+    effect="allow",
+    words="what is of low risk, where `human_in_the_loop` is false",
+    why="It is of low risk, and `human_in_the_loop` is off.",
+    applies=lambda case: case.here.trusted and not case.here.human_in_the_loop and case.level == "low",
+    idle=lambda here: (
+        "`human_in_the_loop` is on."
+        if here.human_in_the_loop
+        else ("" if here.trusted else "This folder is not trusted.")
+    ),
+)
+HIGH = Builtin(
+    name="high risk",
+    effect="ask",
+    words="what is of high risk, where the default policy allows",
+    why="Auto-approve is on, but high risk always asks.",
+    applies=lambda case: case.here.default == "allow" and case.level == "high",
+    idle=lambda here: "" if here.default == "allow" else "The default policy does not allow.",
+)
+LATE = (UNTRUSTED, LOW, HIGH)
+"""For what no rule is about, in this order, before the default policy."""
+
+DEFAULT_WHY: dict[Effect, str] = {
+    "allow": "No rule matches, and the default policy allows (auto-approve mode).",
+    "ask": "No rule allows it, so you are asked.",
+    "deny": "No rule allows it, and the default policy refuses.",
+}
+
+
+def default_of(here: Standpoint) -> Builtin:
+    """The default policy, in the form of the others."""
+    return Builtin(
+        name="default policy",
+        effect=here.default,
+        words="whatever no rule is about",
+        why=DEFAULT_WHY[here.default],
+        applies=lambda _: True,
+    )
+
+
+def why_of(builtin: Builtin, case: Case) -> str:
+    """Why a built-in one decided, as a sentence."""
+    if builtin is UNTRUSTED:
+        return case.here.distrust
+    if builtin is OPAQUE:
+        return f"{builtin.why}: {case.claim.opaque.rstrip('.')}."
+    return builtin.why
+
+
+_VERB = {"allow": "allows", "ask": "asks about", "deny": "refuses"}
+
+
+def in_words(rule: Rule) -> str:
+    """What a rule is about and where: ``git status …` in this project`."""
+    by = f" by {rule.agent}" if rule.agent is not None else ""
+    return f"{_about(rule)}{by} {_where(rule)}"
+
+
+def why(rule: Rule) -> str:
+    """Why a rule decided, as a sentence."""
+    source = f" ({rule.source})" if rule.source else ""
+    note = f" {rule.note.rstrip('.')}." if rule.note else ""
+    return f"Rule {rule.id} {_VERB[rule.effect]} {in_words(rule)}{source}.{note}"
+
+
+def _about(rule: Rule) -> str:
+    tool = f"{rule.tool}: " if rule.tool not in (None, "execute_command") else ""
+    if rule.command is not None:
+        exact = rule.command.removesuffix("$").rstrip()
+        return f"{tool}`{exact}` and nothing more" if exact != rule.command else f"{tool}`{rule.command} …`"
+    if rule.path is not None:
+        return f"{tool or 'files: '}`{rule.path}`"
+    if rule.host is not None:
+        return f"{tool}connecting to `{rule.host}`"
+    if rule.tool is not None:
+        return f"all of {rule.tool}"
+    return f"all of the server {rule.server}" if rule.server is not None else "everything"
+
+
+def _where(rule: Rule) -> str:
+    match rule.scope:
+        case "session":
+            return "in this session"
+        case "project":
+            return "in this project"
+        case "user":
+            return "in every trusted folder" if rule.effect == "allow" else "everywhere"
+
+
+_STRICTNESS: dict[Effect, int] = {"allow": 0, "ask": 1, "deny": 2}
+_FIRMNESS = {
+    "default policy": 0,
+    **{each.name: 1 for each in (*ALLOWS, *LATE)},
+    **{each.name: 3 for each in FLOORS},
+}
+"""A person's own rules stand between."""
+NOTHING_CLAIMED = "It does not say what it would touch, so you are asked."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What the rules say about a call."""
+
+    effect: Effect
+    rule: str
+    """The rule that decides: its id, or the name of a built-in one."""
+    why: str
+    verdicts: tuple[Verdict, ...] = ()
+    """One for each claim, in their order."""
+    rules: tuple[str, ...] = ()
+    """Every rule that had a part in it, by its verdict about some claim."""
+    basis: str = ""
+    """The policy's part of the digest. What would only allow more is not in it: a person's answer covers that."""
+
+
+class Policy:
+    """The rules that hold in one folder. A claim gets the first that applies; a call the strictest of its claims."""
+
+    def __init__(
+        self,
+        rules: Iterable[Rule] = (),
+        here: Standpoint | None = None,
+        *,
+        root: str | None = None,
+        home: str = "/",
+    ) -> None:
+        """`root` is what relative paths are relative to. Raises BadPattern."""
+        self.here = here or Standpoint()
+        self.rules = tuple(rules)
+        """In force, nearest first."""
+        self.root = root
+        self.home = home
+        self._whys = {rule.id: why(rule) for rule in self.rules}
+        self._default = default_of(self.here)
+        self._index = Index(self.rules, root, home)
+
+    def decide(
+        self, tool: str, claims: Sequence[Claim], caller: Caller, server: str | None = None
+    ) -> Decision:
+        """Decide about a call; `server` is the MCP server that would do it, when it is not Handrail."""
+        if not claims:
+            return self._without_claims()
+        strict: list[str] = []
+        verdicts = tuple(
+            self._verdict(place, tool, Case(claim, caller, self.here), server, strict)
+            for place, claim in enumerate(claims)
+        )
+        first = max(verdicts, key=_weight)
+        return Decision(
+            effect=first.effect,
+            rule=first.rule,
+            why=first.why,
+            verdicts=verdicts,
+            rules=tuple(dict.fromkeys(verdict.rule for verdict in verdicts)),
+            basis=self._basis(strict),
+        )
+
+    def _verdict(self, place: int, tool: str, case: Case, server: str | None, strict: list[str]) -> Verdict:
+        """About one claim; notes in `strict` all that keeps it from being allowed."""
+        found = self._index.matching(tool, case.claim, case.caller, server)
+        floor = next((each for each in FLOORS if each.applies(case)), None)
+        strict += [rule.id for rule in found if rule.effect != "allow"]
+        if floor is not None:
+            strict.append(floor.name)
+        if (rule := _first(found, "deny")) is not None:
+            return self._by_rule(place, rule)
+        if floor is not None:
+            return _by_builtin(place, floor, case)
+        if (rule := _first(found, "ask") or _first(found, "allow")) is not None:
+            return self._by_rule(place, rule)
+        last = next((each for each in (*ALLOWS, *LATE) if each.applies(case)), self._default)
+        return _by_builtin(place, last, case)
+
+    def _by_rule(self, place: int, rule: Rule) -> Verdict:
+        return Verdict(claim=place, effect=rule.effect, rule=rule.id, why=self._whys[rule.id])
+
+    def _without_claims(self) -> Decision:
+        if self.here.default == "deny":
+            return Decision(
+                effect="deny", rule=self._default.name, why=self._default.why, basis=self._basis([])
+            )
+        return Decision(effect="ask", rule="nothing claimed", why=NOTHING_CLAIMED, basis=self._basis([]))
+
+    def _basis(self, strict: Sequence[str]) -> str:
+        text = "\n".join([self.here.default, *sorted(set(strict))])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _first(found: Sequence[Rule], effect: Effect) -> Rule | None:
+    return next((rule for rule in found if rule.effect == effect), None)
+
+
+def _by_builtin(place: int, builtin: Builtin, case: Case) -> Verdict:
+    return Verdict(claim=place, effect=builtin.effect, rule=builtin.name, why=why_of(builtin, case))
+
+
+def _weight(verdict: Verdict) -> tuple[int, int]:
+    """The strictest, and of those alike what is furthest from being changed: it says most about the call."""
+    return _STRICTNESS[verdict.effect], _FIRMNESS.get(verdict.rule, 2)
