@@ -17,11 +17,10 @@ from handrail.store.event import Event, TerminalOpened, TerminalReleased
 from handrail.store.journal import Journal, open_journal
 from handrail.store.query import Records, open_records
 from handrail.store.value import Owner
-from handrail.terminal.keeper import Keeper
-from handrail.terminal.note import Note
-from handrail.terminal.terminal import Terminal, Typist
+from handrail.terminal.keeper_client import Keeper
+from handrail.terminal.terminal import Note, Terminal, Typist
 from handrail.terminal.terminals import Terminals
-from handrail.terminal.waiting.knowing import Knowing
+from handrail.terminal.wait.input_detection import Knowing
 from handrail.watch import Watch
 
 pytestmark = pytest.mark.anyio

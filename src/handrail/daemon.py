@@ -54,13 +54,13 @@ from handrail.store.query import Records, open_records
 from handrail.store.retention import BlobRetention
 from handrail.store.threads import Threads
 from handrail.store.value import Result
-from handrail.terminal.keeper import Keeper, KeeperError
-from handrail.terminal.lineage import Lineage, started_inside
-from handrail.terminal.opening import Means
+from handrail.terminal.keeper_client import Keeper, KeeperError
+from handrail.terminal.open_shell import Means
+from handrail.terminal.person_check import Lineage, started_inside
 from handrail.terminal.retention import Retention
-from handrail.terminal.shells.marked import Marked
+from handrail.terminal.shell_marks import Marked
 from handrail.terminal.terminals import Terminals
-from handrail.terminal.waiting.knowing import Knowing
+from handrail.terminal.wait.input_detection import Knowing
 from handrail.toolbox import toolbox
 from handrail.tools.commands.output import as_result, read_output
 from handrail.tools.environment import child_environment

@@ -18,9 +18,9 @@ from handrail.store.event import (
 from handrail.store.journal import Journal
 from handrail.store.query import Records
 from handrail.store.records import TerminalRecord
+from handrail.terminal.input.typing_history import RELEASED_BY
 from handrail.terminal.terminal import Asks, Taken, Terminal
 from handrail.terminal.terminals import Terminals
-from handrail.terminal.typing.history import RELEASED_BY
 
 MOST_RUNNING = 10_000
 """Terminals looked through after a restart: more never ran at once."""

@@ -20,7 +20,7 @@ from handrail.places import Places
 from handrail.store.event import Event
 from handrail.store.journal import Journal, open_journal
 from handrail.store.value import Json
-from handrail.terminal.keeper import Keeper, KeeperError
+from handrail.terminal.keeper_client import Keeper, KeeperError
 from handrail.terminal.terminals import Terminals
 
 BOUND = 30.0

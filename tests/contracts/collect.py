@@ -37,7 +37,7 @@ from handrail.store.database import open_writer
 from handrail.store.event import events
 from handrail.store.words.file import WordsFile
 from handrail.store.words.text import TextKind
-from handrail.terminal.waiting import wait
+from handrail.terminal.wait import wait
 from handrail.toolbox import toolbox
 
 Json = dict[str, Any]

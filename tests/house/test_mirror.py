@@ -152,8 +152,8 @@ PART_OF: dict[str, str] = {
             "uses": "query/test_rules",
         }.items()
     },
-    "handrail.terminal.lineage": "safety/test_self_approval.py",
-    "handrail.terminal.output.before": "terminal/output/test_screen.py",
+    "handrail.terminal.person_check": "safety/test_self_approval.py",
+    "handrail.terminal.output.screen_replay": "terminal/output/test_screen.py",
     **{
         f"handrail.terminal.output.{name}": "terminal/output/test_search.py"
         for name in ("held", "seams", "strip", "window")

@@ -50,7 +50,7 @@ from handrail.keeper.protocol import (
     Typed,
     Welcome,
 )
-from handrail.terminal.keeper import KeeperError
+from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.terminal import Terminal
 from handrail.terminal.terminals import Terminals
 

@@ -30,7 +30,7 @@ from handrail.keeper.protocol import (
     from_keeper,
 )
 from handrail.places import Places
-from handrail.terminal.keeper import Keeper, KeeperError
+from handrail.terminal.keeper_client import Keeper, KeeperError
 from handrail.terminal.terminals import Terminals
 
 ASK = (

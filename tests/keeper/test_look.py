@@ -14,7 +14,7 @@ from handrail.keeper import process_tree
 from handrail.keeper.protocol import Input as Typing
 from handrail.keeper.protocol import Look, Looked, Process, Seen, Typed
 from handrail.keeper.pty import PtyEnd
-from handrail.terminal.keeper import KeeperError
+from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.terminal import Terminal
 
 BASH = ("bash", "--norc", "--noprofile", "-i")

@@ -23,7 +23,7 @@ from handrail.gate.call import Call
 from handrail.keeper import child
 from handrail.keeper.protocol import Start
 from handrail.store.value import Caller
-from handrail.terminal.keeper import Keeper
+from handrail.terminal.keeper_client import Keeper
 from handrail.terminal.terminals import Terminals
 from handrail.tools import workspace
 from handrail.tools.commands import programs

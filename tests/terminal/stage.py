@@ -12,12 +12,10 @@ from tests.keeper.scene import BOUND, ENV
 
 from handrail.places import Places
 from handrail.store.value import Owner
-from handrail.terminal.keeper import Keeper
-from handrail.terminal.note import Note
-from handrail.terminal.sharing import Typist
-from handrail.terminal.terminal import Terminal
+from handrail.terminal.keeper_client import Keeper
+from handrail.terminal.terminal import Note, Terminal, Typist
 from handrail.terminal.terminals import Terminals
-from handrail.terminal.waiting.knowing import Knowing
+from handrail.terminal.wait.input_detection import Knowing
 
 ANN = Typist(person=True, name="ann")
 AGENT = Typist(person=False, name="claude-code")

@@ -8,7 +8,7 @@ import pytest
 from tests.keeper.scene import BOUND, cwd_of, is_alive, keeping, until
 
 from handrail.places import Places
-from handrail.terminal.birth import Birth, NoKeeperError, clean_environment
+from handrail.terminal.start_keeper import Birth, NoKeeperError, clean_environment
 from handrail.terminal.terminal import Terminal
 
 
@@ -32,7 +32,7 @@ async def test_where_no_keeper_lives_nothing_is_found(home: Path) -> None:
 async def test_a_keeper_that_cannot_start_is_said_to_have_left_a_log(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handrail.terminal.birth.START_SECONDS", 0.3)
+    monkeypatch.setattr("handrail.terminal.start_keeper.START_SECONDS", 0.3)
     places = Places.under(home)
     places.make()
     places.keeper_lock.mkdir()

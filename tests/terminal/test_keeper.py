@@ -16,9 +16,9 @@ from handrail.keeper.framing import encode
 from handrail.keeper.protocol import PROTOCOL, Exit, Exited, Grown, Kept, Overheard, Stop, Stopped, Welcome
 from handrail.places import Places
 from handrail.store.value import Json
-from handrail.terminal import keeper as keeper_module
-from handrail.terminal.keeper import Keeper, KeeperError
-from handrail.terminal.sharing import NotReading, TypingRefused, Typist
+from handrail.terminal import keeper_client
+from handrail.terminal.keeper_client import Keeper, KeeperError
+from handrail.terminal.terminal import NotReading, TypingRefused, Typist
 from handrail.terminal.terminals import Terminals
 
 
@@ -57,7 +57,7 @@ async def connected(keeper: Keeper) -> AsyncGenerator[None]:
 async def test_a_keeper_that_hangs_after_its_hello_is_answered_for_with_a_sentence(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeper_module, "REPLY_SECONDS", 0.05)
+    monkeypatch.setattr(keeper_client, "REPLY_SECONDS", 0.05)
     places, keeper = Places.under(home), Keeper(Places.under(home))
     async with saying(places, Welcome(PROTOCOL, 1)), connected(keeper):
         with anyio.fail_after(BOUND):
@@ -76,7 +76,7 @@ async def test_a_keeper_that_was_just_ending_is_not_the_last_word(home: Path) ->
 async def test_a_keeper_that_hangs_up_on_everybody_is_told_of_with_a_sentence(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeper_module, "HELLO_APART", 0.001)
+    monkeypatch.setattr(keeper_client, "HELLO_APART", 0.001)
     places, keeper = Places.under(home), Keeper(Places.under(home))
     async with saying(places, Welcome(PROTOCOL, 7), hangs_up=1000):
         with anyio.fail_after(BOUND), pytest.raises(KeeperError, match="did not answer a hello: EndOfStream"):

@@ -3,7 +3,7 @@
 import pytest
 
 from handrail.store.value import Owner
-from handrail.terminal.note import Note, command, from_text, to_text
+from handrail.terminal.terminal import Note, command, from_text, to_text
 
 MINE = Note(
     of="shell", name="build", owner=Owner(person=True, name="ann", workspace="/w"), nonce="ab12", call="c1"

@@ -9,9 +9,8 @@ import pytest
 from tests.keeper.scene import BOUND, ENV, Scene, keeping, output
 
 from handrail.store.value import Owner
-from handrail.terminal.note import Note
-from handrail.terminal.opening import BadOpening, folder, open_shell, program, shell_for
-from handrail.terminal.terminal import Terminal
+from handrail.terminal.open_shell import BadOpening, folder, open_shell, program, shell_for
+from handrail.terminal.terminal import Note, Terminal
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from handrail.terminal.room import Room
+from handrail.terminal.thread_pool import Room
 
 BOUND = 20.0
 

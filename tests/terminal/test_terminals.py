@@ -12,7 +12,7 @@ from tests.keeper.scene import BOUND, ENV, Mark, keeping, nothing_left, output, 
 
 from handrail.keeper.protocol import NOT_READING, Exit
 from handrail.terminal import terminals
-from handrail.terminal.keeper import KeeperError
+from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.output.tail import Tail
 
 

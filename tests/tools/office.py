@@ -19,11 +19,11 @@ from handrail.places import Places
 from handrail.store.journal import open_journal
 from handrail.store.query import Records, open_records
 from handrail.store.value import Caller, Effect, Json
-from handrail.terminal.keeper import Keeper, KeeperError
-from handrail.terminal.opening import Means
+from handrail.terminal.keeper_client import Keeper, KeeperError
+from handrail.terminal.open_shell import Means
 from handrail.terminal.terminal import Terminal
 from handrail.terminal.terminals import Terminals
-from handrail.terminal.waiting.knowing import Knowing
+from handrail.terminal.wait.input_detection import Knowing
 from handrail.tools.calls import WaitForCall
 from handrail.tools.commands.commands import ExecuteCommand
 from handrail.tools.reach import Reach

@@ -15,7 +15,7 @@ from handrail.store.actor import tool_actor
 from handrail.store.journal import open_journal
 from handrail.store.query import open_records
 from handrail.store.value import Caller, Result
-from handrail.terminal.keeper import Keeper
+from handrail.terminal.keeper_client import Keeper
 from handrail.terminal.terminals import Terminals
 from handrail.tools.calls import (
     GetCall,

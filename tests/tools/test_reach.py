@@ -17,7 +17,7 @@ from tests.tools.office import Office, office
 
 from handrail.server.mcp import Line, Mcp
 from handrail.store.value import Caller
-from handrail.terminal.keeper import KeeperError
+from handrail.terminal.keeper_client import KeeperError
 
 pytestmark = pytest.mark.anyio
 LONG = 60.0

@@ -21,7 +21,7 @@ from handrail.config import AgentSection
 from handrail.errors import Unwritable
 from handrail.store.event.thread import AgentEnded, AgentStarted
 from handrail.store.journal import Journal
-from handrail.terminal.keeper import KeeperError
+from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.terminals import Terminals
 
 log = logging.getLogger(__name__)

@@ -23,8 +23,8 @@ from handrail.server.shape import Position, Wire
 from handrail.server.terminal_views import terminal_view
 from handrail.server.terminal_wire import AttachRefused, AttachSize, AttachState, TerminalView
 from handrail.store.records import TerminalRecord
-from handrail.terminal.keeper import KeeperError
-from handrail.terminal.output.begin import is_alternate, near_end
+from handrail.terminal.keeper_client import KeeperError
+from handrail.terminal.output.paging import is_alternate, near_end
 from handrail.terminal.terminal import NotReading, Terminal, TypingRefused, Typist
 
 PIECE = 32 * 1024

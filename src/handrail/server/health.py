@@ -8,7 +8,7 @@ import anyio
 
 from handrail import __version__
 from handrail.server.wire import Health, ProcessHealth
-from handrail.terminal.keeper import Keeper, KeeperError
+from handrail.terminal.keeper_client import Keeper, KeeperError
 
 BEAT_SECONDS = 0.02
 """Between two looks at the clock: fine enough to see a stall of a few milliseconds."""

@@ -46,7 +46,7 @@ from handrail.server.terminal_wire import SOCKET_SHAPES
 from handrail.server.thread_wire import FLOW_SHAPES
 from handrail.server.wire import Problem
 from handrail.store.export.shape import NotImportable
-from handrail.terminal.keeper import KeeperError
+from handrail.terminal.keeper_client import KeeperError
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     code: {"model": Problem} for code in (400, 401, 403, 404, 409, 422, 502, 503)

@@ -27,7 +27,7 @@ from handrail.server.lines import Lines
 from handrail.server.mcp import Context, Line, Mcp, client_name
 from handrail.server.talk import Talk
 from handrail.store.value import Caller, Json
-from handrail.terminal.lineage import STRANGER, Lineage, is_stranger
+from handrail.terminal.person_check import STRANGER, Lineage, is_stranger
 
 log = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from handrail.store.journal import Journal
 from handrail.store.query import Records
 from handrail.store.retention import PictureRetention
 from handrail.store.threads import Threads
-from handrail.terminal.opening import Means
-from handrail.terminal.shells.marked import Marked
+from handrail.terminal.open_shell import Means
+from handrail.terminal.shell_marks import Marked
 from handrail.terminal.terminals import Terminals
 
 

@@ -22,11 +22,11 @@ from handrail.server.terminal_wire import (
 )
 from handrail.store.records import TerminalRecord, TypedRecord
 from handrail.store.value import ProcessSeen
-from handrail.terminal.output.buffer import Reading
+from handrail.terminal.output.output_search import Found
+from handrail.terminal.output.paging import Reading
 from handrail.terminal.output.screen import Shown
-from handrail.terminal.output.search import Found
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.shells.marks import Command, Marks
+from handrail.terminal.shell_marks import Command, Marks
 from handrail.terminal.terminal import Asks, Taken, Terminal
 
 

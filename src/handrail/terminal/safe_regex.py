@@ -11,7 +11,7 @@ import importlib
 from functools import cache
 from typing import Any
 
-from handrail.terminal.room import Room
+from handrail.terminal.thread_pool import Room
 
 DIALECT = "RE2 / Rust regex syntax: no look-around, no backreferences"
 """For the descriptions of inputs."""

@@ -1,7 +1,11 @@
-"""A terminal: a process under the keeper, with its output, its exit and the end of its tree, and who shares it.
+"""The words in which a terminal is shared: who types, who has it, what it asks, and whoever is told.
 
-Owns what the daemon knows of one terminal, and its verbs. Does not know what is journaled, how typing becomes a
-history (typing.py), or how a wait for input is noticed (knowing.py).
+Values only; they do not know the terminal they are about.
+
+A terminal: a process under the keeper, with its output, its exit and the end of its tree, and who shares
+it.
+
+What a daemon tells the keeper of a terminal, so that the next daemon knows it too.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
+from pydantic import TypeAdapter, ValidationError
 
 from handrail.keeper.protocol import (
     NOT_READING,
@@ -27,13 +32,52 @@ from handrail.keeper.protocol import (
     Stopped,
     Typed,
 )
-from handrail.terminal.keeper import Keeper, KeeperError
-from handrail.terminal.sharing import Asks, NotReading, Taken, Told, TypingRefused, Typist
-from handrail.terminal.typing.keystrokes import is_typing
+from handrail.store.value import Owner, TerminalKind
+from handrail.terminal.input.keys import is_typing
+from handrail.terminal.keeper_client import Keeper, KeeperError
 
 if TYPE_CHECKING:
-    from handrail.terminal.note import Note
+    from collections.abc import Callable
+
+    from handrail.store.value import Sure
     from handrail.terminal.output.tail import Tail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """What a terminal is, besides a process: whose, called what, and of which call."""
+
+    of: TerminalKind
+    name: str
+    owner: Owner
+    nonce: str = ""
+    """What the marks of its own shell carry; empty when it makes none."""
+    call: str | None = None
+
+    @property
+    def is_agents(self) -> bool:
+        """An agent opened it, so a person who types into it takes it over."""
+        return self.of != "shell" and not self.owner.person
+
+
+def command(name: str) -> Note:
+    """Of a terminal about which nothing else is known."""
+    return Note(of="command", name=name, owner=Owner(person=False, name=""))
+
+
+def to_text(note: Note) -> str:
+    return _notes.dump_json(note).decode()
+
+
+def from_text(text: str, name: str) -> Note:
+    """The note in a text; what cannot be read, or was never written, is a command's of this `name`."""
+    try:
+        return _notes.validate_json(text)
+    except ValidationError:
+        return command(name)
+
+
+_notes = TypeAdapter(Note)
 
 __all__ = [
     "Asks",
@@ -226,3 +270,53 @@ def _told_apart(seen: Seen | None) -> tuple[object, ...] | None:
 
 def _question(asks: Asks | None) -> tuple[str, bool, str] | None:
     return asks and (asks.prompt, asks.secret, asks.sure)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Typist:
+    """Who types."""
+
+    person: bool
+    name: str
+    """As the history shows it: `claude-code`, `a person on the page`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asks:
+    """What runs in a terminal waits for input."""
+
+    prompt: str
+    sure: Sure
+    secret: bool
+    """It hides what is typed: only a person may answer."""
+    since: float
+    """Seconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A person has it: agents cannot type."""
+
+    by: str
+    holds: bool
+    """Until it is released; otherwise only while the person types."""
+
+
+class TypingRefused(Exception):
+    """Nothing was typed; the sentence says why, and what to do."""
+
+
+class NotReading(TypingRefused):
+    """The program left so much unread that nothing more fits: the same may be typed again a little later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """Who is told what happens in terminals, at once and in order. None of these may block or await."""
+
+    typed: Callable[[Terminal, Typist, bytes | None, int], None]
+    """None for the bytes where the terminal hid them; the number is how far its output had come."""
+    taken: Callable[[Terminal], None]
+    released: Callable[[Terminal, str], None]
+    asked: Callable[[Terminal], None]
+    went_on: Callable[[Terminal], None]

@@ -28,21 +28,20 @@ from handrail.keeper.protocol import (
     Swept,
     Unrecorded,
 )
-from handrail.terminal import note as notes
-from handrail.terminal.keeper import close_all
+from handrail.terminal import terminal as notes
+from handrail.terminal.input.keys import is_typing
+from handrail.terminal.input.typing_history import Typing
+from handrail.terminal.keeper_client import close_all
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.sharing import Told, Typist
-from handrail.terminal.terminal import Terminal
-from handrail.terminal.typing.history import Typing
-from handrail.terminal.typing.keystrokes import is_typing
+from handrail.terminal.terminal import Terminal, Told, Typist
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from handrail.keeper.protocol import Notice, Reply
-    from handrail.terminal.keeper import Keeper
-    from handrail.terminal.note import Note
+    from handrail.terminal.keeper_client import Keeper
+    from handrail.terminal.terminal import Note
 
     Callback = Callable[[Terminal], None]
     Typed = Callable[[Terminal, str, bool, str | None, int], None]

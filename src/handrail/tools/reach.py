@@ -8,9 +8,8 @@ from pathlib import Path
 
 from handrail.store.query import Records
 from handrail.store.value import Caller
-from handrail.terminal.opening import Means
-from handrail.terminal.shells.marked import Marked
-from handrail.terminal.shells.marks import Marks
+from handrail.terminal.open_shell import Means
+from handrail.terminal.shell_marks import Marked, Marks
 from handrail.terminal.terminals import Terminals
 from handrail.tools.terminals.asking import Askings
 from handrail.tools.terminals.known import Known, find, is_own, look

@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from handrail.agents.hands.output import cut, last
+from handrail.terminal.output.plain_text import plain
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.output.text import plain
 
 pytestmark = pytest.mark.anyio
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from handrail.keeper.spool import Spool
-from handrail.terminal.output.begin import is_alternate, near_end
+from handrail.terminal.output.paging import is_alternate, near_end
 from handrail.terminal.output.tail import Tail
 
 ON, OFF = b"\x1b[?1049h", b"\x1b[?1049l"

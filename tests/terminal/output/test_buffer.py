@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.keeper.spool import Spool
-from handrail.terminal.output.buffer import Reading, read
+from handrail.terminal.output.paging import Reading, read
+from handrail.terminal.output.plain_text import plain
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.output.text import plain
 
 
 def tail_of(folder: Path, *pieces: bytes, cap: int = 1 << 20, closed: bool = False) -> Tail:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.terminal.output.index import index_path, lines_before, piece_at, pieces
+from handrail.terminal.output.tail import index_path, lines_before, piece_at, pieces
 
 
 @pytest.fixture

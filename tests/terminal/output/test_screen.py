@@ -18,11 +18,12 @@ from tests.terminal.output import tmux
 from tests.terminal.output.tmux import Tmux
 
 from handrail.keeper.spool import Spool
-from handrail.terminal.output import engine, feeding, screen
+from handrail.terminal.input.keys import encode
+from handrail.terminal.output import screen, screen_replay
+from handrail.terminal.output import screen as engine
 from handrail.terminal.output.screen import Shown, render
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.terminal import Terminal
-from handrail.terminal.typing.keys import encode
 
 pytestmark = pytest.mark.anyio
 COLS, ROWS = 80, 24
@@ -74,7 +75,7 @@ async def shows(terminal: Terminal, wanted: str) -> None:
 
 
 def printed(terminal: Terminal) -> bytes:
-    return b"".join(feeding.stretch(terminal.tail, 0, terminal.tail.end))
+    return b"".join(screen_replay.stretch(terminal.tail, 0, terminal.tail.end))
 
 
 async def same_in_tmux(other: Tmux, shown: Shown) -> None:
@@ -194,7 +195,7 @@ def test_modes_and_title_set_long_ago_are_not_lost(tmp_path: Path) -> None:
 
 
 @pytest.mark.serial  # a screen is given two seconds of the clock
-@pytest.mark.parametrize("size", [3 << 20, feeding.FULL_SCREEN + (3 << 20)])
+@pytest.mark.parametrize("size", [3 << 20, screen_replay.FULL_SCREEN + (3 << 20)])
 def test_a_full_screen_program_begun_long_ago_still_has_its_screen(tmp_path: Path, size: int) -> None:
     frame = b"\x1b[H\x1b[1;1Hhead\x1b[K" + b"\x1b[3;1Hbusy" * 90 + b"\r\n"
     pieces = [b"$ before\r\n\x1b[?1049h", *[frame] * (size // len(frame))]
@@ -272,7 +273,7 @@ def test_output_that_keeps_the_emulator_busy_is_shown_as_text_until_it_is_past(
     assert "the last line" in render(tail, COLS, ROWS).lines
     assert time.thread_time() - again < screen.SECONDS, "it is not tried over and over"
     later = Spool(str(tmp_path / "later"), 1 << 26)
-    for piece in (bomb, b"\x1bc", b"ordinary\r\n" * feeding.ENOUGH):
+    for piece in (bomb, b"\x1bc", b"ordinary\r\n" * screen_replay.ENOUGH):
         later.append(memoryview(piece))
     later.close()
     assert render(Tail(tmp_path / "later"), COLS, ROWS).lines[0] == "ordinary"
@@ -321,7 +322,7 @@ def test_however_output_is_cut_into_pieces_the_screen_is_the_same(
 
 FUZZ = """
 import random, sys
-from handrail.terminal.output.engine import Engine
+from handrail.terminal.output.screen import Engine
 from tests.terminal.output.test_screen import ESCAPES, WORDS
 chance = random.Random(int(sys.argv[1]))
 for _ in range(400):

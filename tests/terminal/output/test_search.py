@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from tests.keeper.scene import BOUND
 
 from handrail.keeper.spool import Spool
-from handrail.terminal.output import ripgrep, search
-from handrail.terminal.output.search import Found, Match
+from handrail.terminal import ripgrep
+from handrail.terminal.output import output_search
+from handrail.terminal.output.output_search import Found, Match
+from handrail.terminal.output.plain_text import plain
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.output.text import plain
 from handrail.terminal.safe_regex import BadPattern
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +31,7 @@ def tail_of(folder: Path, printed: bytes, cap: int = 1 << 20) -> Tail:
 
 async def find(tail: Tail, pattern: str, **how: bool | int) -> Found:
     with anyio.fail_after(BOUND):
-        return await search.search(tail, pattern, **how)  # type: ignore[arg-type]
+        return await output_search.search(tail, pattern, **how)  # type: ignore[arg-type]
 
 
 async def test_a_line_is_found_with_its_number_its_place_and_those_around_it(tmp_path: Path) -> None:
@@ -146,7 +147,7 @@ async def test_a_search_that_takes_too_long_gives_what_it_found(
     program.write_text(f"#!/bin/sh\n{script}\nexec sleep 1000\n")
     program.chmod(0o755)
     monkeypatch.setattr(ripgrep, "ripgrep", lambda: str(program))
-    monkeypatch.setattr(search, "SECONDS", 0.5)
+    monkeypatch.setattr(output_search, "SECONDS", 0.5)
     found = await find(tail_of(tmp_path / "t", b"a\r\nb\r\n"), "a", raw=True)
     assert ([match.text for match in found.matches], found.more) == (["a"], True)
 
@@ -220,7 +221,7 @@ def test_raw_search_agrees_with_ripgrep_on_one_file(tmp_path: Path) -> None:
     said = subprocess.run(
         [program, "-a", "-nb", "word 7.3", tmp_path / "all"], capture_output=True, check=True
     )
-    found = anyio.run(lambda: search.search(tail, "word 7.3", raw=True, max_results=10_000))
+    found = anyio.run(lambda: output_search.search(tail, "word 7.3", raw=True, max_results=10_000))
     assert [b"%d:%d:%s" % (m.line_number, m.offset, m.text.encode()) for m in found.matches] == [
         line.rstrip(b"\r") for line in said.stdout.splitlines()
     ]

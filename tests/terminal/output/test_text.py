@@ -7,9 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from handrail.terminal.output.screen import plain
-from handrail.terminal.output.sheet import BLANKS, LONGEST
-from handrail.terminal.output.text import REACH, Paper
+from handrail.terminal.output.plain_text import BLANKS, LONGEST, REACH, Paper, plain
 
 BAR = b"".join(b"\r\x1b[2K[%-10s] %d%%" % (b"=" * (n // 10), n) for n in range(101))
 

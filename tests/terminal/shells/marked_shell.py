@@ -12,9 +12,9 @@ from tests.keeper.scene import BOUND, keeping
 from tests.shell_home import shell_home
 
 import handrail.terminal
+from handrail.terminal.open_shell import integrate
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.shells.integration import integrate
-from handrail.terminal.shells.marks import Command, Marks, output_of
+from handrail.terminal.shell_marks import Command, Marks, output_of
 from handrail.terminal.terminal import Terminal
 
 SCRIPTS = Path(handrail.terminal.__file__).parent / "shells"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.terminal.shells.marked_shell import NONCE, SCRIPTS, marked
 
-from handrail.terminal.shells.integration import integrate
+from handrail.terminal.open_shell import integrate
 
 pytestmark = pytest.mark.anyio
 each_shell = pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

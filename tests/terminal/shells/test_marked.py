@@ -5,9 +5,9 @@ from pathlib import Path
 import anyio
 import pytest
 
+from handrail.terminal import shell_marks
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.shells import marked as marked_module
-from handrail.terminal.shells.marked import Marked
+from handrail.terminal.shell_marks import Marked
 
 
 def printed(folder: Path, data: bytes) -> Tail:
@@ -35,7 +35,7 @@ async def test_a_shell_without_a_nonce_has_none(tmp_path: Path) -> None:
 
 
 async def test_only_so_many_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(marked_module, "MOST", 2)
+    monkeypatch.setattr(shell_marks, "MOST", 2)
     marked, tails = Marked(), [printed(tmp_path / f"t{n}", b"hello") for n in range(3)]
     first = await marked.of("t0", "nonce", tails[0])
     for number in (1, 0, 2):  # the oldest used goes

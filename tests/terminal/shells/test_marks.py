@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from handrail.keeper.spool import Spool
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.shells.mark import MOST, Finder
-from handrail.terminal.shells.marks import KEPT, Command, Marks, output_of, strip
+from handrail.terminal.shell_marks import KEPT, MOST, Command, Finder, Marks, output_of, strip
 
 NONCE = "5eed5eed0123abcd"
 PROMPT = (

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.terminal.typing.draft import KEYS_MAX, Draft
-from handrail.terminal.typing.entry import LINES_MAX, TEXT_MAX, Entry
+from handrail.terminal.input.typed_line import KEYS_MAX, LINES_MAX, TEXT_MAX, Draft, Entry
 
 
 def typed(*pieces: bytes | None, among: bool = False) -> tuple[list[Entry], Draft]:

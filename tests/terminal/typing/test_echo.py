@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.keeper.spool import Spool
+from handrail.terminal.input import typed_line
+from handrail.terminal.input.typed_line import ECHO_BYTES, output_after
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.typing import echo
-from handrail.terminal.typing.echo import ECHO_BYTES, output_after
 
 
 def shown(text: str, data: bytes) -> bool:
-    return echo.shown([text], data) == 1
+    return typed_line.shown([text], data) == 1
 
 
 @given(st.text(alphabet="abc*", min_size=1, max_size=12))
@@ -51,12 +51,12 @@ def test_a_letter_that_is_masked_right_after_it_was_shown_is_hidden() -> None:
 
 def test_lines_are_shown_as_far_as_they_stand_one_after_the_other() -> None:
     lines = ["make", "", "2", "ls -l", "hunter2"]
-    assert echo.shown(lines, b"make\r\n\r\n2\r\nprompt> ls -l\r\ntotal 0\r\nhunter2\r\n") == 5
-    assert echo.shown(lines, b"make\r\n\r\n2\r\nls -l\r\nPassword: *******\r\n") == 4
-    assert echo.shown(lines, b"make\r\n\r\nls -l\r\n2\r\nhunter2\r\n") == 2
-    assert echo.shown(lines, b"hunter2\r\nls -l\r\n") == 0
+    assert typed_line.shown(lines, b"make\r\n\r\n2\r\nprompt> ls -l\r\ntotal 0\r\nhunter2\r\n") == 5
+    assert typed_line.shown(lines, b"make\r\n\r\n2\r\nls -l\r\nPassword: *******\r\n") == 4
+    assert typed_line.shown(lines, b"make\r\n\r\nls -l\r\n2\r\nhunter2\r\n") == 2
+    assert typed_line.shown(lines, b"hunter2\r\nls -l\r\n") == 0
 
 
 def test_empty_lines_alone_are_not_shown() -> None:
-    assert echo.shown(["", " "], b"\r\n\r\n") == 0
-    assert echo.shown(["", "word"], b"\r\n\r\n") == 0
+    assert typed_line.shown(["", " "], b"\r\n\r\n") == 0
+    assert typed_line.shown(["", "word"], b"\r\n\r\n") == 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.terminal.typing.entry import (
+from handrail.terminal.input.typed_line import (
     BURST_SECONDS,
     ECHO_AFTER,
     JOIN,

@@ -17,9 +17,8 @@ from tests.terminal.stage import AGENT, ANN, OWN, Stage, Typed, keys, says, shar
 from handrail.door.attach_client import Attached
 from handrail.keeper.protocol import Overheard
 from handrail.places import Places
-from handrail.terminal.sharing import NotReading
-from handrail.terminal.terminal import Terminal
-from handrail.terminal.typing import entry
+from handrail.terminal.input import typed_line
+from handrail.terminal.terminal import NotReading, Terminal
 
 LINES = 20_000
 HELD_AT_MOST = 0.05
@@ -112,8 +111,10 @@ def pipe(places: Places, terminal: str, data: bytes, size: int) -> None:
 async def test_many_lines_in_one_go_are_one_entry_and_hold_up_nobody(
     home: Path, flood: Flood, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(entry, "JOIN", BOUND)  # however long a busy machine lets it wait between two pieces
-    monkeypatch.setattr(entry, "ECHO_AFTER", (1.0, BOUND))
+    monkeypatch.setattr(
+        typed_line, "JOIN", BOUND
+    )  # however long a busy machine lets it wait between two pieces
+    monkeypatch.setattr(typed_line, "ECHO_AFTER", (1.0, BOUND))
     async with sharing(home) as stage:
         terminal = await stage.open("cat", note=OWN)
         async with never_held_up():

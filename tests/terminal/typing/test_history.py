@@ -12,9 +12,8 @@ import pytest
 from tests.keeper.scene import BOUND, until
 from tests.terminal.stage import AGENT, ANN, COMMAND, OWN, TRACKED, Typed, found_anywhere, keys, says, sharing
 
-from handrail.terminal.note import Note
-from handrail.terminal.terminal import Terminal, TypingRefused
-from handrail.terminal.typing import entry, history
+from handrail.terminal.input import typed_line, typing_history
+from handrail.terminal.terminal import Note, Terminal, TypingRefused
 
 MASKED = """
 import os, sys, termios, tty
@@ -29,14 +28,14 @@ sys.stdin.readline()
 """
 GETPASS = "import getpass; getpass.getpass('Password: '); print('thank you'); input()"
 
-AS_EVER = entry.ECHO_AFTER
+AS_EVER = typed_line.ECHO_AFTER
 
 
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """However slow a busy machine is: no pause ends a line, and an echo may come late. A test for either says so."""
-    monkeypatch.setattr(history, "PAUSE", 2 * BOUND)
-    monkeypatch.setattr(entry, "ECHO_AFTER", (*entry.ECHO_AFTER[:3], BOUND / 4, BOUND / 2))
+    monkeypatch.setattr(typing_history, "PAUSE", 2 * BOUND)
+    monkeypatch.setattr(typed_line, "ECHO_AFTER", (*typed_line.ECHO_AFTER[:3], BOUND / 4, BOUND / 2))
 
 
 async def test_a_line_typed_key_by_key_at_a_prompt_is_one_entry(home: Path) -> None:
@@ -148,7 +147,7 @@ def inner(thing: Any) -> list[Any]:
 async def test_what_a_prompt_masks_is_recorded_without_its_text(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(entry, "ECHO_AFTER", AS_EVER)
+    monkeypatch.setattr(typed_line, "ECHO_AFTER", AS_EVER)
     secret = secrets.token_hex(12)
     async with sharing(home) as stage:
         terminal = await stage.python(MASKED, note=OWN)
@@ -164,8 +163,8 @@ async def test_what_a_prompt_masks_is_recorded_without_its_text(
 async def test_a_masked_prompt_answered_with_pauses_tells_no_letter(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "PAUSE", 0.0)
-    monkeypatch.setattr(entry, "ECHO_AFTER", AS_EVER)
+    monkeypatch.setattr(typing_history, "PAUSE", 0.0)
+    monkeypatch.setattr(typed_line, "ECHO_AFTER", AS_EVER)
     async with sharing(home) as stage:
         terminal = await stage.python(MASKED, note=OWN)
         await says(terminal, b"Secret: ")
@@ -191,7 +190,7 @@ async def test_entries_are_told_in_the_order_they_were_typed(home: Path) -> None
 async def test_who_types_into_an_agents_terminal_has_it_until_a_while_after_the_last_key(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "SOFT_SECONDS", 1.0)
+    monkeypatch.setattr(typing_history, "SOFT_SECONDS", 1.0)
     async with sharing(home) as stage:
         terminal = await stage.bash()
         await keys(terminal, "echo mine")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.terminal.typing.keys import NAMES, UnknownKey, encode
+from handrail.terminal.input.keys import NAMES, UnknownKey, encode
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.terminal.typing.keystrokes import PIECES_MAX, Key, Keystrokes, Passed, Text, is_typing
-from handrail.terminal.typing.keystrokes import readable as read
+from handrail.terminal.input.keys import PIECES_MAX, Key, Keystrokes, Passed, Text, is_typing
+from handrail.terminal.input.keys import readable as read
 
 
 def readable(data: bytes) -> str:

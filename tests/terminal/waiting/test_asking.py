@@ -5,7 +5,7 @@ import pytest
 from handrail.keeper.protocol import Process, Seen
 from handrail.store.value import Sure, TerminalKind
 from handrail.terminal.output.screen import Shown
-from handrail.terminal.waiting.asking import PROMPT_MAX, prompt, rests_behind_text, sureness
+from handrail.terminal.wait.input_detection import PROMPT_MAX, prompt, rests_behind_text, sureness
 
 
 def seen(name: str, reading: str = "tty", *, raw: bool = False, echo: bool = True, busy: bool = True) -> Seen:

@@ -12,8 +12,7 @@ from tests.keeper.scene import BOUND, until
 from tests.terminal.stage import AGENT, ANN, COMMAND, OWN, TRACKED, keys, says, sharing
 
 from handrail.keeper.protocol import Seen
-from handrail.terminal.note import Note
-from handrail.terminal.terminal import Asks, Terminal
+from handrail.terminal.terminal import Asks, Note, Terminal
 
 RAW_PROMPT = """
 import os, select, tty

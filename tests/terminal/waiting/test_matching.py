@@ -7,15 +7,15 @@ import anyio
 import pytest
 
 from handrail.terminal.safe_regex import BadPattern, compile_pattern
-from handrail.terminal.waiting import matching
-from handrail.terminal.waiting.matching import Hit
+from handrail.terminal.wait import pattern_match
+from handrail.terminal.wait.pattern_match import Hit
 
 BOUND = 20.0
 
 
 async def hits(pattern: str, *pieces: bytes) -> list[Hit | None]:
     with anyio.fail_after(BOUND):
-        with matching.matching(pattern) as matcher:
+        with pattern_match.matching(pattern) as matcher:
             return [await matcher.see(piece) for piece in pieces]
 
 
@@ -38,10 +38,10 @@ async def test_old_output_is_let_go_and_the_newest_is_still_matched() -> None:
 
 
 async def test_a_line_without_end_is_seen_as_it_stands_and_not_kept() -> None:
-    matcher = matching.Matcher(compile_pattern("needle"))
+    matcher = pattern_match.Matcher(compile_pattern("needle"))
     for _ in range(40):
         assert await matcher.see(b"no line end " * 4096) is None
-    assert matcher.held <= 3 * matching.WINDOW
+    assert matcher.held <= 3 * pattern_match.WINDOW
     assert await matcher.see(b"the needle") is not None
 
 
@@ -61,7 +61,7 @@ async def test_a_catastrophic_pattern_is_quick(pattern: str) -> None:
 
 
 async def test_a_search_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching, "SECONDS", 0.001)
+    monkeypatch.setattr(pattern_match, "SECONDS", 0.001)
     chosen = random.Random(1)
     with pytest.raises(BadPattern, match="was given up"):
         await hits("[ab]*a[ab]{400}c", bytes(chosen.choice(b"ab") for _ in range(1 << 17)))
@@ -73,8 +73,8 @@ async def test_look_around_is_refused() -> None:
 
 
 async def test_only_so_many_patterns_are_watched_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching, "MOST", 2)
+    monkeypatch.setattr(pattern_match, "MOST", 2)
     refused = pytest.raises(BadPattern, match="2 patterns are waited for already")
-    with matching.matching("a"), matching.matching("b"), refused:
+    with pattern_match.matching("a"), pattern_match.matching("b"), refused:
         await hits("c", b"c")
     assert (await hits("c", b"c"))[0] is not None, "there is room again"

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from handrail.terminal.waiting.ports import can_tell, holder, listening
+from handrail.terminal.wait.ports import can_tell, holder, listening
 
 pytestmark = pytest.mark.skipif(not can_tell(), reason="this system has no /proc/net")
 

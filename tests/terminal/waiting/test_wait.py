@@ -9,9 +9,7 @@ from tests.keeper.scene import BOUND, keeping
 
 from handrail.store.value import Json
 from handrail.terminal.terminal import Asks, Terminal
-from handrail.terminal.waiting.conditions import Idle, Written, quiet, rests
-from handrail.terminal.waiting.stir import Stir, stirring
-from handrail.terminal.waiting.wait import Condition, Exits, wait
+from handrail.terminal.wait.wait import Condition, Exits, Idle, Stir, Written, quiet, rests, stirring, wait
 
 
 class Grown(Condition):

@@ -11,7 +11,7 @@ from tests.actors import PAGE
 from tests.tools.desk import BOUND, Desk, done
 
 from handrail.gate import person_actions
-from handrail.terminal.output import ripgrep
+from handrail.terminal import ripgrep
 from handrail.tools.search import seek
 from handrail.tools.search.glob import Glob
 from handrail.tools.search.listing import ListFiles, ListFilesInput

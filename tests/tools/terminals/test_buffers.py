@@ -14,8 +14,7 @@ from tests.tools.office import Office, office
 
 from handrail.store.event import TerminalForgotten
 from handrail.store.value import Caller, Json, Owner
-from handrail.terminal.note import Note
-from handrail.terminal.terminal import Terminal
+from handrail.terminal.terminal import Note, Terminal
 from handrail.tools.terminals.known import of_terminal
 
 pytestmark = pytest.mark.anyio

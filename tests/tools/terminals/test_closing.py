@@ -11,7 +11,7 @@ from tests.tools.desk import BOUND
 from tests.tools.office import office
 
 from handrail.store.value import Caller, Owner
-from handrail.terminal.note import Note
+from handrail.terminal.terminal import Note
 
 pytestmark = pytest.mark.anyio
 

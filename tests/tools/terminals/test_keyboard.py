@@ -12,8 +12,7 @@ from tests.tools.office import Office, office
 
 from handrail.store.actor import PERSON
 from handrail.store.value import Caller, InputPreview, Owner
-from handrail.terminal.note import Note
-from handrail.terminal.terminal import Terminal, Typist
+from handrail.terminal.terminal import Note, Terminal, Typist
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ from tests.tools.desk import BOUND
 from tests.tools.office import Office, office
 
 from handrail.store.value import Caller, Owner
-from handrail.terminal.note import Note
+from handrail.terminal.terminal import Note
 
 pytestmark = pytest.mark.anyio
 

@@ -17,10 +17,10 @@ from handrail.gate.gate import Gate
 from handrail.keeper.protocol import Exit
 from handrail.store.actor import CLIENT
 from handrail.store.value import Json
-from handrail.terminal.keeper import KeeperError
+from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.room import AGENTS
 from handrail.terminal.terminal import Terminal
+from handrail.terminal.thread_pool import AGENTS
 
 GRACE = 2.0
 """Seconds between asking processes to end and killing them, where no call does that any more."""

@@ -3,8 +3,8 @@
 Owns the cut. It does not know who asks, nor what escape sequences mean (terminal/output/text.py).
 """
 
+from handrail.terminal.output.plain_text import plain
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.output.text import plain
 
 _LEAST = 64 * 1024
 """Bytes looked at, however few are wanted: colours and movements are bytes too."""

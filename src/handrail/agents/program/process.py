@@ -16,7 +16,7 @@ from handrail.agents.program.frames import MESSAGE_MAX
 from handrail.agents.program.said import Said
 from handrail.framing import LineBuffer, LineTooLong
 from handrail.keeper.protocol import Exit
-from handrail.terminal.keeper import KeeperError
+from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.terminal import Terminal
 from handrail.terminal.terminals import Terminals
 

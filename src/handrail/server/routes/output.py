@@ -15,13 +15,14 @@ from handrail.server.shape import Position
 from handrail.server.terminal_views import found_view, output_view, screen_view
 from handrail.server.terminal_wire import FoundView, OutputView
 from handrail.store.records import TerminalRecord
-from handrail.terminal.output.buffer import read
-from handrail.terminal.output.ripgrep import NoRipgrep
-from handrail.terminal.output.screen import Shown, plain, render
-from handrail.terminal.output.search import search
+from handrail.terminal.output.output_search import search
+from handrail.terminal.output.paging import read
+from handrail.terminal.output.plain_text import plain
+from handrail.terminal.output.screen import Shown, render
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.room import PEOPLE
+from handrail.terminal.ripgrep import NoRipgrep
 from handrail.terminal.safe_regex import BadPattern
+from handrail.terminal.thread_pool import PEOPLE
 
 PIECE = 256 * 1024
 """Bytes of a download held at once."""

@@ -7,10 +7,10 @@ from handrail.server.rooms import Rooms
 from handrail.server.routes.named import fresh_view, running
 from handrail.server.routes.person import by
 from handrail.server.terminal_wire import InputBody, SizeBody, TerminalView
+from handrail.terminal.input.keys import UnknownKey, encode
 from handrail.terminal.output.screen import render
-from handrail.terminal.room import PEOPLE
 from handrail.terminal.terminal import Terminal, TypingRefused, Typist
-from handrail.terminal.typing.keys import UnknownKey, encode
+from handrail.terminal.thread_pool import PEOPLE
 
 
 def routes(rooms: Rooms) -> APIRouter:

@@ -15,8 +15,8 @@ from handrail.server.terminal_views import closed_view, terminal_detail
 from handrail.server.terminal_wire import Closed, OpenBody, TerminalDetail, TerminalView
 from handrail.store.event import TerminalClosed
 from handrail.store.value import Owner, TerminalKind
-from handrail.terminal.keeper import KeeperError
-from handrail.terminal.opening import BadOpening, open_shell, shell_for
+from handrail.terminal.keeper_client import KeeperError
+from handrail.terminal.open_shell import BadOpening, open_shell, shell_for
 from handrail.terminal.terminal import Terminal
 
 WINDOW_SECONDS = 5.0

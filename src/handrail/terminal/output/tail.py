@@ -2,22 +2,24 @@
 
 Owns the reading of segments (index.py: of what stands beside them) and the bell that wakes followers. Does not know the keeper: an ended terminal's tail is
 read from disk alone. Whoever is told of growth calls `ring`, and `close` when no more can come.
+
+What stands beside a segment of output: how many lines came before it, and when each piece was written.
 """
 
 from __future__ import annotations
 
 import os
+import struct
 from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
 
-from handrail.terminal.output.index import lines_before, piece_at, pieces
-
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
+
 
 _TRIES = 3
 _LARGEST = 1 << 62
@@ -203,3 +205,36 @@ def _holding(segments: list[int], offset: int) -> int | None:
     """The segment that holds this offset, or would."""
     at = bisect_right(segments, offset)
     return segments[at - 1] if at else None
+
+
+_PAIR = struct.Struct(">QQ")
+
+
+def index_path(segment: Path) -> Path:
+    return segment.with_suffix(".idx")
+
+
+def lines_before(segment: Path) -> int | None:
+    """Lines written before this segment; None where nobody counted."""
+    try:
+        with index_path(segment).open("rb") as file:
+            header = file.read(_PAIR.size)
+    except FileNotFoundError:
+        return None
+    return _PAIR.unpack(header)[0] if len(header) == _PAIR.size else None
+
+
+def pieces(segment: Path) -> list[tuple[int, int]]:
+    """The offset and the time of each piece of this segment, in order; none where nobody noted them."""
+    try:
+        data = index_path(segment).read_bytes()
+    except FileNotFoundError:
+        return []
+    whole = len(data) // _PAIR.size * _PAIR.size
+    return list(_PAIR.iter_unpack(data[_PAIR.size : whole]))
+
+
+def piece_at(found: list[tuple[int, int]], offset: int) -> tuple[int, int] | None:
+    """The piece that holds this offset."""
+    at = bisect_right(found, offset, key=lambda piece: piece[0])
+    return found[at - 1] if at else None

@@ -16,10 +16,9 @@ from handrail.gate.shell.shell_parser import Line
 from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage, Tool
 from handrail.keeper.protocol import Exit, Report
 from handrail.store.value import Caller, CommandPreview, Json, Owner, Result
-from handrail.terminal.keeper import KeeperError
-from handrail.terminal.note import Note
-from handrail.terminal.terminal import Terminal
-from handrail.terminal.waiting.wait import LIKELY_SECONDS
+from handrail.terminal.keeper_client import KeeperError
+from handrail.terminal.terminal import Note, Terminal
+from handrail.terminal.wait.wait import LIKELY_SECONDS
 from handrail.tools.answer import answer, brief
 from handrail.tools.commands.command_claims import command_claims, read_line
 from handrail.tools.commands.commanding import (

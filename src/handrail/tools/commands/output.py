@@ -6,7 +6,7 @@ Owns the cutting. The whole output stays in the terminal's tail; this module nev
 from dataclasses import dataclass
 
 from handrail.store.value import Json, Result
-from handrail.terminal.output.screen import plain
+from handrail.terminal.output.plain_text import plain
 from handrail.terminal.output.tail import Tail
 
 HEAD_LINES = 100

@@ -11,13 +11,12 @@ import anyio
 
 from handrail.gate.tool import CallReport, ReceiptFacts, Refusal
 from handrail.store.value import ProcessSeen, SignalSent
-from handrail.terminal.keeper import KeeperError
+from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.output.screen import render
-from handrail.terminal.room import AGENTS
-from handrail.terminal.shells.marks import Marks
+from handrail.terminal.shell_marks import Marks
 from handrail.terminal.terminal import Terminal, Typist
-from handrail.terminal.waiting.conditions import quiet, rests
-from handrail.terminal.waiting.stir import stirring
+from handrail.terminal.thread_pool import AGENTS
+from handrail.terminal.wait.wait import quiet, rests, stirring
 from handrail.tools.reach import Reach
 from handrail.tools.terminals.known import Known
 

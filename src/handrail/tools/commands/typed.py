@@ -14,9 +14,9 @@ import anyio.to_thread
 from handrail.gate.tool import CallReport, Plan, Refusal, Salvage
 from handrail.keeper.protocol import Seen
 from handrail.store.value import Caller, Json, Result
-from handrail.terminal.keeper import KeeperError
+from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.terminal import Terminal, Typist
-from handrail.terminal.waiting.stir import stirring
+from handrail.terminal.wait.wait import stirring
 from handrail.tools.answer import answer
 from handrail.tools.commands.command_claims import line_typed
 from handrail.tools.commands.commanding import COMPLETED, NO_OUTPUT, ExecuteCommandInput, matching_lines

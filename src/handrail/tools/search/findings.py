@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from handrail.store.value import Json
-from handrail.terminal.output.ripgrep import Ended
+from handrail.terminal.ripgrep import Ended
 from handrail.tools.answer import brief, some
 from handrail.tools.files.lines import WINDOW_MAX
 from handrail.tools.search.seek import SECONDS

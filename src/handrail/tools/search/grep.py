@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import anyio
 
 from handrail.gate.tool import Refusal
-from handrail.terminal.output.screen import plain
+from handrail.terminal.output.plain_text import plain
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.safe_regex import THREADS, BadPattern, Regex, compile_pattern
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Refusal, Tool
 from handrail.store.value import Caller, Json, Result
-from handrail.terminal.output.ripgrep import Ended
+from handrail.terminal.ripgrep import Ended
 from handrail.tools.answer import Format, Input, answer, brief, some
 from handrail.tools.search.ignore import Ignore, is_in_git
 from handrail.tools.search.query import Query

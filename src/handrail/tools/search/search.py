@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Refusal, Tool
 from handrail.store.value import Caller, Result
-from handrail.terminal.output.ripgrep import MOST_CHARACTERS, complain
+from handrail.terminal.ripgrep import MOST_CHARACTERS, complain
 from handrail.terminal.safe_regex import DIALECT, BadPattern, check_characters
 from handrail.tools.answer import Format, Input, answer, brief
 from handrail.tools.files.lines import is_binary

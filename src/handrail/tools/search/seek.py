@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from handrail.gate.tool import Refusal
-from handrail.terminal.output.ripgrep import Ended, NoRipgrep, Search, in_thread
-from handrail.terminal.room import FILES
+from handrail.terminal.ripgrep import Ended, NoRipgrep, Search, in_thread
+from handrail.terminal.thread_pool import FILES
 from handrail.tools.search.query import Query, arguments, separator
 
 SECONDS = 20.0

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from handrail.gate.tool import CallReport
 from handrail.store.value import Json
 from handrail.terminal.terminal import Asks, Terminal
-from handrail.terminal.waiting.wait import LIKELY_SECONDS
+from handrail.terminal.wait.wait import LIKELY_SECONDS
 
 MOST = 1000
 """Questions remembered; of an older one somebody may be told twice."""

@@ -10,10 +10,10 @@ from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.value import Caller, Json, Result
-from handrail.terminal.output.ripgrep import NoRipgrep
-from handrail.terminal.output.search import Match, search
-from handrail.terminal.room import AGENTS
+from handrail.terminal.output.output_search import Match, search
+from handrail.terminal.ripgrep import NoRipgrep
 from handrail.terminal.safe_regex import DIALECT, BadPattern
+from handrail.terminal.thread_pool import AGENTS
 from handrail.tools.answer import Format, Input, answer, brief, some
 from handrail.tools.reach import Reach
 from handrail.tools.terminals.known import Known, reading

@@ -11,10 +11,11 @@ from pydantic import JsonValue
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.records import TypedRecord
 from handrail.store.value import Caller, Json, Result
-from handrail.terminal.output.buffer import Reading, read
-from handrail.terminal.output.screen import plain, render
+from handrail.terminal.output.paging import Reading, read
+from handrail.terminal.output.plain_text import plain
+from handrail.terminal.output.screen import render
 from handrail.terminal.output.tail import Extent
-from handrail.terminal.room import AGENTS
+from handrail.terminal.thread_pool import AGENTS
 from handrail.tools.answer import answer
 from handrail.tools.reach import Reach
 from handrail.tools.terminals.buffer_shape import LINES, GetTerminalBufferInput, GetTerminalBufferOutput

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.keeper.protocol import Report
 from handrail.store.value import Caller, Claim, Json, Result
-from handrail.terminal.keeper import KeeperError
+from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.terminal import Terminal
 from handrail.tools.answer import Format, Input, answer, some
 from handrail.tools.reach import Reach

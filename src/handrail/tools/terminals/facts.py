@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from handrail.store.value import Json, Owner
-from handrail.terminal.shells.marks import Command
+from handrail.terminal.shell_marks import Command
 from handrail.terminal.terminal import Asks
 from handrail.tools.answer import brief
 from handrail.tools.terminals.known import Known

@@ -11,10 +11,10 @@ from pydantic import BaseModel, Field
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.keeper.protocol import Seen
 from handrail.store.value import Caller, Json, Result
+from handrail.terminal.input.keys import UnknownKey, encode
 from handrail.terminal.output.screen import render
-from handrail.terminal.room import AGENTS
 from handrail.terminal.terminal import Terminal, Typist
-from handrail.terminal.typing.keys import UnknownKey, encode
+from handrail.terminal.thread_pool import AGENTS
 from handrail.tools.answer import Format, Input, answer, brief
 from handrail.tools.commands.command_claims import text_typed
 from handrail.tools.reach import Reach

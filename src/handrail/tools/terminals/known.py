@@ -13,7 +13,7 @@ from handrail.keeper.protocol import Exit
 from handrail.store.query import Records
 from handrail.store.records import TerminalRecord
 from handrail.store.value import Caller, Claim, Owner, TerminalKind
-from handrail.terminal.keeper import KeeperError
+from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.terminal import Terminal
 from handrail.terminal.terminals import Terminals

@@ -15,10 +15,10 @@ from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.value import Caller, CommandPreview, Json, Owner, Result
-from handrail.terminal.keeper import KeeperError
-from handrail.terminal.opening import COLS, ROWS, BadOpening, open_shell, program, shell_for
+from handrail.terminal.keeper_client import KeeperError
+from handrail.terminal.open_shell import COLS, ROWS, BadOpening, open_shell, program, shell_for
 from handrail.terminal.terminal import Terminal
-from handrail.terminal.waiting.stir import stirring
+from handrail.terminal.wait.wait import stirring
 from handrail.tools.answer import Format, Input, answer, brief
 from handrail.tools.commands.command_claims import opening_claims
 from handrail.tools.commands.programs import facts

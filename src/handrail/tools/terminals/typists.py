@@ -9,7 +9,7 @@ import hashlib
 from handrail.gate.tool import Refusal
 from handrail.keeper.protocol import Seen
 from handrail.store.value import Caller, Claim, InputPreview, Json
-from handrail.terminal.keeper import KeeperError
+from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.terminal import Terminal, TypingRefused, Typist
 from handrail.tools.terminals.known import Known, ended, is_inside, is_own
 

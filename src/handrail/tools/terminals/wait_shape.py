@@ -6,8 +6,8 @@ from pydantic import BaseModel, Field
 
 from handrail.gate.tool import Refusal
 from handrail.terminal.safe_regex import DIALECT, BadPattern, compile_pattern
-from handrail.terminal.waiting.ports import can_tell
-from handrail.terminal.waiting.wait import Until, Why
+from handrail.terminal.wait.ports import can_tell
+from handrail.terminal.wait.wait import Until, Why
 from handrail.tools.answer import Format, Input
 
 TIMEOUT_SECONDS = 40.0

@@ -13,9 +13,19 @@ import anyio.to_thread
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.value import Caller, Json, Result
 from handrail.terminal.safe_regex import BadPattern
-from handrail.terminal.waiting.conditions import AtPrompt, Idle, Listens, Matches, Written
-from handrail.terminal.waiting.matching import matching
-from handrail.terminal.waiting.wait import Condition, Exits, Why, Woke, wait
+from handrail.terminal.wait.pattern_match import matching
+from handrail.terminal.wait.wait import (
+    AtPrompt,
+    Condition,
+    Exits,
+    Idle,
+    Listens,
+    Matches,
+    Why,
+    Woke,
+    Written,
+    wait,
+)
 from handrail.tools.answer import answer, brief
 from handrail.tools.commands.output import read_output
 from handrail.tools.place import Place

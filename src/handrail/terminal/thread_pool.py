@@ -14,6 +14,7 @@ from anyio.lowlevel import RunVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
 

@@ -2,18 +2,25 @@
 
 Owns where a reading begins and ends, and its bounds. It does not know what escape sequences mean (text.py), nor
 segments (tail.py).
+
+Where to begin, for whoever shows a terminal's output and cannot take all of it.
+
+A line and those around it, cut to what can be shown.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from handrail.terminal.output.text import Paper
+from handrail.terminal.output.plain_text import Paper
+from handrail.terminal.output.tail import Tail
 
 if TYPE_CHECKING:
-    from handrail.terminal.output.tail import Extent, Tail
+    from handrail.terminal.output.tail import Extent
+
 
 Mode = Literal["text", "raw"]
 LIMIT = 256 * 1024
@@ -194,3 +201,85 @@ def _last(text: str, lines: int | None) -> str:
         if at < 0:
             return text
     return text[at + 1 :] if lines else ""
+
+
+_ALTERNATE = re.compile(rb"\x1b\[\?(?:\d+;)*(?:1049|1047|47)(?:;\d+)*([hl])")
+_LONGEST = 64
+"""Bytes of one such sequence: two pieces that are looked through must overlap by as much."""
+_PIECE = 1024 * 1024
+
+
+def near_end(tail: Tail, reach: int) -> int:
+    """The start of a line, at most `reach` bytes from the end; anywhere, when no line begins there."""
+    first, end = tail.first, tail.end
+    start = max(first, end - reach)
+    if start == 0:
+        return 0
+    at = start - (start > first)  # a line that begins exactly at `start` has its newline one before
+    while at < end:
+        data, following = tail.read(at, min(_PIECE, end - at))
+        if not data:
+            break
+        newline = data.find(b"\n")
+        if newline >= 0:
+            return following - len(data) + newline + 1
+        at = following
+    return start
+
+
+def is_alternate(tail: Tail, at: int) -> bool:
+    """Whether a full-screen program had the alternate screen at this offset, as far back as output is kept.
+
+    Reads what was printed before, so call it in a thread.
+    """
+    first, high = tail.first, at
+    while high > first:
+        low = max(first, high - _PIECE)
+        *_, last = [b"", *_ALTERNATE.findall(tail.read_range(low, min(at, high + _LONGEST)))]
+        if last:
+            return last == b"h"
+        high = low
+    return False
+
+
+WIDEST = 4000
+"""Bytes shown of one line."""
+_LEAD = 1000
+"""Of these, before a match far into a long line."""
+_AROUND = 64 * 1024
+"""Bytes looked at for the lines before, and for those after."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    text: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+def window(
+    read: Callable[[int, int], bytes], first: int, end: int, line: int, match: int, context: int
+) -> Window:
+    """Of the line that begins at `line`, in which something begins at `match`; `context` lines on each side."""
+    shown = line if match - line <= WIDEST - _LEAD else match - _LEAD
+    data = read(shown, min(end, shown + WIDEST))
+    text = data.partition(b"\n")[0]
+    before = _before(read(max(first, line - _AROUND), line), context) if context else ()
+    after = _after(read(shown, min(end, shown + _AROUND)), context) if context else ()
+    return Window(_show(text), before, after)
+
+
+def _before(data: bytes, context: int) -> tuple[str, ...]:
+    lines = data.split(b"\n")[:-1]
+    return tuple(_show(line[:WIDEST]) for line in lines[-context:])
+
+
+def _after(data: bytes, context: int) -> tuple[str, ...]:
+    lines = data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return tuple(_show(line[:WIDEST]) for line in lines[1 : 1 + context])
+
+
+def _show(line: bytes) -> str:
+    return line.removesuffix(b"\r").decode(errors="replace")

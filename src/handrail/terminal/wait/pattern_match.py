@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from handrail.terminal.output.text import Paper
+from handrail.terminal.output.plain_text import Paper
 from handrail.terminal.safe_regex import THREADS, BadPattern, Regex, compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
 
 SECONDS = 10.0
 """How long one piece of output may be looked at."""

@@ -24,8 +24,8 @@ from typing import TypeVar
 
 import anyio
 
-from handrail.terminal.room import Room
 from handrail.terminal.safe_regex import BadPattern, bad_pattern
+from handrail.terminal.thread_pool import Room
 
 T = TypeVar("T")
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from handrail.places import Places
 
+
 START_SECONDS = 10.0
 """What a new keeper gets to open its socket, on a machine that is busy with other things."""
 PASSED = {"HOME", "PATH", "SHELL", "USER", "LOGNAME", "LANG", "TMPDIR", "PYTHONPATH"}

@@ -21,9 +21,7 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from handrail.terminal.typing.draft import Draft
-from handrail.terminal.typing.echo import output_after, shown
-from handrail.terminal.typing.entry import Entry, of_agent
+from handrail.terminal.input.typed_line import Draft, Entry, of_agent, output_after, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from handrail.terminal.terminal import Terminal, Typist
 
     Record = Callable[[Terminal, str, bool, str | None, int], None]
+
 
 PAUSE = 1.0
 """Seconds without a key after which what was typed stands for itself."""

@@ -48,7 +48,7 @@ from handrail.keeper.protocol import (
     from_keeper,
     skew,
 )
-from handrail.terminal.birth import Birth, NoKeeperError
+from handrail.terminal.start_keeper import Birth, NoKeeperError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 
     from handrail.keeper.protocol import Notice
     from handrail.places import Places
+
 
 R = TypeVar("R", bound=Reply)
 BACK_OFF_MAX = 5.0

@@ -1,22 +1,129 @@
-"""What the marks of a shell tell together: which commands ran, how each ended and which output is whose.
+"""Marks in a terminal's output: escape sequences by which a shell says where prompts, lines and outputs begin and end.
 
-Owns the commands of one terminal, read from its output by a cursor. It does not know what a mark looks like
-(mark.py), how a shell is made to write them (integration.py), or whether anything still runs.
+Owns what a mark looks like (OSC 133 and 633, with the nonce that only our own shell was told) and finding them in
+bytes that come in pieces. It does not know what marks mean together (marks.py), nor how a shell is made to write them
+(integration.py).
+
+What the marks of a shell tell together: which commands ran, how each ended and which output is whose.
+
+The marks of every terminal that is being asked about.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections import deque
+from collections import OrderedDict, deque
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from handrail.terminal.shells.mark import Finder
+import anyio
+import anyio.to_thread
+
+from handrail.terminal.output.tail import Tail
 
 if TYPE_CHECKING:
-    from handrail.terminal.output.tail import Tail
-    from handrail.terminal.shells.mark import Mark
+    from collections.abc import Iterator, Mapping
+
+    Kind = Literal["prompt", "input", "line", "cwd", "output", "end"]
+    _Said = tuple[Kind, str, dict[str, str]]
+
+
+MOST = 128 * 1024
+"""Bytes one mark may take: a sequence that does not end is not held longer than this."""
+
+_OPENING = b"\x1b]"
+_CLOSINGS = (b"\x07", b"\x1b\\")
+_CONTROL = re.compile(rb"[\x00-\x1f]")
+_ESCAPED = re.compile(rb"\\(?:\\|x([0-9a-fA-F]{2}))")
+_KINDS: dict[str, Kind] = {"A": "prompt", "B": "input", "C": "output", "D": "end"}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One thing the shell said, and where it said it."""
+
+    kind: Kind
+    start: int
+    end: int
+    text: str
+    """The line or the directory; the exit code at an end."""
+    about: Mapping[str, str]
+
+
+class Finder:
+    """Finds the marks of one nonce; what is cut off by the end of a piece is kept until the next."""
+
+    def __init__(self, nonce: str) -> None:
+        self._nonce = nonce.encode()
+        self._kept = b""
+        self._next = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes kept for the next piece."""
+        return len(self._kept)
+
+    def find(self, data: bytes, offset: int) -> Iterator[Mark]:
+        """The marks that end in this piece. A piece that does not follow the last one begins anew."""
+        if offset != self._next:
+            self._kept = b""
+        self._next = offset + len(data)
+        data, offset = self._kept + data, offset - len(self._kept)
+        done = 0  # no sequence that began before it matters any more
+        while self._nonce and (at := data.find(self._nonce, done)) >= 0:
+            start = data.rfind(_OPENING, done, at)
+            done = at + len(self._nonce)
+            if start < 0 or _CONTROL.search(data, start + 2, at):
+                continue  # the nonce as a word, in no sequence
+            closing = _CONTROL.search(data, done, start + MOST)
+            done = min(start + MOST, len(data)) if closing is None else closing.start()
+            mark = self._read(data[start + 2 : done])
+            if mark and (closed := next((end for end in _CLOSINGS if data.startswith(end, done)), None)):
+                done += len(closed)
+                yield Mark(mark[0], offset + start, offset + done, *mark[1:])
+        self._kept = _unfinished(data)
+
+    def _read(self, body: bytes) -> _Said | None:
+        code, _, rest = body.partition(b";")
+        read = {b"133": self._read_133, b"633": self._read_633}.get(code)
+        return read(rest) if read else None
+
+    def _read_133(self, rest: bytes) -> _Said | None:
+        letter, *fields = rest.decode("utf-8", errors="replace").split(";")
+        about = {name: value for name, known, value in (field.partition("=") for field in fields) if known}
+        kind = _KINDS.get(letter)
+        if kind is None or about.get("nonce") != self._nonce.decode():
+            return None
+        return kind, "" if not fields or "=" in fields[0] else fields[0], about
+
+    def _read_633(self, rest: bytes) -> _Said | None:
+        parts = rest.split(b";")
+        if len(parts) != 3 or parts[2] != self._nonce:
+            return None
+        match parts[0], parts[1].partition(b"="):
+            case b"E", _:
+                return "line", _unescape(parts[1]), {}
+            case b"P", (b"Cwd", _, path):
+                return "cwd", _unescape(path), {}
+            case _:
+                return None
+
+
+def _unfinished(data: bytes) -> bytes:
+    """What may be the beginning of a mark."""
+    start = data.rfind(_OPENING, max(0, len(data) - MOST))
+    if start >= 0:
+        control = _CONTROL.search(data, start + 2)
+        if control is None or (control.end() == len(data) and control[0] == b"\x1b"):
+            return data[start:]
+    return b"\x1b" if data.endswith(b"\x1b") else b""
+
+
+def _unescape(text: bytes) -> str:
+    whole = _ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode()) if found[1] else b"\\", text)
+    return whole.decode("utf-8", errors="replace")
+
 
 KEPT = 1000
 """Commands remembered of one terminal."""
@@ -211,3 +318,31 @@ def _duration(command: Command, end: Mark, tail: Tail) -> int | None:
     if said is not None or at is None or command.started_at is None:
         return said
     return max(0, round((at - command.started_at) * 1000))
+
+
+MOST_MARKS = 200
+"""Terminals whose marks are held; those of another are read anew from its output."""
+
+
+class Marked:
+    """Marks by terminal, read as far as the output has come."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[str, tuple[Marks, anyio.Lock]] = OrderedDict()
+
+    async def of(self, id: str, nonce: str, tail: Tail) -> Marks | None:
+        """The marks of a terminal up to now; None when its shell makes none."""
+        if not nonce:
+            return None
+        marks, lock = self._hold(id, nonce)
+        async with lock:
+            await anyio.to_thread.run_sync(marks.catch_up, tail)
+        return marks
+
+    def _hold(self, id: str, nonce: str) -> tuple[Marks, anyio.Lock]:
+        if id not in self._held:
+            self._held[id] = Marks(nonce), anyio.Lock()
+        self._held.move_to_end(id)
+        while len(self._held) > MOST_MARKS:
+            self._held.popitem(last=False)
+        return self._held[id]

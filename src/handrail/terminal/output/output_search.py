@@ -2,28 +2,177 @@
 
 Owns what a match is and where it stands, and what ripgrep is asked (ripgrep.py runs it). A process of its own makes
 the text (strip.py), so that a large output does not hold up the daemon. It does not know who asks.
+
+Lines that lie across the end of a segment, which a search segment by segment would not see whole.
+
+A tail's segments held open together, so that none is dropped while someone goes through them all.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Generator, Sequence
+from bisect import bisect_right
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from handrail.terminal.output.held import Held, holding
-from handrail.terminal.output.ripgrep import MOST_CHARACTERS, Search, complain, in_thread, unnamed_file
-from handrail.terminal.output.seams import Hit, kept, seams
-from handrail.terminal.output.strip import Way, command, way_of
-from handrail.terminal.output.window import Window, window
-from handrail.terminal.room import PEOPLE, Room
+from handrail.terminal.output._strip_worker import Way, command, way_of
+from handrail.terminal.output.paging import Window, window
+from handrail.terminal.output.tail import lines_before
+from handrail.terminal.ripgrep import MOST_CHARACTERS, Search, complain, in_thread, unnamed_file
 from handrail.terminal.safe_regex import check_characters
+from handrail.terminal.thread_pool import PEOPLE, Room
 
 if TYPE_CHECKING:
     from handrail.terminal.output.tail import Tail
+
+
+_HELD_STEP = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One segment, as large as it was when it was opened."""
+
+    fd: int
+    start: int
+    size: int
+    lines_before: int | None
+    """Lines that end before it; None where nobody counted."""
+
+    @property
+    def end(self) -> int:
+        return self.start + self.size
+
+
+class Held:
+    """All of a tail that is kept, as it was when it was opened."""
+
+    def __init__(self, pieces: list[Piece]) -> None:
+        self.pieces = pieces
+        self.start = pieces[0].start if pieces else 0
+        self.end = pieces[-1].end if pieces else 0
+        self._counted: dict[int, int] = {}
+
+    def read(self, start: int, end: int) -> bytes:
+        found: list[bytes] = []
+        at = bisect_right(self.pieces, start, key=lambda piece: piece.start) - 1
+        for piece in self.pieces[max(0, at) :]:
+            if piece.start >= end:
+                break
+            begin = max(start, piece.start)
+            found.append(os.pread(piece.fd, max(0, min(end, piece.end) - begin), begin - piece.start))
+        return b"".join(found)
+
+    def lines_before(self, index: int) -> int:
+        """Lines that end before the piece of this index, counted where nobody did."""
+        piece = self.pieces[index]
+        if piece.lines_before is not None:
+            return piece.lines_before
+        if index == 0:
+            return 0
+        if index not in self._counted:
+            before = self.pieces[index - 1]
+            lines = sum(
+                self.read(at, min(at + _HELD_STEP, before.end)).count(b"\n")
+                for at in range(before.start, before.end, _HELD_STEP)
+            )
+            self._counted[index] = self.lines_before(index - 1) + lines
+        return self._counted[index]
+
+
+@contextmanager
+def holding(tail: Tail) -> Generator[Held]:
+    """Open for as long as this lasts."""
+    pieces: list[Piece] = []
+    try:
+        for start, path in tail.files:
+            try:
+                fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue  # dropped since it was listed
+            pieces.append(Piece(fd, start, os.fstat(fd).st_size, lines_before(path)))
+        yield Held(pieces)
+    finally:
+        for piece in pieces:
+            os.close(piece.fd)
+
+
+_STEP = 4096
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Hit:
+    """A matching line, in an open file or, with fd -1, on stdin."""
+
+    fd: int
+    line: int
+    """From one."""
+    column: int
+    """Bytes from the beginning of the line to the match, from zero."""
+    offset: int
+    """Where the line begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seam:
+    """A line that begins in one segment and ends in a later one."""
+
+    start: int
+    end: int
+    """After its line end, or the end of everything."""
+    after: int
+    """The segment at whose end it was cut first."""
+
+
+def seams(held: Held) -> list[Seam]:
+    found: list[Seam] = []
+    for index, piece in enumerate(held.pieces[:-1]):
+        if (found and found[-1].end > piece.end) or held.read(piece.end - 1, piece.end) == b"\n":
+            continue  # within a longer one, or none
+        start = found[-1].end if found and found[-1].end > piece.start else piece.start
+        found.append(Seam(_begin(held, start, piece.end), _end(held, piece.end), index))
+    return found
+
+
+def kept(held: Held, joined: Sequence[Seam], hits: Sequence[Hit]) -> Iterator[tuple[int, int, int]]:
+    """Offset, number (from zero) and column of each line that really is one."""
+    by_fd = {piece.fd: index for index, piece in enumerate(held.pieces)}
+    for hit in hits:
+        if hit.fd < 0:
+            seam = joined[hit.line - 1]
+            yield seam.start, held.lines_before(seam.after + 1), hit.column
+            continue
+        index = by_fd[hit.fd]
+        offset = held.pieces[index].start + hit.offset
+        if not any(seam.start <= offset < seam.end for seam in joined):
+            yield offset, held.lines_before(index) + hit.line - 1, hit.column
+
+
+def _begin(held: Held, first: int, at: int) -> int:
+    """Where the line that goes on at `at` began."""
+    step = _STEP
+    while at > first:
+        start = max(first, at - step)
+        found = held.read(start, at).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        at, step = start, step * 2
+    return first
+
+
+def _end(held: Held, at: int) -> int:
+    step = _STEP
+    while at < held.end:
+        found = held.read(at, min(held.end, at + step)).find(b"\n")
+        if found >= 0:
+            return at + found + 1
+        at, step = min(held.end, at + step), step * 2
+    return held.end
+
 
 SECONDS = 10.0
 """How long one search may take; what was found until then is given."""

@@ -1,30 +1,111 @@
-"""What a wait can be for: a pattern, quiet, the prompt, a port, a file.
+"""Waiting for a terminal: until it exits, prints a pattern, falls idle, is back at its prompt, opens a port, writes a file.
 
-Owns when each of these is true. It does not wait (wait.py).
+Owns why a wait ends, and that it always does: when its terminal ends, when that waits for input, when the time is up.
+It does not know who waits, nor what they may see. Nothing here stalls the loop.
+
+What a wait can be for: a pattern, quiet, the prompt, a port, a file.
+
+Waking when a terminal stirs: new output, an exit, a question, another program in its foreground.
 """
 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
+import anyio
+import anyio.lowlevel
 import anyio.to_thread
 
-from handrail.terminal.keeper import KeeperError
-from handrail.terminal.waiting.ports import holder, listening
-from handrail.terminal.waiting.wait import Condition
+from handrail.terminal.keeper_client import KeeperError
+from handrail.terminal.wait.ports import holder, listening
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import AsyncGenerator
+
+    from anyio.abc import TaskStatus
 
     from handrail.store.value import Json
     from handrail.terminal.output.tail import Tail
-    from handrail.terminal.shells.marks import Marks
-    from handrail.terminal.terminal import Terminal
-    from handrail.terminal.waiting.matching import Matcher
+    from handrail.terminal.shell_marks import Marks
+    from handrail.terminal.terminal import Asks, Terminal
+    from handrail.terminal.wait.pattern_match import Matcher
 
     Reading = Callable[[], Awaitable[Marks | None]]
+
+
+Until = Literal["exit", "pattern", "idle", "prompt", "port", "file"]
+Why = Literal["exit", "pattern", "idle", "prompt", "port", "file", "waiting_for_input", "timeout"]
+LIKELY_SECONDS = 2.0
+"""How long what is only likely to be a question must stand: a program that starts up looks like one for a moment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Woke:
+    """Why a wait ended."""
+
+    why: Why
+    detail: Json
+    """What is known of it: what matched, who listens, the exit code."""
+
+
+class Condition(ABC):
+    """Something about a terminal that can come true."""
+
+    until: Until
+
+    @abstractmethod
+    async def met(self) -> Json | None:
+        """What there is to tell when it is true now; None when it is not."""
+
+    def due(self) -> float | None:
+        """After how many seconds to look again although nothing stirred; None for only then."""
+        return None
+
+
+class Exits(Condition):
+    """Its end, which every wait heeds anyway."""
+
+    until = "exit"
+
+    async def met(self) -> Json | None:
+        return None
+
+
+async def wait(
+    terminal: Terminal, condition: Condition, timeout: float, asks: Callable[[], Asks | None]
+) -> Woke:
+    """Return when the condition is true, or the terminal ends, or it `asks`, or the time is up; says which."""
+    if (woke := await _now(terminal, condition, asks)) is not None:  # also when there is no time to wait
+        return woke
+    with anyio.move_on_after(timeout):
+        async with stirring(terminal) as stir:
+            while (woke := await _now(terminal, condition, asks)) is None:
+                await stir.next(_sooner(condition.due(), terminal.asks))
+            return woke
+    return Woke(why="timeout", detail={})
+
+
+async def _now(terminal: Terminal, condition: Condition, asks: Callable[[], Asks | None]) -> Woke | None:
+    left = terminal.exit  # before the condition looks, so that it sees the last of the output
+    if (detail := await condition.met()) is not None:
+        return Woke(why=condition.until, detail=detail)
+    if left is not None:
+        return Woke(why="exit", detail={"exit_code": left.code, "signal": left.signal})
+    return Woke(why="waiting_for_input", detail={}) if asks() is not None else None
+
+
+def _sooner(due: float | None, asks: Asks | None) -> float | None:
+    """A question that is only likely is looked at again."""
+    if asks is None or asks.sure == "certain":
+        return due
+    return LIKELY_SECONDS if due is None else min(due, LIKELY_SECONDS)
+
 
 POLL_SECONDS = 0.1
 """Between looks at what rings no bell: a port, a file, the process tree."""
@@ -190,3 +271,75 @@ def quiet(terminal: Terminal) -> float:
     """For how many seconds nothing was printed or typed."""
     last = max(terminal.last_output_at or 0.0, terminal.last_input_at or 0.0, terminal.created_at)
     return max(0.0, time.time() - last)
+
+
+GATHER_SECONDS = 0.02
+"""Between two rings for output: a storm is looked at fifty times a second, not at each of its pieces."""
+
+
+class Stir:
+    """A bell that stays rung until it is heard."""
+
+    def __init__(self) -> None:
+        self._bell = anyio.Event()
+
+    def ring(self) -> None:
+        self._bell.set()
+
+    async def next(self, seconds: float | None = None) -> bool:
+        """Return when something has stirred since this last returned, or after so long; whether it has."""
+        with anyio.move_on_after(seconds):
+            await self._bell.wait()
+        rung, self._bell = self._bell.is_set(), anyio.Event()
+        return rung
+
+
+@asynccontextmanager
+async def stirring(terminal: Terminal) -> AsyncGenerator[Stir]:
+    """A bell for one terminal."""
+    stir, problem = Stir(), None
+    async with anyio.create_task_group() as group:
+        await group.start(_hear_changes, terminal, stir)
+        await group.start(_hear_output, terminal, stir)
+        try:
+            yield stir
+        except Exception as error:  # as it is, and not in a group
+            problem = error
+        group.cancel_scope.cancel()
+    if problem is not None:
+        raise problem
+
+
+async def _hear_changes(
+    terminal: Terminal, stir: Stir, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+) -> None:
+    task_status.started()
+    while True:
+        await terminal.changed()
+        stir.ring()
+
+
+async def _hear_output(
+    terminal: Terminal, stir: Stir, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+) -> None:
+    end = terminal.tail.end
+    task_status.started()
+    while await _grows(terminal, end):
+        end = (
+            terminal.tail.end
+        )  # before it rings: whoever hears it may look at once, and never again for this much
+        stir.ring()
+        await anyio.sleep(GATHER_SECONDS)
+    stir.ring()
+
+
+async def _grows(terminal: Terminal, end: int) -> bool:
+    """Return when there is output after `end`; False when none can come."""
+
+    async def heard(_data: bytes, _offset: int) -> None:
+        scope.cancel()
+        await anyio.lowlevel.checkpoint()
+
+    with anyio.CancelScope() as scope:
+        await terminal.tail.follow(end, heard)
+    return scope.cancelled_caught

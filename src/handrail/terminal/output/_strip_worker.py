@@ -15,9 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _STEP = 256 * 1024
-_CODE = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); from handrail.terminal.output.strip import main; main()"
-)
+_CODE = "import sys; sys.path.insert(0, sys.argv.pop(1)); from handrail.terminal.output._strip_worker import main; main()"
 
 
 @dataclass(slots=True)
@@ -68,7 +66,7 @@ def main() -> None:
 
 def strip(text: int, ranges: list[tuple[int, int, int]]) -> Way:
     """Write the text of these ranges into an open file."""
-    from handrail.terminal.output.text import Paper  # noqa: PLC0415 - who only starts the process has no use for it
+    from handrail.terminal.output.plain_text import Paper  # noqa: PLC0415 - who only starts the process has no use for it
 
     paper, way, offset = Paper(), Way(), 0
     with open(text, "wb", closefd=False) as file:

@@ -1,8 +1,16 @@
-"""Knowing what goes on in every terminal: what runs in its foreground, where, and whether it waits for input.
+"""Whether what runs in a terminal waits for input, how sure that is, and what its prompt says.
 
-Owns when each terminal is looked at: once it is quiet, then ever more rarely until it stirs; so many idle terminals
-cost next to nothing. Whether a look means a question is judged by asking.py; what is seen and asked stands on the
-terminal itself.
+Owns the judgement; pure. It does not look (knowing.py), and knows no process but the one in the foreground.
+
+A read on the terminal, line by line, is certain. In raw mode nothing is: a prompt that edits its line, a pager and a
+server that listens for keys look alike, so what rests with its cursor behind some text is only likely to ask. A
+shell at its own prompt asks nothing. That it is there its marks say; without any, a shell that was started to read
+commands from a person is taken to be, and one that runs a script or `-c` is not: that one's reads are questions.
+
+A wait on several things at once (`poll`) counts in raw mode alone: the keeper knows how many a program waits for by
+select or poll, but not whether the terminal is among them, and an idle server line by line looks just the same.
+
+Knowing what goes on in every terminal: what runs in its foreground, where, and whether it waits for input.
 """
 
 from __future__ import annotations
@@ -10,23 +18,113 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
-from handrail.terminal.keeper import KeeperError
+from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.output import screen
-from handrail.terminal.room import PEOPLE
 from handrail.terminal.terminal import Asks
-from handrail.terminal.waiting import asking
+from handrail.terminal.thread_pool import PEOPLE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from handrail.keeper.protocol import Seen
-    from handrail.store.value import Sure
+    from handrail.store.value import Sure, TerminalKind
+    from handrail.terminal.output.screen import Shown
     from handrail.terminal.output.tail import Tail
-    from handrail.terminal.shells.marks import Marks
+    from handrail.terminal.shell_marks import Marks
     from handrail.terminal.terminal import Terminal
     from handrail.terminal.terminals import Terminals
+
+
+PROMPT_MAX = 200
+"""Characters of a prompt that are shown."""
+EDITING = frozenset({"bash", "zsh", "fish", "ksh", "mksh", "tcsh", "nu", "xonsh", "elvish", "pwsh"})
+"""Shells whose own prompt is never line by line: one of them that reads so was told to, by `read`."""
+SHELLS = EDITING | {"sh", "dash", "ash", "busybox", "csh", "yash", "posh"}
+_COMMAND = frozenset({"command", "commands", "Command", "File"})
+"""Options that give a shell something to run, beside a `c` among the short ones."""
+_VALUED = frozenset({"--rcfile", "--init-file", "--init-command"})
+"""Long options that take the next word."""
+_ENDS = (":", "?", ">", "]", ")")
+"""How a prompt ends that leaves its answer to the next line."""
+
+
+def sureness(seen: Seen, of: TerminalKind, at_prompt: bool | None, argv: Sequence[str] = ()) -> Sure | None:
+    """How sure it is that the foreground waits for input; None when it does not.
+
+    `at_prompt` is what the leader's own marks say, None where it makes none; `argv` is how the leader was started. In
+    raw mode the screen decides, too.
+    """
+    if seen.foreground is None or _is_at_own_prompt(seen, of, at_prompt, argv):
+        return None
+    if seen.canonical and seen.reading == "tty":
+        return "certain"
+    if seen.secret or not seen.canonical:
+        return "likely" if seen.reading in {"tty", "poll", "hidden"} else None
+    return None
+
+
+def rests_behind_text(shown: Shown) -> bool:
+    """The cursor stands behind some text, at its line's end."""
+    line, col = _line(shown)
+    return bool(line[:col].strip()) and not line[col:].strip()
+
+
+def prompt(shown: Shown) -> str:
+    """What stands before the cursor; where that is nothing, the line above, if it reads like a question."""
+    line, col = _line(shown)
+    before = line[:col].strip()
+    row = shown.cursor[1]
+    if not before and row > 0 and (above := shown.lines[row - 1].strip()).endswith(_ENDS):
+        before = above
+    return before[-PROMPT_MAX:]
+
+
+def _line(shown: Shown) -> tuple[str, int]:
+    col, row = shown.cursor
+    return (shown.lines[row] if row < len(shown.lines) else ""), col
+
+
+def _is_at_own_prompt(seen: Seen, of: TerminalKind, at_prompt: bool | None, argv: Sequence[str]) -> bool:
+    if of == "command" or seen.foreground is None:
+        return False
+    if not seen.busy and at_prompt is not None:
+        return at_prompt
+    name = seen.foreground.name
+    if name not in SHELLS or (
+        not seen.busy and _program(argv) == name and not _reads_commands(name, argv[1:])
+    ):
+        return False
+    if seen.canonical:  # a plain shell's prompt, or a script's read: of the leader it is the prompt
+        return seen.echo and not seen.busy and name not in EDITING
+    return not seen.echo  # its own line editor; `read -n1` leaves the echo on
+
+
+def _program(argv: Sequence[str]) -> str:
+    """What a leader is called that has not become another program."""
+    return PurePath(argv[0]).name.removeprefix("-") if argv else ""
+
+
+def _reads_commands(shell: str, words: Sequence[str]) -> bool:
+    """Whether this shell with these arguments reads commands from whoever types."""
+    left, valued = list(words), "C" if shell == "fish" else "oO"
+    while left:
+        word = left.pop(0)
+        if word[:1] not in ("-", "+") or len(word) == 1 or word == "--":
+            return not left if word in ("-", "--") else False
+        letters = "" if word.startswith("--") else word[1:]
+        if word.lstrip("-").partition("=")[0] in _COMMAND or (word[0] == "-" and "c" in letters):
+            return False
+        if "s" in letters:
+            return True  # what follows is for who types to find
+        taken = (word in _VALUED) + sum(letter in valued for letter in letters)
+        del left[:taken]
+    return True
+
 
 QUIET = 0.3
 """Seconds without output or input before the first look."""
@@ -136,7 +234,7 @@ class Knowing:
         marks = None
         if self._marks is not None and note.nonce and not seen.busy:
             marks = await self._marks.of(terminal.id, note.nonce, terminal.tail)
-        sure = asking.sureness(seen, note.of, marks and marks.at_prompt, terminal.argv)
+        sure = sureness(seen, note.of, marks and marks.at_prompt, terminal.argv)
         if sure is None:
             terminal.ask(None)
         elif sure == "certain" or quiet >= RESTS:
@@ -148,11 +246,11 @@ class Knowing:
         shown = await _shown(watched, end)
         if watched.stirred_at != stirred_at or terminal.exit is not None:
             return  # it went on meanwhile: what was seen is of no use
-        if not seen.canonical and not asking.rests_behind_text(shown):
+        if not seen.canonical and not rests_behind_text(shown):
             terminal.ask(None)
         elif not self._is_same_question(watched, seen.secret):
             watched.asked_at = end
-            terminal.ask(Asks(prompt=asking.prompt(shown), sure=sure, secret=seen.secret, since=time.time()))
+            terminal.ask(Asks(prompt=prompt(shown), sure=sure, secret=seen.secret, since=time.time()))
 
     def _is_same_question(self, watched: _Watched, secret: bool) -> bool:
         """What it asked before still stands on its line, perhaps with half an answer behind it."""

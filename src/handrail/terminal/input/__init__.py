@@ -1,0 +1,1 @@
+"""Keys and what was typed into a terminal."""

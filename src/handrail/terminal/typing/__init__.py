@@ -1,1 +1,0 @@
-"""Typing: keys and their names, and the history of who typed what."""

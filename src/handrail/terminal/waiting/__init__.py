@@ -1,1 +1,0 @@
-"""Waiting: what a terminal waits for, and waiting for a terminal."""
