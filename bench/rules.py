@@ -19,8 +19,7 @@ from handrail.gate.rules.rules import Rules, Standing
 from handrail.gate.rules.trust import Trusted
 from handrail.store.journal import open_journal
 from handrail.store.value import Caller, Claim, Effect, Rule
-from handrail.tools.commands.command_claims import command_claims, read_line
-from handrail.tools.commands.programs import programs
+from handrail.tools.commands.command_claims import command_claims, programs, read_line
 from handrail.tools.workspace import Workspace
 
 LINE = "git add src && git commit -m 'Say why' && npm run test:unit -- --watch=false | grep -v ok; make docs"

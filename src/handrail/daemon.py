@@ -35,17 +35,15 @@ from handrail.notify import Notifier
 from handrail.places import Places
 from handrail.server.access import Access, Client
 from handrail.server.announce import Announcer, line_for_an_agent, say_replaced
-from handrail.server.callers import Callers
+from handrail.server.api.call_models import Restart
+from handrail.server.api.calls import now_ms
+from handrail.server.api.threads import welcome
+from handrail.server.app import HOST, Web, guarded
+from handrail.server.context import Presence, Rooms
 from handrail.server.health import Pulse
-from handrail.server.local import Local
-from handrail.server.mcp import Mcp
-from handrail.server.presence import Presence
-from handrail.server.rooms import Rooms
-from handrail.server.routes.conversations import welcome
-from handrail.server.serve import HOST, Web, guarded
-from handrail.server.streamable import Streamable
-from handrail.server.views import now_ms
-from handrail.server.wire import Restart
+from handrail.server.mcp.local_socket import Local
+from handrail.server.mcp.mcp_server import Callers, Mcp
+from handrail.server.mcp.streamable_http import Streamable
 from handrail.store.blobs import Blobs
 from handrail.store.event import DaemonStarted, DaemonStopped
 from handrail.store.index import Index, open_index
@@ -62,10 +60,9 @@ from handrail.terminal.shell_marks import Marked
 from handrail.terminal.terminals import Terminals
 from handrail.terminal.wait.input_detection import Knowing
 from handrail.toolbox import toolbox
-from handrail.tools.commands.output import as_result, read_output
-from handrail.tools.environment import child_environment
-from handrail.tools.reach import Reach
-from handrail.tools.undo.undo import Undo
+from handrail.tools.commands.command_output import as_result, read_output
+from handrail.tools.context import Reach, child_environment
+from handrail.tools.undo.undo_call import Undo
 from handrail.watch import Watch
 
 log = logging.getLogger(__name__)

@@ -10,23 +10,22 @@ from typing import Any
 from handrail.gate.gate import Gate
 from handrail.gate.tool import Tool, Toolbox
 from handrail.store.blobs import Blobs
-from handrail.tools.advisory import AgentWork
+from handrail.tools.agent_form import AgentForm
+from handrail.tools.agent_work import AgentWork
 from handrail.tools.calls import GetCall, ListCalls, WaitForCall
-from handrail.tools.commands.commands import ExecuteCommand
-from handrail.tools.files.edits import ApplyDiff, EditFile, WriteFile
-from handrail.tools.files.files import ReadFile
-from handrail.tools.files.raw import ReadTextFile
-from handrail.tools.forms import AgentForm
-from handrail.tools.reach import Reach
-from handrail.tools.search.listing import ListFiles, SearchFiles
-from handrail.tools.search.search import SearchContent
-from handrail.tools.terminals.buffer_search import SearchTerminalBuffer
-from handrail.tools.terminals.buffers import GetTerminalBuffer
-from handrail.tools.terminals.closing import CloseTerminal
-from handrail.tools.terminals.keyboard import SendToTerminal
-from handrail.tools.terminals.opening import CreateTrackedTerminal
-from handrail.tools.terminals.terminals import ListTrackedTerminals
-from handrail.tools.terminals.waits import WaitForTerminal
+from handrail.tools.commands.execute_command import ExecuteCommand
+from handrail.tools.context import Reach
+from handrail.tools.files.edit_tools import ApplyDiff, EditFile, WriteFile
+from handrail.tools.files.read_file import ReadFile, ReadTextFile
+from handrail.tools.search.list_files import ListFiles, SearchFiles
+from handrail.tools.search.search_content import SearchContent
+from handrail.tools.terminals.close_terminal import CloseTerminal
+from handrail.tools.terminals.create_tracked_terminal import CreateTrackedTerminal
+from handrail.tools.terminals.get_terminal_buffer import GetTerminalBuffer
+from handrail.tools.terminals.list_tracked_terminals import ListTrackedTerminals
+from handrail.tools.terminals.search_terminal_buffer import SearchTerminalBuffer
+from handrail.tools.terminals.send_to_terminal import SendToTerminal
+from handrail.tools.terminals.wait_for_terminal import WaitForTerminal
 
 
 def toolbox(gate: Gate, reach: Reach, blobs: Blobs, own: Sequence[Path]) -> Toolbox:

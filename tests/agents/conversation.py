@@ -31,11 +31,11 @@ from handrail.store.query import Records, open_records
 from handrail.store.thread.record import MessageRecord
 from handrail.store.threads import Threads
 from handrail.store.value import AnswerKind, Caller, Json
-from handrail.tools.advisory import AgentWork
-from handrail.tools.commands.commands import ExecuteCommand
-from handrail.tools.files.edits import WriteFile
-from handrail.tools.files.raw import ReadTextFile
-from handrail.tools.forms import AgentForm
+from handrail.tools.agent_form import AgentForm
+from handrail.tools.agent_work import AgentWork
+from handrail.tools.commands.execute_command import ExecuteCommand
+from handrail.tools.files.edit_tools import WriteFile
+from handrail.tools.files.read_file import ReadTextFile
 
 """The person."""
 

@@ -24,10 +24,10 @@ from handrail.gate.tool import Tool
 from handrail.store.blobs import Blobs
 from handrail.store.event import ApprovalOpened, CallOpened, CallSettled, Entry
 from handrail.store.value import Caller, Effect, Json
-from handrail.tools.advisory import AgentWork
-from handrail.tools.files.edits import WriteFile
-from handrail.tools.files.raw import ReadTextFile
-from handrail.tools.forms import AgentForm
+from handrail.tools.agent_form import AgentForm
+from handrail.tools.agent_work import AgentWork
+from handrail.tools.files.edit_tools import WriteFile
+from handrail.tools.files.read_file import ReadTextFile
 
 BOUND = 20.0
 """Seconds for anything a test waits for."""

@@ -28,9 +28,9 @@ from handrail.door import attach_client, connect, shell
 from handrail.gate import tool as undo
 from handrail.keeper import protocol as keeper
 from handrail.keeper.framing import name_of
-from handrail.server import approval_wire, result
-from handrail.server import hello as server_hello
-from handrail.server.mcp import Line, Mcp
+from handrail.server.api import approval_models
+from handrail.server.mcp import local_socket, results
+from handrail.server.mcp.mcp_server import Line, Mcp
 from handrail.server.openapi import describe
 from handrail.store import part, records, value
 from handrail.store.database import open_writer
@@ -194,9 +194,9 @@ def collect_hello() -> str:
     """The greeting on the daemon's socket: what a door sends, and what the daemon reads."""
     return as_json(
         {
-            "version": {"door": connect.HELLO, "daemon": server_hello.VERSION},
+            "version": {"door": connect.HELLO, "daemon": local_socket.VERSION},
             "sent": {name: type(value).__name__ for name, value in sorted(_sent_hello().items())},
-            "read": inline(server_hello.Hello.model_json_schema()),
+            "read": inline(local_socket.Hello.model_json_schema()),
         }
     )
 
@@ -224,14 +224,14 @@ def collect_words() -> str:
     return as_json(
         {
             "call status": words_of(records.Status),
-            "call status, to agents": words_of(result.WireStatus),
+            "call status, to agents": words_of(results.WireStatus),
             "call outcome": words_of(value.Ending),
             "call assurance": words_of(value.Assurance),
             "claim action": words_of(value.Action),
             "rule effect": words_of(value.Effect),
             "rule scope": words_of(value.Scope),
             "risk": words_of(value.Risk),
-            "approval status": words_of(approval_wire.ApprovalStatus),
+            "approval status": words_of(approval_models.ApprovalStatus),
             "approval answer": words_of(value.AnswerKind),
             "terminal kind": words_of(value.TerminalKind),
             "terminal wait, until": words_of(wait.Until),

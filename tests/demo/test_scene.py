@@ -4,8 +4,8 @@ import subprocess
 import sys
 
 from handrail.demo.scene import APPLES, EDIT, GATE, PEARS, scene
+from handrail.tools.files.apply_hunks import apply
 from handrail.tools.files.diff import unified
-from handrail.tools.files.hunks import apply
 from handrail.tools.files.patch import parse
 
 

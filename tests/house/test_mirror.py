@@ -85,9 +85,9 @@ PART_OF: dict[str, str] = {
     "handrail.keeper.attach": "keeper/test_attach.py",
     "handrail.keeper.child": "terminal/test_terminals.py",
     "handrail.server.guard": "safety/test_header_matrix.py",
-    "handrail.server.serve": "safety/test_wire.py",
-    "handrail.server.live": "e2e/test_live.py",
-    "handrail.server.attach": "e2e/test_attach.py",
+    "handrail.server.app": "safety/test_wire.py",
+    "handrail.server.live.events": "e2e/test_live.py",
+    "handrail.server.live.terminal": "e2e/test_attach.py",
     **{f"handrail.server.terminal_{name}": "e2e/test_terminal_routes.py" for name in ("views", "wire")},
     **{
         f"handrail.server.routes.{name}": "e2e/test_terminal_routes.py"
@@ -106,11 +106,11 @@ PART_OF: dict[str, str] = {
             ),
         )
     },
-    **dict.fromkeys(("handrail.minds", "handrail.server.thread_live"), "e2e/test_thread_live.py"),
-    "handrail.server.local": "e2e/test_socket.py",
-    "handrail.server.streamable": "e2e/test_mcp.py",
-    "handrail.server.streams": "server/test_talk.py",
-    "handrail.server.routes.sign_in": "safety/test_sign_in.py",
+    **dict.fromkeys(("handrail.minds", "handrail.server.live.thread"), "e2e/test_thread_live.py"),
+    "handrail.server.mcp.local_socket": "e2e/test_socket.py",
+    "handrail.server.mcp.streamable_http": "e2e/test_mcp.py",
+    "handrail.server.mcp.client_connection": "server/test_talk.py",
+    "handrail.server.api.sign_in": "safety/test_sign_in.py",
     **{
         f"handrail.server.{name}": "e2e/test_api.py"
         for name in ("health", "http", "openapi", "rooms", "shape", "views", "wire")
@@ -134,7 +134,7 @@ PART_OF: dict[str, str] = {
             "routes.weighed",
         )
     },
-    "handrail.server.routes.undo": "e2e/test_undo.py",
+    "handrail.server.api.undo": "e2e/test_undo.py",
     **{f"handrail.store.{name}": "store/test_verify.py" for name in ("chain", "head")},
     **{f"handrail.store.{name}": "store/test_journal.py" for name in ("loop", "writer")},
     "handrail.store.rows": "store/test_query.py",
@@ -167,7 +167,7 @@ PART_OF: dict[str, str] = {
         for name in ("findings", "query", "tree")
     },
     **{f"handrail.tools.{name}": "tools/test_workspace.py" for name in ("place", "protected")},
-    "handrail.tools.answer": "tools/test_schemas.py",
+    "handrail.tools.results": "tools/test_schemas.py",
     **{
         f"handrail.tools.commands.{name}": "tools/commands/test_command_claims.py"
         for name in ("hosts", "mentions", "names", "programs")
@@ -177,10 +177,10 @@ PART_OF: dict[str, str] = {
         f"handrail.tools.undo.{name}": "tools/undo/test_undo.py"
         for name in ("undo_hands", "undo_step", "undone")
     },
-    "handrail.tools.terminals.buffer_shape": "tools/terminals/test_buffers.py",
-    "handrail.tools.terminals.wait_shape": "tools/terminals/test_waits.py",
-    "handrail.tools.commands.shell_line": "tools/commands/test_typed.py",
-    "handrail.tools.terminals.typists": "tools/commands/test_typed.py",
+    "handrail.tools.terminals.get_terminal_buffer": "tools/terminals/test_buffers.py",
+    "handrail.tools.terminals.wait_for_terminal": "tools/terminals/test_waits.py",
+    "handrail.tools.commands.run_in_terminal": "tools/commands/test_typed.py",
+    "handrail.tools.terminals.send_to_terminal": "tools/commands/test_typed.py",
 }
 
 

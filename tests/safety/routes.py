@@ -13,9 +13,9 @@ from fastapi.routing import iter_route_contexts
 from starlette.routing import BaseRoute, Mount
 from starlette.types import Receive, Scope, Send
 
-from handrail.server.rooms import Rooms
-from handrail.server.serve import unguarded
-from handrail.server.streamable import Streamable
+from handrail.server.app import unguarded
+from handrail.server.context import Rooms
+from handrail.server.mcp.streamable_http import Streamable
 
 Area = Literal["page", "open", "person", "content", "agent"]
 EVERY_METHOD = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")

@@ -10,7 +10,7 @@ import pytest
 from tests.safety.account import BOUND, Account
 from tests.safety.hostile import Hostile
 
-from handrail.server.body import MOST_BYTES
+from handrail.server.guard import MOST_BYTES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

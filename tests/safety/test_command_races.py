@@ -26,9 +26,9 @@ from handrail.store.value import Caller
 from handrail.terminal.keeper_client import Keeper
 from handrail.terminal.terminals import Terminals
 from handrail.tools import workspace
-from handrail.tools.commands import programs
-from handrail.tools.commands.commands import ExecuteCommand
-from handrail.tools.place import Place
+from handrail.tools.commands import command_claims
+from handrail.tools.commands.execute_command import ExecuteCommand
+from handrail.tools.workspace import Place
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
@@ -167,7 +167,7 @@ PROGRAM_RACES: tuple[Point | None, ...] = (
     None,
     Point(ExecuteCommand.plan, "enters"),
     Point(workspace.Workspace.place, "leaves"),
-    Point(programs.programs, "enters"),
+    Point(command_claims.programs, "enters"),
 )
 GOOD, EVIL = "#!/bin/sh\ntouch good\n", "#!/bin/sh\ntouch evil\n"
 

@@ -17,15 +17,14 @@ from handrail.gate.rules.policy import Policy
 from handrail.gate.rules.rules import Standing, standpoint
 from handrail.gate.rules.suggestions import pattern_of
 from handrail.gate.rules.trust import read
-from handrail.server.hello import Hello, workspace_of
-from handrail.server.local import _key as key_of  # pyright: ignore[reportPrivateUsage]
+from handrail.server.mcp.local_socket import Hello, workspace_of
+from handrail.server.mcp.local_socket import _key as key_of  # pyright: ignore[reportPrivateUsage]
 from handrail.store.blobs import Blobs
 from handrail.store.records import ChangeRecord
 from handrail.store.value import Claim, FileChange
-from handrail.tools.commands.command_claims import command_claims, read_line, text_typed
-from handrail.tools.commands.hosts import hosts
-from handrail.tools.protected import is_protected
-from handrail.tools.undo.undo_step import step_of
+from handrail.tools.commands.command_claims import command_claims, hosts, read_line, text_typed
+from handrail.tools.protected_paths import is_protected
+from handrail.tools.undo.undo_plan import step_of
 from handrail.tools.workspace import Workspace
 
 BIN = "/usr/local/bin:/usr/bin:/bin"

@@ -10,10 +10,9 @@ import pytest
 from tests.safety.worlds import File, Folder, Leads, World
 
 from handrail.gate.tool import Refusal
-from handrail.tools import beneath
+from handrail.tools import open_beneath
 from handrail.tools.files.target import look
-from handrail.tools.place import Place
-from handrail.tools.workspace import Workspace
+from handrail.tools.workspace import Place, Workspace
 
 WORLDS, PATHS = 200, 100
 """20,000 paths, each in a layout of some fifty folders, files and links."""
@@ -28,8 +27,8 @@ def test_no_path_leads_or_opens_anywhere_but_where_the_model_says(
     tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if way == "walk":
-        monkeypatch.setattr(beneath, "has_openat2", lambda: False)
-    elif not beneath.has_openat2():
+        monkeypatch.setattr(open_beneath, "has_openat2", lambda: False)
+    elif not open_beneath.has_openat2():
         pytest.skip("this kernel has no openat2")
     seen: Counter[str] = Counter()
     began = time.monotonic()

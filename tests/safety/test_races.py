@@ -22,11 +22,12 @@ from handrail.store.blobs import Blobs
 from handrail.store.journal import open_journal
 from handrail.store.value import Caller
 from handrail.tools import workspace
-from handrail.tools.files import exchange, replace, since, target
-from handrail.tools.files.change import ChangeTool
-from handrail.tools.files.edits import ApplyDiff, WriteFile, WriteFileInput
-from handrail.tools.files.files import ReadFile
-from handrail.tools.place import Place
+from handrail.tools.files import atomic_write, target
+from handrail.tools.files import target as since
+from handrail.tools.files.edit_tools import ApplyDiff, WriteFile, WriteFileInput
+from handrail.tools.files.file_change import ChangeTool
+from handrail.tools.files.read_file import ReadFile
+from handrail.tools.workspace import Place
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
@@ -44,11 +45,11 @@ CHECKED = (
     Point(target.Folder.open, "leaves"),
 )
 WRITTEN = (
-    Point(replace._fill, "leaves"),  # pyright: ignore[reportPrivateUsage]
+    Point(atomic_write._fill, "leaves"),  # pyright: ignore[reportPrivateUsage]
     Point(since.check_unchanged, "leaves"),
 )
 EXCHANGED = (
-    Point(exchange.exchange, "leaves"),
+    Point(atomic_write.exchange, "leaves"),
     Point(since.check_unchanged, "leaves", 2),
 )
 """What comes now comes after the write, and is a change of its own."""
@@ -101,7 +102,7 @@ FILE_WAYS = (overwritten, renamed_over, made_anew)
 FILE_RACES = (
     *(("write_file", point, way, point in EXCHANGED) for point, way in product((*PLANNED, *CHECKED, *WRITTEN, *EXCHANGED), FILE_WAYS)),
     *(("apply_diff", point, way, point == EXCHANGED[1]) for point, way in product((*PLANNED, *CHECKED, WRITTEN[1], EXCHANGED[1]), FILE_WAYS)),
-    *(("new", point, way, point.when == "leaves" and point.function is exchange.appear) for point, way in product((*CHECKED, *WRITTEN, Point(exchange.appear, "enters"), Point(exchange.appear, "leaves")), FILE_WAYS)),
+    *(("new", point, way, point.when == "leaves" and point.function is atomic_write.appear) for point, way in product((*CHECKED, *WRITTEN, Point(atomic_write.appear, "enters"), Point(atomic_write.appear, "leaves")), FILE_WAYS)),
 )  # fmt: skip
 """The tool, the point, what somebody does to the file there, and whether the call had done its work by then."""
 

@@ -8,7 +8,7 @@ from tests.gate.test_ask import Wish, asker
 from tests.gate.toys import Write
 
 from handrail.gate.person_actions import NO_EDITS
-from handrail.server.approval_views import Beside, approval_view
+from handrail.server.api.approvals import Beside, approval_view
 from handrail.store.query import open_records
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from handrail.server.body import MOST_BYTES, SIGN_IN_BYTES, Bounded
+from handrail.server.guard import MOST_BYTES, SIGN_IN_BYTES, Bounded
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from handrail.door.connect import HELLO
-from handrail.server.hello import Hello, workspace_of
+from handrail.server.mcp.local_socket import Hello, workspace_of
 
 
 def hello(cwd: Path, workspace: str | None = None) -> Hello:

@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from handrail.server.holders import Holders
+from handrail.server.context import Holders
 
 pytestmark = pytest.mark.anyio
 

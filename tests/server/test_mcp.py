@@ -15,8 +15,8 @@ from handrail.gate.call import Call
 from handrail.gate.gate import Gate
 from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import CallReport, Plan, Tool
-from handrail.server import mcp as mcp_module
-from handrail.server.mcp import Context, Line, Mcp, client_name
+from handrail.server.mcp import mcp_server
+from handrail.server.mcp.mcp_server import Context, Line, Mcp, client_name
 from handrail.store.actor import PERSON
 from handrail.store.journal import open_journal
 from handrail.store.value import Caller, Claim, Result
@@ -68,7 +68,7 @@ async def connected(home: Path, patience: float = BOUND) -> AsyncGenerator[tuple
 async def test_heartbeats_rise_for_a_client_that_asks_for_them(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp_module, "HEARTBEAT_SECONDS", 0.02)
+    monkeypatch.setattr(mcp_server, "HEARTBEAT_SECONDS", 0.02)
     beats: list[float] = []
     enough = anyio.Event()
 

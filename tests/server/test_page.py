@@ -6,7 +6,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from handrail.server.page import page_routes
+from handrail.server.static_page import page_routes
 
 
 def client(static: Path) -> httpx.AsyncClient:

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from handrail.server.pictures import NoPicture, mime_of, picture
+from handrail.server.api.prompts import NoPicture, mime_of, picture
 
 PNG = b"\x89PNG\r\n\x1a\nrest"
 

@@ -1,7 +1,7 @@
 """Somebody is there to be asked while a person follows, and not while an agent does."""
 
 from handrail.server.access import Person
-from handrail.server.presence import Presence
+from handrail.server.context import Presence
 
 PERSON = Person(place="page", approves=True)
 WATCHER = Person(place="command line", approves=False)

@@ -14,7 +14,7 @@ from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Reply
 from handrail.gate.pipeline import expired
 from handrail.gate.tool import CallReport, Plan, Tool
-from handrail.server.result import output_schema, refused, to_result
+from handrail.server.mcp.results import output_schema, refused, to_result
 from handrail.store.actor import HANDRAIL, PERSON, actor_from_text, rule_actor
 from handrail.store.event import ApprovalOpened
 from handrail.store.journal import open_journal

@@ -6,7 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field
 
-from handrail.server.schema import short
+from handrail.server.mcp.results import short
 from handrail.store.value import Json
 
 

@@ -16,9 +16,9 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from tests.server.pair import BOUND, connected
 
-from handrail.server import talk as talk_module
-from handrail.server.lines import LINE_BYTES
-from handrail.server.talk import Talk
+from handrail.server.mcp import client_connection
+from handrail.server.mcp.client_connection import Talk
+from handrail.server.mcp.lines import LINE_BYTES
 
 pytestmark = pytest.mark.anyio
 
@@ -86,7 +86,7 @@ def cancel(request: object) -> dict[str, object]:
 async def test_a_call_answered_at_once_is_not_worth_a_note(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(talk_module, "NOTE_SECONDS", BOUND)  # on a busy machine, too, this is at once
+    monkeypatch.setattr(client_connection, "NOTE_SECONDS", BOUND)  # on a busy machine, too, this is at once
     async with talking(tmp_path) as door:
         for number in range(1, 20):
             await door.say(use(number, "echo"))

@@ -3,7 +3,7 @@
 import pytest
 
 from handrail.server.access import Person
-from handrail.server.visible import visible
+from handrail.server.live.events import visible
 from handrail.store.event import (
     ActivityEnded,
     ActivityStarted,

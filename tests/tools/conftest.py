@@ -14,11 +14,10 @@ from handrail.gate.tool import Tool
 from handrail.store.blobs import Blobs
 from handrail.store.journal import open_journal
 from handrail.store.value import Caller
-from handrail.tools.files.edits import ApplyDiff, EditFile, WriteFile
-from handrail.tools.files.files import ReadFile
-from handrail.tools.files.raw import ReadTextFile
-from handrail.tools.search.listing import ListFiles, SearchFiles
-from handrail.tools.search.search import SearchContent
+from handrail.tools.files.edit_tools import ApplyDiff, EditFile, WriteFile
+from handrail.tools.files.read_file import ReadFile, ReadTextFile
+from handrail.tools.search.list_files import ListFiles, SearchFiles
+from handrail.tools.search.search_content import SearchContent
 
 
 @pytest.fixture

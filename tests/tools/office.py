@@ -25,15 +25,15 @@ from handrail.terminal.terminal import Terminal
 from handrail.terminal.terminals import Terminals
 from handrail.terminal.wait.input_detection import Knowing
 from handrail.tools.calls import WaitForCall
-from handrail.tools.commands.commands import ExecuteCommand
-from handrail.tools.reach import Reach
-from handrail.tools.terminals.buffer_search import SearchTerminalBuffer
-from handrail.tools.terminals.buffers import GetTerminalBuffer
-from handrail.tools.terminals.closing import CloseTerminal
-from handrail.tools.terminals.keyboard import SendToTerminal
-from handrail.tools.terminals.opening import CreateTrackedTerminal
-from handrail.tools.terminals.terminals import ListTrackedTerminals
-from handrail.tools.terminals.waits import WaitForTerminal
+from handrail.tools.commands.execute_command import ExecuteCommand
+from handrail.tools.context import Reach
+from handrail.tools.terminals.close_terminal import CloseTerminal
+from handrail.tools.terminals.create_tracked_terminal import CreateTrackedTerminal
+from handrail.tools.terminals.get_terminal_buffer import GetTerminalBuffer
+from handrail.tools.terminals.list_tracked_terminals import ListTrackedTerminals
+from handrail.tools.terminals.search_terminal_buffer import SearchTerminalBuffer
+from handrail.tools.terminals.send_to_terminal import SendToTerminal
+from handrail.tools.terminals.wait_for_terminal import WaitForTerminal
 from handrail.watch import Watch
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}

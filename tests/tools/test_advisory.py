@@ -7,7 +7,7 @@ import pytest
 
 from handrail.gate.tool import Refusal
 from handrail.store.value import Caller, CommandPreview, DiffPreview, PathPreview
-from handrail.tools.advisory import UNCLEAR, UNSAID, AgentWork, AgentWorkInput, WorkPlan
+from handrail.tools.agent_work import UNCLEAR, UNSAID, AgentWork, AgentWorkInput, WorkPlan
 
 pytestmark = pytest.mark.anyio
 

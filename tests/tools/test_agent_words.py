@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handrail.tools.agent_words import Words
+from handrail.tools.agent_work import Words
 
 
 @pytest.mark.parametrize(

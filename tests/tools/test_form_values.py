@@ -8,8 +8,8 @@ import pytest
 from tests.tools.desk import BOUND
 
 from handrail.store.value import Json
-from handrail.tools import form_values
-from handrail.tools.form_values import defaults, problem
+from handrail.tools import agent_form
+from handrail.tools.agent_form import defaults, problem
 
 pytestmark = pytest.mark.anyio
 
@@ -126,7 +126,7 @@ async def test_a_pattern_that_cannot_be_used_asks_for_nothing() -> None:
 
 
 async def test_a_comparison_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(form_values, "SECONDS", 0.001)
+    monkeypatch.setattr(agent_form, "SECONDS", 0.001)
     field: Json = {"type": "string", "pattern": "[ab]*a[ab]{400}c"}
     value = "".join(random.Random(1).choice("ab") for _ in range(1 << 17))
     assert "takes too long" in await problem(form(field), {"f": value})

@@ -16,7 +16,7 @@ from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Refusal
 from handrail.store.journal import open_journal
 from handrail.store.value import Caller, FormPreview, Json
-from handrail.tools.forms import ASKS, AgentForm
+from handrail.tools.agent_form import ASKS, AgentForm
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ import pytest
 from mcp.client.client import Client
 from tests.tools.office import Office, office
 
-from handrail.server.mcp import Line, Mcp
+from handrail.server.mcp.mcp_server import Line, Mcp
 from handrail.store.value import Caller
 from handrail.terminal.keeper_client import KeeperError
 

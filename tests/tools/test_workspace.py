@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tools.desk import refused
 
-from handrail.tools import beneath
+from handrail.tools import open_beneath
 from handrail.tools.workspace import Workspace
 
 
@@ -154,20 +154,20 @@ def test_both_ways_of_opening_refuse_every_link_and_every_way_up(
     root: Path, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if way == "walk":
-        monkeypatch.setattr(beneath, "has_openat2", lambda: False)
-    elif not beneath.has_openat2():
+        monkeypatch.setattr(open_beneath, "has_openat2", lambda: False)
+    elif not open_beneath.has_openat2():
         pytest.skip("this kernel has no openat2")
     (root / "sub").mkdir()
     (root / "sub" / "a").write_text("a")
     (root / "link").symlink_to("sub")
     (root / "sub" / "b").symlink_to("a")
-    descriptor = beneath.open_beneath(str(root), "sub/a", os.O_RDONLY)
+    descriptor = open_beneath.open_beneath(str(root), "sub/a", os.O_RDONLY)
     assert os.read(descriptor, 9) == b"a"
     os.close(descriptor)
     for rest in ("link/a", "sub/b", "../project/sub/a", "sub/../../project/sub/a", "missing"):
         with pytest.raises(OSError):  # noqa: PT011 - which error differs by kernel
-            beneath.open_beneath(str(root), rest, os.O_RDONLY)
-    os.close(beneath.open_beneath(str(root), ".", os.O_RDONLY))
+            open_beneath.open_beneath(str(root), rest, os.O_RDONLY)
+    os.close(open_beneath.open_beneath(str(root), ".", os.O_RDONLY))
 
 
 _PARTS = st.lists(st.sampled_from(["..", ".", "a", "in", "out", "up", "deep", "x"]), min_size=1, max_size=7)

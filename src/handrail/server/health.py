@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 
 from handrail import __version__
-from handrail.server.wire import Health, ProcessHealth
+from handrail.server.api.call_models import Health, ProcessHealth
 from handrail.terminal.keeper_client import Keeper, KeeperError
 
 BEAT_SECONDS = 0.02

@@ -4,8 +4,8 @@ import json
 import sys
 from typing import Any, cast
 
-from handrail.server.http import application
-from handrail.server.rooms import Rooms
+from handrail.server.app import application
+from handrail.server.context import Rooms
 
 
 def describe() -> dict[str, Any]:

@@ -37,20 +37,20 @@ from handrail.store.value import Caller, FileChange, Owner, Rule
 
 
 def call_of(row: sqlite3.Row) -> CallRecord:
-    return CallRecord(caller=_caller_of(row), **_columns(row, _CALL_COLUMNS))
+    return CallRecord(caller=caller_of(row), **columns_of(row, _CALL_COLUMNS))
 
 
 def approval_of(row: sqlite3.Row) -> ApprovalRecord:
     asked = None if row["payload"] is None else _approval_payload.validate_json(row["payload"])
     return ApprovalRecord(
-        caller=_caller_of(row),
+        caller=caller_of(row),
         claims=asked.claims if asked else (),
         reasons=asked.reasons if asked else (),
         why=asked.why if asked else "",
         preview=asked.preview if asked else None,
         verdicts=asked.verdicts if asked else (),
         edited=bool(row["edited"]),
-        **_columns(row, _APPROVAL_COLUMNS),
+        **columns_of(row, _APPROVAL_COLUMNS),
     )
 
 
@@ -58,31 +58,31 @@ def prompt_of(row: sqlite3.Row) -> PromptRecord:
     asked = None if row["payload"] is None else _approval_payload.validate_json(row["payload"])
     return PromptRecord(
         approval=row["id"],
-        caller=_caller_of(row),
+        caller=caller_of(row),
         claims=asked.claims if asked else (),
         verdicts=asked.verdicts if asked else (),
         by=None if row["answered_by"] is None else actor_from_text(row["answered_by"]),
         edited=bool(row["edited"]),
         at=row["opened_at"],
-        **_columns(row, ("call", "tool", "title", "risk", "answer")),
+        **columns_of(row, ("call", "tool", "title", "risk", "answer")),
     )
 
 
 def rule_of(row: sqlite3.Row) -> RuleRecord:
-    return RuleRecord(rule=_rules.validate_json(row["rule"]), **_columns(row, _RULE_COLUMNS))
+    return RuleRecord(rule=_rules.validate_json(row["rule"]), **columns_of(row, _RULE_COLUMNS))
 
 
 def folder_of(row: sqlite3.Row) -> FolderRecord:
-    return FolderRecord(**_columns(row, _FOLDER_COLUMNS))
+    return FolderRecord(**columns_of(row, _FOLDER_COLUMNS))
 
 
 def change_of(row: sqlite3.Row) -> ChangeRecord:
-    change = FileChange(made=tuple(json.loads(row["made"])), **_columns(row, _FILE_COLUMNS))
-    return ChangeRecord(change=change, **_columns(row, _CHANGE_COLUMNS))
+    change = FileChange(made=tuple(json.loads(row["made"])), **columns_of(row, _FILE_COLUMNS))
+    return ChangeRecord(change=change, **columns_of(row, _CHANGE_COLUMNS))
 
 
 def undo_of(row: sqlite3.Row) -> UndoRecord:
-    return UndoRecord(calls=tuple(json.loads(row["calls"])), **_columns(row, ("id", "by", "at")))
+    return UndoRecord(calls=tuple(json.loads(row["calls"])), **columns_of(row, ("id", "by", "at")))
 
 
 def terminal_of(row: sqlite3.Row) -> TerminalRecord:
@@ -90,16 +90,16 @@ def terminal_of(row: sqlite3.Row) -> TerminalRecord:
         owner=_owner_of(row),
         argv=tuple(json.loads(row["argv"])),
         **{name: bool(row[name]) for name in _TERMINAL_YES_NO},
-        **_columns(row, _TERMINAL_COLUMNS),
+        **columns_of(row, _TERMINAL_COLUMNS),
     )
 
 
 def typed_of(row: sqlite3.Row) -> TypedRecord:
-    return TypedRecord(person=bool(row["person"]), **_columns(row, _TYPED_COLUMNS))
+    return TypedRecord(person=bool(row["person"]), **columns_of(row, _TYPED_COLUMNS))
 
 
 def credential_of(row: sqlite3.Row) -> CredentialRecord:
-    return CredentialRecord(**_columns(row, _CREDENTIAL_COLUMNS))
+    return CredentialRecord(**columns_of(row, _CREDENTIAL_COLUMNS))
 
 
 def detail_of(
@@ -133,8 +133,8 @@ def detail_of(
     )
 
 
-def _caller_of(row: sqlite3.Row) -> Caller:
-    return Caller(key=row["caller_key"], **_columns(row, _CALLER_COLUMNS))
+def caller_of(row: sqlite3.Row) -> Caller:
+    return Caller(key=row["caller_key"], **columns_of(row, _CALLER_COLUMNS))
 
 
 def _owner_of(row: sqlite3.Row) -> Owner | None:
@@ -143,11 +143,11 @@ def _owner_of(row: sqlite3.Row) -> Owner | None:
     return Owner(person=bool(row["owner_person"]), name=row["owner_name"], workspace=row["owner_workspace"])
 
 
-def _columns(row: sqlite3.Row, names: Iterable[str]) -> dict[str, Any]:
+def columns_of(row: sqlite3.Row, names: Iterable[str]) -> dict[str, Any]:
     return {name: row[name] for name in names}
 
 
-def _named(record: type, *apart: str) -> tuple[str, ...]:
+def column_names(record: type, *apart: str) -> tuple[str, ...]:
     """The fields that are columns of the same name."""
     return tuple(field.name for field in fields(record) if field.name not in apart)
 
@@ -159,16 +159,16 @@ CallPayload = Annotated[
 ]
 """The events that hold the large parts of a call."""
 _call_payload: TypeAdapter[CallPayload] = TypeAdapter(CallPayload)
-_CALLER_COLUMNS = _named(Caller, "key")
-_CALL_COLUMNS = _named(CallRecord, "caller")
-_APPROVAL_COLUMNS = _named(
+_CALLER_COLUMNS = column_names(Caller, "key")
+_CALL_COLUMNS = column_names(CallRecord, "caller")
+_APPROVAL_COLUMNS = column_names(
     ApprovalRecord, "caller", "claims", "reasons", "why", "preview", "verdicts", "edited"
 )
-_RULE_COLUMNS = _named(RuleRecord, "rule")
-_FOLDER_COLUMNS = _named(FolderRecord)
-_FILE_COLUMNS = _named(FileChange, "made")
-_CHANGE_COLUMNS = _named(ChangeRecord, "change")
+_RULE_COLUMNS = column_names(RuleRecord, "rule")
+_FOLDER_COLUMNS = column_names(FolderRecord)
+_FILE_COLUMNS = column_names(FileChange, "made")
+_CHANGE_COLUMNS = column_names(ChangeRecord, "change")
 _TERMINAL_YES_NO = ("lost", "taken_holds", "asked_secret")
-_TERMINAL_COLUMNS = _named(TerminalRecord, "owner", "argv", *_TERMINAL_YES_NO)
-_TYPED_COLUMNS = _named(TypedRecord, "person")
-_CREDENTIAL_COLUMNS = _named(CredentialRecord)
+_TERMINAL_COLUMNS = column_names(TerminalRecord, "owner", "argv", *_TERMINAL_YES_NO)
+_TYPED_COLUMNS = column_names(TypedRecord, "person")
+_CREDENTIAL_COLUMNS = column_names(CredentialRecord)

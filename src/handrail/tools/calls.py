@@ -17,9 +17,9 @@ from handrail.store.query import Records
 from handrail.store.records import CallDetail, CallRecord
 from handrail.store.value import Caller, Claim, Json, Receipt, Result
 from handrail.terminal.terminal import Terminal
-from handrail.tools.answer import Format, Input, answer
-from handrail.tools.reach import Reach
-from handrail.tools.terminals.asking import question_of
+from handrail.tools.context import Reach
+from handrail.tools.results import Format, Input, answer
+from handrail.tools.terminals.input_requests import question_of
 
 if TYPE_CHECKING:
     from handrail.gate.call import Call

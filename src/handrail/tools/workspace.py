@@ -2,17 +2,178 @@
 
 Owns resolving a path, once. It does not decide whether a place may be touched (gate/), and does not open
 what it finds (place.py).
+
+A place: what a path led to when it was resolved, and the only way to open it.
 """
 
+import difflib
+import errno
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from handrail.gate.tool import Refusal
-from handrail.store.value import Caller
-from handrail.tools.place import Place, below
-from handrail.tools.protected import is_protected
+from handrail.store.value import Action, Caller, Claim, Json
+from handrail.tools.open_beneath import LOOK, open_beneath
+from handrail.tools.protected_paths import is_protected
+
+_NEVER_BLOCK = os.O_NONBLOCK | os.O_NOCTTY
+_NAMES_MAX = 2000
+"""Names compared to suggest a near one; a folder may hold millions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What a path led to when it was resolved."""
+
+    path: str
+    """The real path: absolute, free of links."""
+    root: str
+    """The workspace when the place lies inside it, `/` otherwise."""
+    shown: str
+    """How a model names it: relative to the workspace, or absolute."""
+    inside: bool
+    protected: bool
+    linked: bool
+    """The path that was asked for went through a symbolic link."""
+    found: os.stat_result | None
+    """None when there was nothing, or nothing that could be looked at."""
+
+    @property
+    def is_common(self) -> bool:
+        """Anyone in this workspace may read it, so a refusal may tell what is in it."""
+        return self.inside and not self.protected
+
+    @property
+    def is_file(self) -> bool:
+        return self.found is not None and stat.S_ISREG(self.found.st_mode)
+
+    @property
+    def rest(self) -> str:
+        return below(self.root, self.path)
+
+    @property
+    def identity(self) -> tuple[int, int] | None:
+        """Device and inode of what was found."""
+        return (self.found.st_dev, self.found.st_ino) if self.found else None
+
+    @property
+    def bound(self) -> Json:
+        """What must be the same when the call runs."""
+        dev, inode = self.identity or (None, None)
+        return {"path": self.path, "dev": dev, "inode": inode}
+
+    def claim(self, action: Action) -> Claim:
+        return Claim(action=action, resource=self.path, inside=self.inside, protected=self.protected)
+
+    def open_file(self) -> int:
+        """A descriptor of the very file that was resolved, for reading."""
+        kind = self._kind()
+        if kind != "file":
+            raise Refusal(self._is_no_file(kind))
+        return self._open(os.O_RDONLY | _NEVER_BLOCK, stat.S_ISREG)
+
+    def open_folder(self) -> int:
+        """A descriptor of the very folder that was resolved, for reading."""
+        kind = self._kind()
+        if kind != "directory":
+            raise Refusal(f"{self.shown} is a {kind}, not a directory. Name the directory it lies in.")
+        return self._open(os.O_RDONLY | os.O_DIRECTORY, stat.S_ISDIR)
+
+    def look(self) -> os.stat_result | None:
+        """What is there now, without following any link put there since; None when there is nothing."""
+        try:
+            descriptor = open_beneath(self.root, self.rest, LOOK)
+        except OSError:
+            return None
+        try:
+            return os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _kind(self) -> str:
+        if self.found is None:
+            raise Refusal(missing(self))
+        return kind_of(self.found.st_mode)
+
+    def _is_no_file(self, kind: str) -> str:
+        if kind == "directory":
+            return f"{self.shown} is a directory, not a file. Use list_files to see what is in it."
+        return f"{self.shown} is a {kind}, not a file: reading it could wait forever, so it is not opened."
+
+    def _open(self, flags: int, expected: Callable[[int], bool]) -> int:
+        try:
+            descriptor = open_beneath(self.root, self.rest, flags)
+        except OSError as error:
+            raise Refusal(said(error, self)) from None
+        now = os.fstat(descriptor)
+        if self.found is None or not os.path.samestat(now, self.found) or not expected(now.st_mode):
+            os.close(descriptor)
+            raise Refusal(replaced(self))
+        return descriptor
+
+
+def below(root: str, path: str) -> str:
+    """The part of a real path after the folder it lies in."""
+    return path[len(root.rstrip("/")) + 1 :] or "."
+
+
+def missing(place: Place) -> str:
+    where = f" in the workspace {place.root}" if place.inside else ""
+    near = _near_names(place) if place.is_common else []
+    hint = f"Did you mean {' or '.join(near)}?" if near else "Look with list_files or search_files."
+    return f"There is no {place.shown}{where}. {hint}"
+
+
+def _near_names(place: Place) -> list[str]:
+    folder, name = os.path.split(place.path)
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry, _ in zip(entries, range(_NAMES_MAX), strict=False)]
+    except OSError:
+        return []
+    close = difflib.get_close_matches(name, names, n=2, cutoff=0.6)
+    return [str(Path(place.shown).with_name(near)) for near in close]
+
+
+def replaced(place: Place) -> str:
+    return (
+        f"{place.shown} is no longer what it was when this call was checked: something replaced it meanwhile. "
+        "Nothing was done. Ask again."
+    )
+
+
+def said(error: OSError, place: Place) -> str:
+    """What the system said about opening a place, as a sentence."""
+    match error.errno:
+        case errno.ENOENT | errno.ELOOP | errno.ENOTDIR | errno.EXDEV:
+            return replaced(place)
+        case errno.EACCES | errno.EPERM:
+            return f"The system does not let this user open {place.shown} (permission denied)."
+        case errno.EMFILE | errno.ENFILE:
+            return f"{place.shown} cannot be opened now: too many files are open. Try again later."
+        case _:
+            return f"{place.shown} cannot be opened: {error.strerror}."
+
+
+def kind_of(mode: int) -> str:
+    for is_kind, name in _KINDS:
+        if is_kind(mode):
+            return name
+    return "special file"
+
+
+_KINDS = (
+    (stat.S_ISREG, "file"),
+    (stat.S_ISDIR, "directory"),
+    (stat.S_ISLNK, "link"),
+    (stat.S_ISFIFO, "named pipe"),
+    (stat.S_ISSOCK, "socket"),
+    (stat.S_ISCHR, "device"),
+    (stat.S_ISBLK, "device"),
+)
 
 _PATH_MAX, _NAME_MAX = 4096, 255
 """Bytes; file systems take no more, and nobody could read more in an approval."""

@@ -11,10 +11,10 @@ from handrail.tools.commands.command_claims import (
     command_claims,
     line_typed,
     opening_claims,
+    programs,
     read_line,
     text_typed,
 )
-from handrail.tools.commands.programs import programs
 from handrail.tools.workspace import Workspace
 
 BIN = "/usr/local/bin:/usr/bin:/bin"

@@ -24,10 +24,10 @@ from handrail.store.journal import open_journal
 from handrail.store.query import open_records
 from handrail.store.value import Caller, CommandPreview, Json
 from handrail.terminal.terminals import Terminals
-from handrail.tools.commands.commanding import COMPLETED, ExecuteCommandInput
-from handrail.tools.commands.commands import CommandPlan, ExecuteCommand
-from handrail.tools.environment import child_environment
-from handrail.tools.search.grep import check
+from handrail.tools.commands.command_input import COMPLETED, ExecuteCommandInput
+from handrail.tools.commands.command_output import check
+from handrail.tools.commands.execute_command import CommandPlan, ExecuteCommand
+from handrail.tools.context import child_environment
 
 
 @dataclass

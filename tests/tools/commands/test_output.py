@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.terminal.output.tail import Tail
-from handrail.tools.commands.output import MOST_CHARS, read_output
+from handrail.tools.commands.command_output import MOST_CHARS, read_output
 
 
 def spooled(folder: Path, *segments: tuple[int, bytes]) -> Tail:

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.tools.files.anchors import Anchored, anchors
+from handrail.tools.files.diff import Anchored, anchors
 
 _LINES = st.lists(st.sampled_from([b"a", b"b", b"c", b"d", b"e", b"f"]), max_size=14)
 

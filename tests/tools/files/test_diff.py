@@ -10,10 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from handrail.gate.tool import Refusal
+from handrail.tools.files.apply_hunks import apply
 from handrail.tools.files.diff import unified
-from handrail.tools.files.hunks import apply
+from handrail.tools.files.encoding import decode, encode
 from handrail.tools.files.patch import parse
-from handrail.tools.files.text import decode, encode
 
 _LINES = st.lists(
     st.sampled_from(

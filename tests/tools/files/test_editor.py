@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.tools.desk import refused
 
-from handrail.tools.files.editor import Editor
+from handrail.tools.files.review import Editor
 
 _TEXTS = st.lists(
     st.tuples(

@@ -16,7 +16,13 @@ from handrail.gate.call import Call
 from handrail.gate.tool import Refusal
 from handrail.store.blobs import Blobs
 from handrail.store.value import DiffPreview, FileChange
-from handrail.tools.files.edits import ApplyDiff, ApplyDiffInput, EditFileInput, WriteFile, WriteFileInput
+from handrail.tools.files.edit_tools import (
+    ApplyDiff,
+    ApplyDiffInput,
+    EditFileInput,
+    WriteFile,
+    WriteFileInput,
+)
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from handrail.tools.files import exchange as module
-from handrail.tools.files.exchange import appear, exchange
+from handrail.tools.files import atomic_write
+from handrail.tools.files.atomic_write import appear, exchange
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_a_file_does_not_get_a_name_that_is_taken(folder: int, tmp_path: Path) -
 
 @pytest.fixture
 def without_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_libc", lambda: None)
+    monkeypatch.setattr(atomic_write, "_libc", lambda: None)
 
 
 @pytest.mark.usefixtures("without_the_call")

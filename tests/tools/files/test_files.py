@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.tools.desk import Desk, done
 
 from handrail.gate.tool import Refusal
-from handrail.tools.files import lines
-from handrail.tools.files.files import ReadFile, ReadFileInput
+from handrail.tools.files import line_window
+from handrail.tools.files.read_file import ReadFile, ReadFileInput
 
 pytestmark = pytest.mark.anyio
 
@@ -109,11 +109,11 @@ def test_a_file_read_in_pieces_shows_the_same_as_one_read_at_once(
     raw = raw.replace(b"\0", b"")
     with tempfile.TemporaryFile() as file, pytest.MonkeyPatch.context() as patch:
         file.write(raw)
-        windows: list[lines.Window] = []
-        for chunk in (lines.CHUNK, size):
-            patch.setattr(lines, "CHUNK", chunk)
+        windows: list[line_window.Window] = []
+        for chunk in (line_window.CHUNK, size):
+            patch.setattr(line_window, "CHUNK", chunk)
             os.lseek(file.fileno(), file.seek(0), os.SEEK_SET)
-            windows.append(lines.read_window(file.fileno(), first, limit, 1 << 20, lambda: None))
+            windows.append(line_window.read_window(file.fileno(), first, limit, 1 << 20, lambda: None))
     assert windows[0] == windows[1]
 
 

@@ -3,8 +3,7 @@
 import pytest
 from tests.tools.desk import refused
 
-from handrail.tools.files.patch import parse
-from handrail.tools.files.patch_head import Head
+from handrail.tools.files.patch import Head, parse
 
 HUNK = "@@ -1 +1 @@\n-a\n+b\n"
 

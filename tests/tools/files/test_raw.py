@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.tools.desk import Desk, done
 
 from handrail.store.value import Result
-from handrail.tools.files.raw import MOST
+from handrail.tools.files.read_file import MOST
 
 pytestmark = pytest.mark.anyio
 

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from tests.tools.desk import refused
 
-from handrail.tools.files import exchange, replace
-from handrail.tools.files.notes import notes_on
-from handrail.tools.files.replace import remove_file, replace_file
-from handrail.tools.files.target import Target, look
+from handrail.tools.files import atomic_write
+from handrail.tools.files.atomic_write import remove_file, replace_file
+from handrail.tools.files.target import Target, look, notes_on
 from handrail.tools.workspace import Workspace
 
 
@@ -98,7 +97,7 @@ def test_a_change_at_the_last_moment_outside_the_workspace_is_refused_without_te
 def test_a_file_is_replaced_where_names_cannot_change_files_in_one_step(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exchange, "_libc", lambda: None)
+    monkeypatch.setattr(atomic_write, "_libc", lambda: None)
     (root / "a").write_text("old\n")
     replace_file(target_of(root, "a"), b"new\n")
     assert [(path.name, path.read_text()) for path in root.iterdir()] == [("a", "new\n")]
@@ -142,9 +141,9 @@ def test_whoever_writes_twice_while_a_file_is_put_back_loses_neither(
         if content is not None:
             (root / "b").write_text(content)
             (root / "b").rename(root / "a")
-        return exchange.exchange(folder, one, other)
+        return atomic_write.exchange(folder, one, other)
 
-    monkeypatch.setattr(replace, "exchange", exchange_after_a_write)
+    monkeypatch.setattr(atomic_write, "exchange", exchange_after_a_write)
     said = refused(lambda: replace_file(target, b"new\n"))
     assert (root / "a").read_text() == "theirs again\n"
     (kept,) = (path for path in root.iterdir() if path.name != "a")

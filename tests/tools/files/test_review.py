@@ -15,9 +15,9 @@ from handrail.gate import person_actions
 from handrail.gate.approval import Answer
 from handrail.gate.tool import Refusal, Tool
 from handrail.store.value import Comment
-from handrail.tools.files.change import ChangePlan
 from handrail.tools.files.diff import changed
-from handrail.tools.files.edits import ApplyDiffInput, WriteFileInput
+from handrail.tools.files.edit_tools import ApplyDiffInput, WriteFileInput
+from handrail.tools.files.file_change import ChangePlan
 from handrail.tools.files.review import Fate, fates, review
 
 pytestmark = pytest.mark.anyio

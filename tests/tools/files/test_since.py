@@ -7,9 +7,8 @@ import pytest
 from tests.tools.desk import Desk
 
 from handrail.gate.call import Call
-from handrail.tools.files.edits import WriteFileInput
-from handrail.tools.files.since import changed_since
-from handrail.tools.files.target import Target, look
+from handrail.tools.files.edit_tools import WriteFileInput
+from handrail.tools.files.target import Target, changed_since, look
 from handrail.tools.workspace import Workspace
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.tools.search.ignore import Ignore, Rules, is_in_git, read_rules
+from handrail.tools.search.gitignore import Ignore, Rules, is_in_git, read_rules
 
 RULES = "\n".join([
     "*.log", "!keep.log", "/top", "build/", "doc/*.txt", "a/**/z", "**/cache", "tail/**", "\\!bang", "\\#hash", "space\\ ", "trailing   ", "[ab]c", "q?",

@@ -12,10 +12,10 @@ from tests.tools.desk import BOUND, Desk, done
 
 from handrail.gate import person_actions
 from handrail.terminal import ripgrep
-from handrail.tools.search import seek
-from handrail.tools.search.glob import Glob
-from handrail.tools.search.listing import ListFiles, ListFilesInput
-from handrail.tools.search.search import SearchContent, SearchContentInput
+from handrail.tools.search import search_content
+from handrail.tools.search.gitignore import Glob
+from handrail.tools.search.list_files import ListFiles, ListFilesInput
+from handrail.tools.search.search_content import SearchContent, SearchContentInput
 
 pytestmark = pytest.mark.anyio
 
@@ -338,7 +338,7 @@ async def test_a_cancelled_search_leaves_no_process_behind(desk: Desk) -> None:
 async def test_a_search_that_takes_too_long_gives_what_it_found(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seek, "SECONDS", 1.0)
+    monkeypatch.setattr(search_content, "SECONDS", 1.0)
     result = await desk.result("search_content", pattern="a")
     assert (result.data["truncated"], result.data["files"]) == (True, ["a.txt"])
     assert "[Stopped after" in result.text

@@ -15,7 +15,7 @@ from tests.tools.office import Office, office
 from handrail.store.event import TerminalForgotten
 from handrail.store.value import Caller, Json, Owner
 from handrail.terminal.terminal import Note, Terminal
-from handrail.tools.terminals.known import of_terminal
+from handrail.tools.terminals.terminal_lookup import of_terminal
 
 pytestmark = pytest.mark.anyio
 

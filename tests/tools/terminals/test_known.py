@@ -9,9 +9,9 @@ from handrail.gate.tool import ReceiptFacts
 from handrail.keeper.protocol import Exit, Process, Report, Sent
 from handrail.store.value import Caller, Owner, ProcessSeen, SignalSent
 from handrail.terminal.output.tail import Tail
-from handrail.tools.receipts import facts_of
-from handrail.tools.terminals.facts import facts, line
-from handrail.tools.terminals.known import Known, ended, ending, is_inside, is_own
+from handrail.tools.results import facts_of
+from handrail.tools.terminals.list_tracked_terminals import facts, line
+from handrail.tools.terminals.terminal_lookup import Known, ended, ending, is_inside, is_own
 
 AGENT = Caller(door="stdio", client="agent", key="k", workspace="/project")
 KNOWN = Known(

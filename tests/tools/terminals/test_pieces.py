@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.terminal.output.tail import Tail
-from handrail.tools.terminals.pieces import Raw, mask, raw
+from handrail.tools.terminals.get_terminal_buffer import Raw, mask, raw
 
 
 def exact(piece: Raw) -> bytes:

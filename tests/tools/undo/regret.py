@@ -16,9 +16,9 @@ from handrail.store.event import FilesRestored
 from handrail.store.journal import Journal, open_journal
 from handrail.store.query import Records, open_records
 from handrail.store.value import Caller, Ending
-from handrail.tools.files.change import ChangePlan
-from handrail.tools.files.edits import ApplyDiff, ApplyDiffInput, WriteFile, WriteFileInput
-from handrail.tools.undo.undo import Undo
+from handrail.tools.files.edit_tools import ApplyDiff, ApplyDiffInput, WriteFile, WriteFileInput
+from handrail.tools.files.file_change import ChangePlan
+from handrail.tools.undo.undo_call import Undo
 
 
 @dataclass

@@ -10,8 +10,8 @@ import pytest
 from tests.tools.desk import refused
 
 from handrail.tools.files.target import Target
-from handrail.tools.undo.put_back import put_back, remove_empty
-from handrail.tools.undo.undo_step import target_of
+from handrail.tools.undo.undo_files import put_back, remove_empty
+from handrail.tools.undo.undo_plan import target_of
 
 
 def target(path: Path) -> Target:
@@ -95,7 +95,7 @@ def test_the_mode_of_a_file_that_was_swapped_after_its_content_came_back_is_not_
         (root / "a").write_text("theirs")
         (root / "a").chmod(0o755)
 
-    monkeypatch.setattr("handrail.tools.undo.put_back.replace_file", replace_then_swap)
+    monkeypatch.setattr("handrail.tools.undo.undo_files.replace_file", replace_then_swap)
     refused(lambda: put_back(looked_at, b"old", 0o600))
     assert mode(root / "a") == 0o755
 

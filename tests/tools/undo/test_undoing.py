@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from handrail.store.records import ChangeRecord, UndoRecord
 from handrail.store.value import Ending, FileChange
-from handrail.tools.undo.undoing import InTheWay, Wish, judge, with_undos
+from handrail.tools.undo.undo_plan import InTheWay, Wish, judge, with_undos
 
 Who = Literal["ours", "others", "hand"]
 

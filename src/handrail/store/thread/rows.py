@@ -6,9 +6,8 @@ Does not know any query.
 import json
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import fields
-from typing import Any
 
+from handrail.store.rows import column_names, columns_of
 from handrail.store.thread.record import (
     ActivityRecord,
     MessagePart,
@@ -20,15 +19,15 @@ from handrail.store.thread.record import (
 
 
 def thread_of(row: sqlite3.Row) -> ThreadRecord:
-    return ThreadRecord(**_columns(row, _THREAD_COLUMNS))
+    return ThreadRecord(**columns_of(row, _THREAD_COLUMNS))
 
 
 def operation_of(row: sqlite3.Row) -> OperationRecord:
-    return OperationRecord(**_columns(row, _OPERATION_COLUMNS))
+    return OperationRecord(**columns_of(row, _OPERATION_COLUMNS))
 
 
 def activity_of(row: sqlite3.Row) -> ActivityRecord:
-    return ActivityRecord(**_columns(row, _ACTIVITY_COLUMNS))
+    return ActivityRecord(**columns_of(row, _ACTIVITY_COLUMNS))
 
 
 def session_of(row: sqlite3.Row) -> SessionRecord:
@@ -36,7 +35,7 @@ def session_of(row: sqlite3.Row) -> SessionRecord:
 
 
 def message_of(row: sqlite3.Row, parts: Iterable[MessagePart]) -> MessageRecord:
-    return MessageRecord(queued=bool(row["queued"]), parts=tuple(parts), **_columns(row, _MESSAGE_COLUMNS))
+    return MessageRecord(queued=bool(row["queued"]), parts=tuple(parts), **columns_of(row, _MESSAGE_COLUMNS))
 
 
 def part_of(row: sqlite3.Row) -> MessagePart:
@@ -46,15 +45,7 @@ def part_of(row: sqlite3.Row) -> MessagePart:
     )
 
 
-def _columns(row: sqlite3.Row, names: Iterable[str]) -> dict[str, Any]:
-    return {name: row[name] for name in names}
-
-
-def _named(record: type, *apart: str) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(record) if field.name not in apart)
-
-
-_THREAD_COLUMNS = _named(ThreadRecord)
-_OPERATION_COLUMNS = _named(OperationRecord)
-_ACTIVITY_COLUMNS = _named(ActivityRecord)
-_MESSAGE_COLUMNS = _named(MessageRecord, "queued", "parts")
+_THREAD_COLUMNS = column_names(ThreadRecord)
+_OPERATION_COLUMNS = column_names(OperationRecord)
+_ACTIVITY_COLUMNS = column_names(ActivityRecord)
+_MESSAGE_COLUMNS = column_names(MessageRecord, "queued", "parts")

@@ -2,20 +2,29 @@
 
 Owns the claims of everything that runs a line: in a terminal of its own, or typed into one that is there. It does not
 read the line (gate/shell/shell.py) or its paths (mentions.py), and decides nothing.
+
+The machines that a command's words name: in a URL, as `user@host:path`, or as such for what only connects.
+
+The program behind a name, as the shell would find it now.
 """
 
-from collections.abc import Iterable, Iterator
+import os
+import re
+import stat
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote
+
+from pydantic import JsonValue
 
 from handrail.gate.risk import READERS
 from handrail.gate.shell.shell_parser import MOST_PARTS, Line, Opaque, Part, parse
 from handrail.gate.tool import Refusal
-from handrail.store.value import Claim
-from handrail.tools.commands.hosts import hosts
-from handrail.tools.commands.mentions import Judged, Mentions
-from handrail.tools.commands.programs import facts
-from handrail.tools.place import Place
-from handrail.tools.workspace import Workspace
+from handrail.store.value import Claim, Json
+from handrail.tools.commands.path_words import Judged, Mentions
+from handrail.tools.workspace import Place, Workspace
 
 POSES = "holds a pattern that stands for a name which begins like an option"
 ELSEWHERE = "names a program by a relative path, in another folder than the workspace itself"
@@ -156,3 +165,86 @@ def _around(place: Place, variables: Iterable[str]) -> Iterator[Claim]:
 def _connects(line: Line) -> Iterator[Claim]:
     for words in (*(part.words for part in line.parts), *(item.words for item in line.opaque if item.words)):
         yield from (Claim(action="connect", resource=host, inside=True) for host in hosts(words))
+
+
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://([^/?#\s]*)", re.IGNORECASE)
+_REMOTE = re.compile(r"(?:[\w.-]+@)?([\w.-]+):(?!//)")
+_BARE = re.compile(r"(?:[^@/\s]*@)?([\w-]+(?:\.[\w-]+)+|localhost|[\w-]+(?=:\d))\.?(?::\d*)?(?:[/?#].*)?$")
+_LOGIN = re.compile(r"(?:[\w.-]+@)?([\w-]+(?:\.[\w-]+)*)$")
+_REMOTES = frozenset(("scp", "sftp", "rsync", "git"))
+_FETCH = frozenset(("curl", "wget", "http", "https", "xh"))
+"""Take a machine's name for a URL."""
+_SSH_VALUED = frozenset("BbcDEeFIiJLlmOopQRSWw")
+"""Options of ssh that are followed by a word of their own."""
+_SAY_ONLY = frozenset(("echo", "printf", "grep", "egrep", "fgrep", "rg"))
+"""What they are given is text."""
+
+
+def hosts(words: Sequence[str]) -> Iterator[str]:
+    """Each named machine, in small letters."""
+    name = words[0].rpartition("/")[2]
+    if name in _SAY_ONLY:
+        return
+    for word in words[1:]:
+        yield from _in_urls(word)
+        spaced = any(map(str.isspace, word))
+        found = None if spaced or "://" in word else _without_url(name, word)
+        if found:
+            yield _clean(found.group(1))
+    if name == "ssh" and (login := _login(words[1:])):
+        yield login
+
+
+def _in_urls(word: str) -> Iterator[str]:
+    """Anywhere in a word; in one with blanks, which is most likely prose, only at its beginning."""
+    is_prose = any(map(str.isspace, word.strip()))
+    for found in _URL.finditer(word):
+        if is_prose and word[: found.start()].strip():
+            return
+        for authority in dict.fromkeys((found.group(1), found.group(1).partition("\\")[0])):
+            host = authority.rpartition("@")[2]
+            host = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+            if host:
+                yield _clean(host)
+
+
+def _without_url(program: str, word: str) -> re.Match[str] | None:
+    """`host:path` for what copies between machines; git also says `branch:branch`, so there it takes a user."""
+    if program in _FETCH and not word.startswith("-"):
+        return _BARE.match(word)
+    is_remote = program in _REMOTES and (program != "git" or "@" in word.partition(":")[0])
+    return _REMOTE.match(word) if is_remote else None
+
+
+def _login(words: Sequence[str]) -> str:
+    """The first word that is neither an option nor the value of one."""
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if len(words[at]) == 2 and words[at][1] in _SSH_VALUED else 1
+    match = _LOGIN.match(words[at]) if at < len(words) else None
+    return _clean(match.group(1)) if match else ""
+
+
+def _clean(host: str) -> str:
+    """One spelling of a name, however it is written."""
+    return unicodedata.normalize("NFKC", unquote(host)).lower().rstrip(".")
+
+
+def programs(parts: Iterable[Part], cwd: str, path: str) -> Json:
+    """By name: path, device, inode, size and the kernel's own time of the last change; None where there is none."""
+    names = dict.fromkeys(part.words[0] for part in parts)
+    return {name: facts(name, cwd, path) for name in names}
+
+
+def facts(name: str, cwd: str, path: str) -> JsonValue:
+    """Of one program."""
+    folders = [""] if "/" in name else path.split(":")
+    for folder in folders:
+        candidate = Path(cwd, folder, name)
+        try:
+            found = candidate.stat()
+        except (OSError, ValueError):
+            continue
+        if os.access(candidate, os.X_OK) and not stat.S_ISDIR(found.st_mode):
+            return [os.path.realpath(candidate), found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns]
+    return None

@@ -2,18 +2,26 @@
 
 Owns reading the pre-image and saying why a file cannot be edited. It changes nothing (replace.py), and does
 not know what will be written.
+
+What became of a file since its change was planned.
+
+What a diff cannot show about a change: line endings, mode, encoding, links, new folders.
 """
 
 import os
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
 from handrail.gate.tool import Refusal
-from handrail.tools.beneath import open_beneath
-from handrail.tools.files.lines import is_binary
-from handrail.tools.place import Place, kind_of, replaced
+from handrail.tools.files.diff import unified
+from handrail.tools.files.encoding import BOM, decode, is_crlf, is_mixed, is_utf8
+from handrail.tools.files.line_window import is_binary
+from handrail.tools.open_beneath import open_beneath, openat
+from handrail.tools.results import some
+from handrail.tools.workspace import Place, kind_of, replaced
 
 SIZE_MAX = 10 << 20
 """Bytes of a file that is edited: old, new and the diff between them are held in memory while a person looks."""
@@ -125,3 +133,146 @@ def read_all(descriptor: int) -> bytes:
         chunks.append(chunk)
         room -= len(chunk)
     return b"".join(chunks)
+
+
+_SHORT_DIFF = 40
+"""Lines of difference shown to a model whose edit came too late."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """How a file differs from what it held when its change was planned."""
+
+    sentence: str
+    diff: str = ""
+    """Before → now; empty where there is nothing to compare."""
+
+
+def changed_since(target: Target) -> Drift | None:
+    """How a file differs now; None while it is what the plan found."""
+    try:
+        folder = target.folder.open(target.place)
+    except Refusal as refusal:
+        return Drift(sentence=refusal.sentence)
+    try:
+        name = target.missing[0] if target.missing else target.name
+        return drift_of(target, now_in(folder, name, target))
+    except Refusal as refusal:
+        return Drift(sentence=refusal.sentence)
+    finally:
+        os.close(folder)
+
+
+def check_unchanged(folder: int, name: str, target: Target) -> None:
+    """Raises Refusal unless the file of this name in an open folder holds what the plan found."""
+    drift = drift_of(target, now_in(folder, name, target))
+    if drift is not None:
+        raise Refusal(told(drift, target))
+
+
+def told(drift: Drift, target: Target) -> str:
+    """For a model; of a place that it may not read only the fact."""
+    if not drift.diff or not target.place.is_common:
+        return drift.sentence
+    lines = drift.diff.splitlines()
+    more = ["…"] if len(lines) > _SHORT_DIFF else []
+    return "\n".join([f"{drift.sentence} It changed like this:", *lines[:_SHORT_DIFF], *more])
+
+
+def now_in(folder: int, name: str, target: Target) -> bytes | None:
+    """What a file holds; None when there is none. Raises Refusal when it is no file."""
+    try:
+        descriptor = openat(folder, name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        raise Refusal(replaced(target.place)) from None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise Refusal(replaced(target.place))
+        return read_all(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def drift_of(target: Target, now: bytes | None) -> Drift | None:
+    if now == target.before:
+        return None
+    shown = target.place.shown
+    if now is None:
+        return Drift(
+            sentence=f"{shown} was deleted on disk since this change was proposed. Nothing was written. Look what became "
+            "of it, then propose again."
+        )
+    what = "was created" if target.before is None else "changed"
+    return Drift(
+        sentence=f"{shown} {what} on disk since this change was proposed: another agent or program wrote it. Nothing was "
+        "written. Read it again, then propose your change again.",
+        diff=unified(shown, target.before, now).text,
+    )
+
+
+def notes_on(target: Target, after: bytes | None, executable: bool | None = None) -> tuple[str, ...]:
+    """`after` is None where the file goes; `executable` is None where its mode stays."""
+    if after == target.before and executable is None:
+        return ("Nothing changes: the file has this content already.",)
+    content = () if after is None else _content(target.before, after)
+    return (*_around(target, after), *_mode(target, after, executable), *content)
+
+
+def _around(target: Target, after: bytes | None) -> Iterator[str]:
+    place, found = target.place, target.place.found
+    if after is None:
+        yield "Deletes the file."
+    if place.linked and after is None:
+        yield f"Follows a symbolic link: what is deleted is {place.path}; a link to it leads nowhere then."
+    elif place.linked:
+        yield f"Follows a symbolic link: what is written is {place.path}."
+    if target.made:
+        yield f"Creates the directory {target.made[-1]}."
+    if found is not None and found.st_nlink > 1:
+        yield f"The old content stays under {some(found.st_nlink - 1, 'other name')} of the file (hard links)."
+
+
+def _mode(target: Target, after: bytes | None, executable: bool | None) -> Iterator[str]:
+    mode = target.mode
+    if after is None:
+        return
+    if mode is None:
+        if executable:
+            yield "The new file is executable."
+        return
+    if executable is not None:
+        change = f"mode {mode & 0o777:o} → {with_execution(mode, executable):o}"
+        yield (
+            f"Makes the file executable ({change})."
+            if executable
+            else f"The file is executable no longer ({change})."
+        )
+    elif mode & 0o111:
+        yield f"The file is executable and stays so (mode {mode & 0o777:o})."
+    if mode & 0o7000:
+        yield f"The file loses its special mode bits (mode {mode:o})."
+
+
+def _content(before: bytes | None, after: bytes) -> Iterator[str]:
+    text = decode(after)
+    if is_crlf(text):
+        kept = before is not None and is_crlf(decode(before))
+        yield "Line endings are CRLF, as before." if kept else "Line endings are CRLF."
+    elif before is not None and is_crlf(decode(before)):
+        yield "Line endings were all CRLF and are no longer."
+    if is_mixed(text):
+        yield "Line endings are mixed: some LF, some CRLF."
+    if text and not text.endswith("\n"):
+        yield "No newline ends the file."
+    if text.startswith(BOM):
+        yield "The file begins with a byte order mark."
+    if not is_utf8(after):
+        yield "The file is not UTF-8: its other bytes stay as they are, and are shown as \\xNN."
+
+
+def with_execution(mode: int, executable: bool) -> int:
+    """The mode of a file that whoever may read it may also execute; or that nobody may."""
+    plain = stat.S_IMODE(mode) & 0o777
+    return plain | (plain & 0o444) >> 2 if executable else plain & ~0o111

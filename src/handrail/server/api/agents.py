@@ -1,0 +1,24 @@
+"""Routes about agents: which there are, and logging in to one."""
+
+from fastapi import APIRouter, Request, Response
+
+from handrail.server.api import threads
+from handrail.server.api.thread_models import AgentView, LoginBody, agent_view
+from handrail.server.context import Rooms, person_of
+
+
+def routes(rooms: Rooms) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/agents")
+    async def agents(request: Request) -> list[AgentView]:
+        listed, running = await rooms.registry.listing(), rooms.agents.running
+        return [agent_view(found, running.get(found.name), person_of(request)) for found in listed]
+
+    @router.post("/agents/{name}/login", status_code=204)
+    async def login(name: str, body: LoginBody) -> Response:
+        threads.known_agent(rooms, name, status=404)
+        await (await rooms.agents.get(name)).login(body.method)
+        return Response(status_code=204)
+
+    return router

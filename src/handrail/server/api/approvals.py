@@ -1,0 +1,366 @@
+"""Routes about approvals: list, look, answer, edit, review.
+
+The approvals that a path or a list names, each with what stands beside it.
+
+Domain into wire: how approvals, and a person's edits of them, look to people's programs.
+
+Rules held against the past: what one would have done, and which ones repeated answers suggest.
+
+Rules and folders as people write them, made into what the gate takes.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import anyio.to_thread
+from fastapi import APIRouter, HTTPException, Request, Response
+
+from handrail.errors import Conflict
+from handrail.gate import person_actions
+from handrail.gate.approval import Answer, Approval, ago
+from handrail.gate.call import Call
+from handrail.gate.gate import Gate
+from handrail.gate.person_actions import NO_EDITS, Allowed, Edit, Proposed
+from handrail.gate.risk import Weight, weigh
+from handrail.gate.rules.policy import Policy
+from handrail.gate.rules.suggestions import Judged, Suggested, judge, repeated, suggest
+from handrail.server.api.approval_models import (
+    AllowedLow,
+    AllowLowBody,
+    AnswerBody,
+    ApprovalStatus,
+    ApprovalView,
+    EditBody,
+    EditView,
+    PartRisk,
+    ProposalView,
+    Usual,
+)
+from handrail.server.api.calls import now_ms, usual_view
+from handrail.server.api.models import as_json
+from handrail.server.api.rule_models import RuleBody, Suggestion, suggestion_view
+from handrail.server.context import Rooms, by
+from handrail.store.records import ApprovalRecord, CallDetail
+from handrail.store.value import Caller, Claim, Json, Rule
+
+
+def routes(rooms: Rooms) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/approvals", response_model=list[ApprovalView])
+    async def approvals(open: bool = False) -> Response:
+        if open:
+            return as_json(await open_views(rooms), list[ApprovalView])
+        found = await views(rooms, await rooms.records.approvals(open_only=False))
+        return as_json(found, list[ApprovalView])
+
+    @router.get("/approvals/{id}")
+    async def approval(id: str) -> ApprovalView:
+        return await view(rooms, id)
+
+    @router.post("/approvals/{id}/answer")
+    async def answer(id: str, body: AnswerBody, request: Request) -> ApprovalView:
+        call, approval = await still_open(rooms, id)
+        given = Answer(
+            kind=body.answer,
+            by=by(request),
+            reason=body.reason,
+            input=body.input,
+            content=body.content,
+            comments=body.comments,
+            rules=_rules(rooms, call, body),
+        )
+        await person_actions.answer(rooms.gate, approval, given, body.digest)
+        await rooms.journal.committed(rooms.journal.head)  # the answer, and the rules made with it
+        return await view(rooms, id)
+
+    @router.post("/approvals/{id}/edit")
+    async def edit(id: str, body: EditBody) -> EditView:
+        call, _ = await still_open(rooms, id)
+        return edit_view(await person_actions.edit(rooms.gate, call, body.input, body.content))
+
+    @router.get("/approvals/{id}/proposal")
+    async def proposal(id: str) -> ProposalView:
+        call, _ = await still_open(rooms, id)
+        return proposal_view(await person_actions.proposal(rooms.gate, call))
+
+    @router.post("/approvals/allow-low")
+    async def allow_low(body: AllowLowBody, request: Request) -> list[AllowedLow]:
+        found = [await _seen(rooms, one.id, one.digest) for one in body.approvals]
+        seen = [each for each in found if not isinstance(each, AllowedLow)]
+        allowed = await person_actions.allow_low(rooms.gate, seen, by(request))
+        await rooms.journal.committed(rooms.journal.head)
+        told = {each.approval: allowed_view(each) for each in allowed}
+        return [each if isinstance(each, AllowedLow) else told[each[0].id] for each in found]
+
+    return router
+
+
+def _rules(rooms: Rooms, call: Call, body: AnswerBody) -> tuple[Rule, ...]:
+    if body.rule is None:
+        return ()
+    bodies = body.rule if isinstance(body.rule, list) else [body.rule]
+    return tuple(made(rooms, each, call.caller) for each in bodies)
+
+
+async def _seen(rooms: Rooms, id: str, digest: str) -> tuple[Approval, str] | AllowedLow:
+    """A question to be allowed; one that was closed meanwhile is told by itself."""
+    try:
+        _, approval = await still_open(rooms, id)
+    except Conflict as problem:
+        return AllowedLow(id=id, won=False, message=str(problem))
+    return approval, digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What is not part of a question, and stands beside it."""
+
+    trusted: bool
+    risks: tuple[PartRisk, ...] = ()
+    suggestions: tuple[Suggestion, ...] = ()
+    usual: Usual | None = None
+
+
+def held(gate: Gate, record: ApprovalRecord) -> Approval | None:
+    """The question as the gate holds it; None when its call has ended."""
+    call = gate.open.get(record.call)
+    approval = call.approval if call else None
+    return approval if approval and approval.id == record.id else None
+
+
+def approval_view(
+    record: ApprovalRecord, gate: Gate, beside: Beside, input: Json | None = None
+) -> ApprovalView:
+    """A question; `input` is needed when its call is no longer open."""
+    call, tool, approval = gate.open.get(record.call), gate.toolbox.get(record.tool), held(gate, record)
+    asked = approval.asked if approval else record
+    return ApprovalView(
+        id=record.id,
+        call_id=record.call,
+        tool=record.tool,
+        title=call.title if call else record.title,
+        description=tool.description if tool else "",
+        status=_status(record),
+        risk=asked.risk,
+        reasons=asked.reasons,
+        risks=beside.risks,
+        why=asked.why,
+        verdicts=asked.verdicts,
+        digest=asked.digest,
+        asked_at=record.opened_at,
+        elapsed_ms=max(0, (_closed_at(record) or now_ms()) - record.opened_at),
+        caller=record.caller,
+        client_gone=call is not None and call.client_gone,
+        input=call.input if call else input or {},
+        claims=asked.claims,
+        preview=asked.preview,
+        reviewable=approval is not None and _proposes(approval),
+        can_edit=tool is not None and tool.edits,
+        why_not_edit=NO_EDITS if tool is not None and not tool.edits else "",
+        trusted=beside.trusted,
+        suggestions=beside.suggestions,
+        usual=beside.usual,
+        edited=record.edited,
+        reason=record.reason or record.withdrawn_why or "",
+        by=record.answered_by,
+    )
+
+
+def edit_view(edit: Edit) -> EditView:
+    return EditView(
+        digest=edit.digest,
+        effect=edit.decision.effect,
+        why=edit.decision.why,
+        verdicts=edit.decision.verdicts,
+        risk=edit.risk.level,
+        reasons=edit.risk.reasons,
+        risks=part_risks(edit.risk),
+        claims=edit.plan.claims,
+        preview=edit.plan.preview,
+        tells=edit.tells,
+    )
+
+
+def part_risks(weight: Weight) -> tuple[PartRisk, ...]:
+    return tuple(PartRisk(level=part.level, reasons=part.reasons) for part in weight.parts)
+
+
+def proposal_view(found: Proposed) -> ProposalView:
+    return ProposalView(
+        path=found.proposal.path,
+        before=found.proposal.before,
+        after=found.proposal.after,
+        changed=found.changed,
+        difference=found.difference,
+    )
+
+
+def allowed_view(allowed: Allowed) -> AllowedLow:
+    return AllowedLow(id=allowed.approval, won=allowed.won, message=allowed.message)
+
+
+def closed(record: ApprovalRecord) -> str:
+    """How a question was closed, in a sentence for whoever comes late."""
+    past = f"{ago(now_ms() - (_closed_at(record) or now_ms()))} ago"
+    if record.answer is not None:
+        word = "allowed" if record.answer == "allow" else "denied"
+        return f"Already {word} by {record.answered_by}, {past}."
+    if record.expired_at is not None:
+        return f"Already expired, {past}: nobody answered in time."
+    return f"Already withdrawn, {past}: {record.withdrawn_why or 'its call has ended'}."
+
+
+def _status(record: ApprovalRecord) -> ApprovalStatus:
+    if record.answer is not None:
+        return "allowed" if record.answer == "allow" else "denied"
+    if record.expired_at is not None:
+        return "expired"
+    return "open" if record.withdrawn_at is None else "withdrawn"
+
+
+def _closed_at(record: ApprovalRecord) -> int | None:
+    return record.answered_at or record.expired_at or record.withdrawn_at
+
+
+def _proposes(approval: Approval) -> bool:
+    return approval.open and approval.draft is not None and approval.draft.deed.proposal is not None
+
+
+MOST_BESIDE = 10
+"""Questions of a list that are given suggestions, usual times and the risk of each part: those that a person looks at
+first. Whoever looks at another one gets them with it."""
+
+
+async def asked(rooms: Rooms, id: str) -> ApprovalRecord:
+    record = await rooms.records.approval(id)
+    if record is None:
+        raise HTTPException(404, f"There is no approval {id}. `handrail approvals` lists the open ones.")
+    return record
+
+
+async def still_open(rooms: Rooms, id: str) -> tuple[Call, Approval]:
+    """A question as the gate holds it. Raises Conflict when it was closed, and says how."""
+    record = await asked(rooms, id)
+    call, approval = rooms.gate.open.get(record.call), held(rooms.gate, record)
+    if call is None or approval is None:
+        raise Conflict(closed(await asked(rooms, id)))
+    if not approval.open:
+        raise Conflict(approval.closed())
+    return call, approval
+
+
+async def view(rooms: Rooms, id: str) -> ApprovalView:
+    """One question, with all that stands beside it."""
+    record = await asked(rooms, id)
+    detail = None if record.call in rooms.gate.open else await rooms.records.call(record.call)
+    beside = await _beside(rooms, record, _trusts(rooms, record.caller))
+    return approval_view(record, rooms.gate, beside, detail and detail.input)
+
+
+async def views(rooms: Rooms, records: Sequence[ApprovalRecord]) -> list[ApprovalView]:
+    """Many; the first have all that stands beside them."""
+    callers = {record.caller.workspace: record.caller for record in records}
+    trusted = {workspace: _trusts(rooms, caller) for workspace, caller in callers.items()}
+    found: list[ApprovalView] = []
+    for place, record in enumerate(records):
+        trusts = trusted[record.caller.workspace]
+        beside = await _beside(rooms, record, trusts) if place < MOST_BESIDE else Beside(trusted=trusts)
+        found.append(approval_view(record, rooms.gate, beside))
+    return found
+
+
+async def open_views(rooms: Rooms) -> list[ApprovalView]:
+    """Those that wait for a person. What the gate holds no more is closed, whatever the record says yet."""
+    found = await rooms.records.open_approvals()
+    return await views(rooms, [record for record in found if held(rooms.gate, record)])
+
+
+async def _beside(rooms: Rooms, record: ApprovalRecord, trusted: bool) -> Beside:
+    """Of a closed question nothing is suggested any more."""
+    approval = held(rooms.gate, record)
+    if approval is None or not approval.open:
+        return Beside(trusted=trusted)
+    usual = await rooms.records.usual(record.tool, record.title)
+    suggestions = tuple(suggestion_view(each) for each in _suggested(rooms, approval, record))
+    risks = part_risks(weigh(approval.asked.claims))
+    return Beside(trusted=trusted, risks=risks, suggestions=suggestions, usual=usual_view(usual))
+
+
+def _suggested(rooms: Rooms, approval: Approval, record: ApprovalRecord) -> list[Suggested]:
+    policy = rooms.gate.rules.policy(record.caller)
+    return suggest(record.tool, approval.asked.claims, record.caller, policy)
+
+
+def _trusts(rooms: Rooms, caller: Caller) -> bool:
+    return rooms.gate.rules.policy(caller).here.trusted
+
+
+PROMPTS = 500
+CALLS = 100
+"""Of the past that is looked at: enough to tell what is usual, few enough to be told at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of the past."""
+
+    tool: str
+    title: str
+    caller: Caller
+    claims: tuple[Claim, ...]
+
+
+async def judged(rooms: Rooms, rule: Rule) -> Judged:
+    """What a rule would have done, had it been there."""
+    prompts, calls = await rooms.records.prompts(PROMPTS), await _calls(rooms)
+    policies = _policies(rooms, (each.caller for each in (*prompts, *calls)), rule)
+
+    def policy_with(caller: Caller, _rule: Rule) -> Policy:
+        return policies[caller.workspace]
+
+    return await anyio.to_thread.run_sync(judge, rule, prompts, calls, policy_with)
+
+
+async def repeatedly(rooms: Rooms) -> list[Suggested]:
+    """Rules for what a person keeps answering alike."""
+    prompts = await rooms.records.prompts(PROMPTS)
+    policies = _policies(rooms, (each.caller for each in prompts))
+
+    def policy_of(caller: Caller) -> Policy:
+        return policies[caller.workspace]
+
+    return await anyio.to_thread.run_sync(repeated, prompts, policy_of)
+
+
+def _policies(rooms: Rooms, callers: Iterable[Caller], extra: Rule | None = None) -> dict[str | None, Policy]:
+    """What holds in each of their folders now; the rules themselves belong to the loop."""
+    found = {caller.workspace: caller for caller in callers}
+    return {folder: rooms.gate.rules.policy(caller, extra) for folder, caller in found.items()}
+
+
+async def _calls(rooms: Rooms) -> list[_Call]:
+    found = [await rooms.records.call(call.id) for call in await rooms.records.calls(limit=CALLS)]
+    return [_past(each) for each in found if each is not None]
+
+
+def _past(detail: CallDetail) -> _Call:
+    call = detail.call
+    return _Call(tool=call.tool, title=call.title, caller=call.caller, claims=detail.claims)
+
+
+def folder_of(text: str) -> str:
+    """A folder's path, whole."""
+    if not text.startswith("/") or "\0" in text:
+        raise HTTPException(422, f"{text!r} names no folder. Give its whole path, from / on.")
+    return text
+
+
+def made(rooms: Rooms, body: RuleBody, caller: Caller | None = None) -> Rule:
+    """A rule, not added yet; where it does not say for whom, it is for that caller. Raises BadRule."""
+    workspace = None if body.workspace is None else folder_of(body.workspace)
+    return rooms.gate.rules.make(
+        **body.model_dump(exclude={"workspace"}),
+        workspace=workspace or (caller and caller.workspace),
+        session=caller and caller.key,
+    )

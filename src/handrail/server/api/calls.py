@@ -1,0 +1,168 @@
+"""Routes about calls: list, look, cancel, complete.
+
+Domain into wire: how calls look to people's programs (approvals: approval_views.py, rules: rule_views.py).
+"""
+
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Query, Request
+
+from handrail.gate import person_actions
+from handrail.gate.call import Call
+from handrail.gate.gate import Gate
+from handrail.server.api.approval_models import Usual
+from handrail.server.api.call_models import (
+    CallDetail,
+    CallView,
+    CompleteBody,
+    Completion,
+    CredentialView,
+    Forced,
+)
+from handrail.server.context import Rooms, by
+from handrail.store import records
+from handrail.store import records as kept
+from handrail.store.actor import Actor
+from handrail.store.records import Status
+from handrail.store.value import Position
+from handrail.terminal.terminals import Terminals
+
+
+def routes(rooms: Rooms) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/calls")
+    async def calls(
+        status: Status | None = None,
+        tool: str | None = None,
+        agent: str | None = None,
+        q: Annotated[str | None, Query(max_length=1000)] = None,
+        before: Position | None = None,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+    ) -> list[CallView]:
+        found = await rooms.records.calls(status, tool, agent, q, before, limit)
+        return [call_view(record, rooms.gate.open.get(record.id)) for record in found]
+
+    @router.get("/calls/{id}")
+    async def call(id: str) -> CallDetail:
+        detail = await _detail(rooms, id)
+        return call_detail(detail, rooms.gate.open.get(id), rooms.gate, rooms.terminals)
+
+    @router.post("/calls/{id}/cancel")
+    async def cancel(id: str, request: Request) -> Forced:
+        open_call = rooms.gate.open.get(id)
+        won = open_call is not None and person_actions.cancel(rooms.gate, open_call, by(request))
+        return await _forced(rooms, id, won, "Cancelled.")
+
+    @router.post("/calls/{id}/complete")
+    async def complete(id: str, body: CompleteBody, request: Request) -> Forced:
+        open_call = rooms.gate.open.get(id)
+        won = open_call is not None and await _complete(rooms, open_call, body, by(request))
+        return await _forced(rooms, id, won, "Completed.")
+
+    return router
+
+
+async def _complete(rooms: Rooms, call: Call, body: CompleteBody, by: Actor) -> bool:
+    if body.content is None:
+        return person_actions.complete(
+            rooms.gate, call, by, stop=body.stop, text=body.text, digest=body.digest
+        )
+    return await person_actions.accept(rooms.gate, call, by, body.digest or "", body.content, body.comments)
+
+
+async def _detail(rooms: Rooms, id: str) -> kept.CallDetail:
+    detail = await rooms.records.call(id)
+    if detail is None:
+        raise HTTPException(404, f"There is no call {id}. `handrail calls` lists what there is.")
+    return detail
+
+
+async def _forced(rooms: Rooms, id: str, won: bool, done: str) -> Forced:
+    """The call after a verb; a verb that came too late changed nothing and says how it ended.
+
+    Completing what waits for leave to run cancels it, and then that is what is said.
+    """
+    if won:
+        await rooms.journal.committed(rooms.journal.head)
+    detail = await _detail(rooms, id)
+    view = call_view(detail.call, rooms.gate.open.get(id))
+    if not won:
+        done = f"It had ended before: {view.status}."
+    elif view.status == "cancelled":
+        done = "Cancelled."
+    return Forced(won=won, message=done, call=view)
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def call_view(
+    record: records.CallRecord, open_call: Call | None, usual: records.Usual | None = None
+) -> CallView:
+    return CallView(
+        id=record.id,
+        seq=record.opened_seq,
+        tool=record.tool,
+        title=open_call.title if open_call else record.title,
+        status=open_call.status if open_call else record.status,
+        caller=record.caller,
+        assurance=record.assurance,
+        thread=record.caller.thread,
+        started_at=record.opened_at,
+        elapsed_ms=_elapsed(record, open_call),
+        handed_back=record.handed_back_at is not None,
+        client_gone=record.client_gone_at is not None,
+        stopped=record.stopped_at is not None,
+        allowed_by=record.allowed_by,
+        by=record.settled_by,
+        message=record.message or "",
+        terminal_id=record.terminal,
+        approval_id=record.approval,
+        usual=usual_view(usual),
+    )
+
+
+def call_detail(
+    detail: records.CallDetail, open_call: Call | None, gate: Gate, terminals: Terminals
+) -> CallDetail:
+    terminal = terminals.get(detail.call.terminal) if detail.call.terminal else None
+    asked = open_call.approval.asked if open_call and open_call.approval else None
+    would_run = (open_call and open_call.plan) or asked or detail
+    answer = open_call.approval.answered if open_call and open_call.approval else None
+    edited = answer.input if answer else None
+    return CallDetail(
+        **call_view(detail.call, open_call).__dict__,
+        input=edited or (open_call.input if open_call else detail.input or {}),
+        asked=open_call.input if open_call and edited else detail.asked,
+        claims=would_run.claims,
+        preview=would_run.preview,
+        files=detail.files,
+        result=detail.result,
+        receipt=detail.receipt,
+        completion=_completion(gate, open_call) if open_call else None,
+        terminal_running=terminal is not None and terminal.exit is None,
+    )
+
+
+def usual_view(usual: records.Usual | None) -> Usual | None:
+    return usual and Usual(**usual._asdict())
+
+
+def credential_view(record: records.CredentialRecord) -> CredentialView:
+    return CredentialView(
+        id=record.id, name=record.name, workspace=record.workspace, issued_at=record.issued_at
+    )
+
+
+def _elapsed(record: records.CallRecord, open_call: Call | None) -> int:
+    if open_call is not None and not open_call.client_gone:
+        return open_call.elapsed_ms
+    return max(0, (record.settled_at or now_ms()) - record.opened_at)
+
+
+def _completion(gate: Gate, call: Call) -> Completion:
+    found = person_actions.completion(gate, call)
+    return Completion(does=found.does, tells=found.tells, runs_on=found.runs_on)

@@ -1,0 +1,86 @@
+"""Routes about operations: list, look at what one is busy with, cancel it or any part of it.
+
+Domain into wire: how an operation and what it was busy with look to people's programs. Pure translations.
+"""
+
+from fastapi import APIRouter, HTTPException, Request, Response
+
+from handrail.server.api import threads
+from handrail.server.api.call_models import ActivityView, OperationDetail, OperationView
+from handrail.server.api.models import as_json
+from handrail.server.context import Rooms, by
+from handrail.store.thread import record
+from handrail.store.thread.record import ActivityRecord
+
+
+def routes(rooms: Rooms) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/operations")
+    async def operations() -> list[OperationView]:
+        return [
+            OperationView(
+                id=operation.id,
+                caller=operation.caller,
+                calls=tuple(c.id for c in rooms.gate.open.values() if c.caller.operation == operation.id),
+            )
+            for operation in rooms.gate.operations.values()
+        ]
+
+    @router.post("/operations/{id}/cancel")
+    async def cancel_operation(id: str, request: Request) -> dict[str, bool]:
+        operation = rooms.gate.operations.get(id)
+        if operation is None:
+            raise HTTPException(404, f"There is no open operation {id}; it has ended, or never was.")
+        return {"won": operation.cancel(by(request))}
+
+    @router.get("/operations/{id}", response_model=OperationDetail)
+    async def operation(id: str) -> Response:
+        await threads.caught_up(rooms)
+        found = await rooms.records.operation_detail(id)
+        if found is None:
+            raise HTTPException(404, f"There is no operation {id}.")
+        return as_json(operation_detail(found), OperationDetail)
+
+    @router.post("/operations/{id}/activities/{activity}/cancel")
+    async def cancel_activity(id: str, activity: str, request: Request) -> dict[str, bool]:
+        if await rooms.records.operation(id) is None:
+            raise HTTPException(404, f"There is no operation {id}.")
+        await rooms.prompts.cancel_activity(id, activity, by=by(request))
+        return {"won": True}
+
+    return router
+
+
+def operation_detail(found: record.OperationDetail) -> OperationDetail:
+    operation = found.operation
+    return OperationDetail(
+        operation=operation.id,
+        thread=operation.thread,
+        agent=operation.client,
+        opened_at=operation.opened_at,
+        ended_at=operation.ended_at,
+        stop=operation.stop,
+        error=operation.error,
+        cancelled_by=operation.cancelled_by,
+        cancelled_calls=found.cancelled_calls,
+        cancelled_activities=found.cancelled_activities,
+        activities=[_activity_view(each) for each in found.activities],
+    )
+
+
+def _activity_view(activity: ActivityRecord) -> ActivityView:
+    # Made without checks: there may be thousands, and they were checked when they were made.
+    return ActivityView.model_construct(
+        id=activity.id,
+        parent=activity.parent,
+        sort=activity.sort,
+        title=activity.title,
+        tool_call=activity.tool_call,
+        call=activity.call,
+        started_at=activity.started_at,
+        ended_at=activity.ended_at,
+        how=activity.how,
+        by=activity.by,
+        detail=activity.detail,
+    )

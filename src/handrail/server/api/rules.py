@@ -1,0 +1,142 @@
+"""Routes about rules: what holds, what would be decided and why, add, remove, and what a rule would have done.
+
+Routes about folders: which are known, trust one, and trust it no longer.
+"""
+
+import os.path
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Query, Request, Response
+
+from handrail.gate.risk import weigh
+from handrail.gate.rules.explanation import explain
+from handrail.gate.rules.policy import in_words
+from handrail.gate.rules.rule_builder import BadRule
+from handrail.gate.rules.trust import Folder
+from handrail.server.api.approvals import asked, folder_of, judged, made, repeatedly
+from handrail.server.api.rule_models import (
+    FolderBody,
+    FolderView,
+    ProposedBody,
+    ProposedView,
+    RuleBody,
+    RulesView,
+    RuleView,
+    TestBody,
+    TestView,
+    folder_view,
+    proposed_view,
+    rule_view,
+    suggestion_view,
+    test_view,
+    unfit,
+)
+from handrail.server.context import Rooms, by
+from handrail.store.value import Caller, Json
+
+COMMANDS = "execute_command"
+Workspace = Annotated[str | None, Query(max_length=4096)]
+
+
+def routes(rooms: Rooms) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/rules")
+    async def rules(workspace: Workspace = None) -> RulesView:
+        held = rooms.gate.rules
+        return RulesView(
+            rules=await _listed(rooms, None if workspace is None else folder_of(workspace)),
+            suggestions=[suggestion_view(each) for each in await repeatedly(rooms)],
+            folders=await views(rooms, held.folders()),
+            default_policy=held.standing.default,
+            human_in_the_loop=held.standing.human_in_the_loop,
+        )
+
+    @router.post("/rules", status_code=201)
+    async def add(body: RuleBody, request: Request) -> RuleView:
+        rule = made(rooms, body)
+        await rooms.journal.committed(rooms.gate.rules.add(rule, by(request)))
+        (view,) = [view for view in await _listed(rooms, None) if view.rule.id == rule.id]
+        return view
+
+    @router.delete("/rules/{id}", status_code=204)
+    async def remove(id: str, request: Request) -> Response:
+        await rooms.journal.committed(rooms.gate.rules.remove(id, by(request)))
+        return Response(status_code=204)
+
+    @router.post("/rules/test")
+    async def test(body: TestBody) -> TestView:
+        """Nothing is done and nobody is asked: a tool plans without touching anything."""
+        caller = _caller(body)
+        extra = None if body.rule is None else made(rooms, body.rule, caller)
+        tool, given = _use(body)
+        draft = await rooms.gate.drafts.fresh(tool, given, caller)
+        policy = rooms.gate.rules.policy(caller, extra)
+        claims = draft.plan.claims
+        return test_view(explain(policy, tool, claims, caller), claims, weigh(claims), policy.here.trusted)
+
+    @router.post("/rules/propose")
+    async def propose(body: ProposedBody) -> ProposedView:
+        question = None if body.approval is None else await asked(rooms, body.approval)
+        try:
+            rule = made(rooms, body.rule, question and question.caller)
+        except BadRule as problem:
+            return unfit(str(problem))
+        return proposed_view(in_words(rule), await judged(rooms, rule))
+
+    return router
+
+
+async def _listed(rooms: Rooms, workspace: str | None) -> list[RuleView]:
+    uses = await rooms.records.uses()
+    records = {record.rule.id: record for record in await rooms.records.rules()}
+    return [
+        rule_view(listed, uses.get(listed.rule.id), records.get(listed.rule.id))
+        for listed in rooms.gate.rules.listing(workspace)
+    ]
+
+
+def _caller(body: TestBody) -> Caller:
+    """Whoever would make that call."""
+    workspace = None if body.workspace is None else os.path.realpath(folder_of(body.workspace))
+    return Caller(door="page", client=body.agent or "", key="a test", workspace=workspace)
+
+
+def _use(body: TestBody) -> tuple[str, Json]:
+    if (body.command is None) == (body.tool is None):
+        raise HTTPException(422, "Give a command line, or a tool with its input.")
+    if body.command is not None:
+        return COMMANDS, {"command": body.command}
+    return body.tool or "", body.input or {}
+
+
+def folder_routes(rooms: Rooms) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/folders")
+    async def folders() -> list[FolderView]:
+        return await views(rooms, rooms.gate.rules.folders())
+
+    @router.post("/folders/trust")
+    async def trust(body: FolderBody, request: Request) -> FolderView:
+        await rooms.journal.committed(
+            rooms.gate.rules.trust(folder_of(body.folder), body.config, by(request))
+        )
+        return await _view(rooms, body.folder)
+
+    @router.post("/folders/distrust")
+    async def distrust(body: FolderBody, request: Request) -> FolderView:
+        await rooms.journal.committed(rooms.gate.rules.distrust(folder_of(body.folder), by(request)))
+        return await _view(rooms, body.folder)
+
+    return router
+
+
+async def views(rooms: Rooms, folders: list[Folder]) -> list[FolderView]:
+    trusted = {record.folder: record for record in await rooms.records.folders()}
+    return [folder_view(each, trusted.get(each.folder)) for each in folders]
+
+
+async def _view(rooms: Rooms, folder: str) -> FolderView:
+    (view,) = await views(rooms, [rooms.gate.rules.folder(folder)])
+    return view

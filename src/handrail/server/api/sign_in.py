@@ -1,0 +1,69 @@
+"""Routes by which a page becomes a person's: a fresh link, and a code for a bearer.
+
+Routes about call credentials: list, issue, revoke.
+"""
+
+from fastapi import APIRouter, HTTPException, Request, Response
+
+from handrail.server.api import calls
+from handrail.server.api.call_models import Credential, CredentialBody, CredentialView, SignedIn, SignInBody
+from handrail.server.context import Rooms, by
+from handrail.store.event import CredentialRevoked
+
+
+def routes(rooms: Rooms) -> APIRouter:
+    router = APIRouter()
+
+    @router.post("/sign-in")
+    async def sign_in(body: SignInBody) -> SignedIn:
+        match rooms.access.redeem(body.code):
+            case "unknown":
+                raise HTTPException(401, "This link is not valid. Run `handrail open` for a fresh one.")
+            case "expired":
+                raise HTTPException(
+                    401, "This link is older than a minute. Run `handrail open` for a fresh one."
+                )
+            case "used":
+                raise HTTPException(
+                    401,
+                    "This link was used before, so the sign-in it made is revoked: somebody else may have seen it. "
+                    "Run `handrail open` for a fresh one.",
+                )
+            case bearer:
+                return SignedIn(bearer=bearer)
+
+    @router.post("/code")
+    async def code() -> dict[str, str]:
+        if rooms.access.sealed is not None:
+            raise HTTPException(403, rooms.access.sealed)
+        return {"url": f"{rooms.url}/#code={rooms.access.issue_code()}"}
+
+    return router
+
+
+def credential_routes(rooms: Rooms) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/credentials")
+    async def credentials() -> list[CredentialView]:
+        found = await rooms.records.credentials()
+        return [calls.credential_view(record) for record in found if record.revoked_at is None]
+
+    @router.post("/credentials")
+    async def issue(body: CredentialBody) -> Credential:
+        client, bearer, seq = rooms.access.issue_client(body.name, body.workspace)
+        await rooms.journal.committed(seq)
+        view = CredentialView(
+            id=client.credential, name=client.name, workspace=body.workspace, issued_at=calls.now_ms()
+        )
+        return Credential(**view.__dict__, bearer=bearer, url=f"{rooms.url}/mcp")
+
+    @router.delete("/credentials/{id}", status_code=204)
+    async def revoke(id: str, request: Request) -> Response:
+        rooms.access.forget_client(id)
+        await rooms.journal.committed(
+            rooms.journal.append(CredentialRevoked(credential=id, by=str(by(request))))
+        )
+        return Response(status_code=204)
+
+    return router

@@ -1,0 +1,80 @@
+"""Routes for whoever watches: a snapshot, the events after it, how the daemon feels, and its end."""
+
+from fastapi import APIRouter, Request, Response
+
+from handrail import __version__
+from handrail.server.api import calls
+from handrail.server.api.approvals import open_views
+from handrail.server.api.call_models import CallView, Health, LiveEntries, State
+from handrail.server.api.models import as_json
+from handrail.server.api.terminals import views_of
+from handrail.server.context import Rooms, person_of
+from handrail.server.live.events import visible
+from handrail.store.value import Position
+
+MOST_OPEN = 2000
+"""Open calls in a snapshot; more than anybody can have let pile up."""
+MOST_TERMINALS = 200
+"""Running terminals in a snapshot; the page lists older ones by themselves."""
+MOST_USUAL = 50
+"""Running calls of which it is told how long such calls usually take."""
+RECENT = 50
+"""Settled calls in a snapshot: what a person can take in at a glance."""
+
+
+def routes(rooms: Rooms) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/state", response_model=State)
+    async def state(request: Request) -> Response:
+        seq, standing = rooms.journal.durable, rooms.gate.rules.standing
+        open_calls = await _open_calls(rooms)
+        newest = await rooms.records.calls(limit=RECENT + len(open_calls))
+        running = await rooms.records.terminals(running_only=True, limit=MOST_TERMINALS)
+        found = State(
+            seq=seq,
+            now=calls.now_ms(),
+            version=__version__,
+            started=rooms.started,
+            auto_approve=standing.default == "allow",
+            human_in_the_loop=standing.human_in_the_loop,
+            command_line=rooms.command_line,
+            calls=open_calls,
+            recent=[calls.call_view(call, None) for call in newest if call.id not in rooms.gate.open],
+            terminals=await views_of(rooms, running, person_of(request)),
+            approvals=await open_views(rooms),
+        )
+        return as_json(found, State)
+
+    @router.get("/events")
+    async def events(request: Request, after: Position = 0) -> LiveEntries:
+        entries = visible(await rooms.journal.since(after), person_of(request))
+        return LiveEntries(now=calls.now_ms(), entries=entries)
+
+    @router.get("/health")
+    async def health(request: Request) -> Health:
+        if request.scope.get("handrail.person") is None:
+            return Health(ok=True, version=__version__)
+        return await rooms.pulse.health()
+
+    @router.post("/down", status_code=202)
+    async def down(keep_terminals: bool = False) -> dict[str, bool]:
+        rooms.stop(not keep_terminals)
+        return {"ok": True}
+
+    return router
+
+
+async def _open_calls(rooms: Rooms) -> list[CallView]:
+    """Calls without an outcome, oldest first, as the gate knows them."""
+    waiting = await rooms.records.calls(status="waiting", limit=MOST_OPEN)
+    running = await rooms.records.calls(status="running", limit=MOST_OPEN)
+    found = sorted((*waiting, *running), key=lambda record: record.opened_seq)
+    usual = {
+        record.id: await rooms.records.usual(record.tool, record.title) for record in running[-MOST_USUAL:]
+    }
+    return [
+        calls.call_view(record, rooms.gate.open[record.id], usual.get(record.id))
+        for record in found
+        if record.id in rooms.gate.open
+    ]

@@ -1,0 +1,223 @@
+"""Routes about terminals: list, open, look, close.
+
+Routes by which people share a terminal: type, size, take over, release.
+
+The terminal that a path names: its record, itself while it runs, and how it looks now.
+"""
+
+import contextlib
+from collections.abc import Sequence
+from typing import Annotated
+
+import anyio
+import anyio.to_thread
+from fastapi import APIRouter, BackgroundTasks, HTTPException, Query, Request
+
+from handrail.errors import Conflict
+from handrail.keeper.protocol import Report
+from handrail.server.access import Person
+from handrail.server.api.terminal_models import (
+    Closed,
+    InputBody,
+    OpenBody,
+    SizeBody,
+    TerminalDetail,
+    TerminalView,
+    closed_view,
+    terminal_detail,
+    terminal_view,
+)
+from handrail.server.context import Rooms, by, person_of
+from handrail.server.live.events import visible_terminal
+from handrail.store.event import TerminalClosed
+from handrail.store.records import TerminalRecord
+from handrail.store.value import Owner, Position, TerminalKind
+from handrail.terminal.input.keys import UnknownKey, encode
+from handrail.terminal.keeper_client import KeeperError
+from handrail.terminal.open_shell import BadOpening, open_shell, shell_for
+from handrail.terminal.output.screen import render
+from handrail.terminal.terminal import Terminal, TypingRefused, Typist
+from handrail.terminal.thread_pool import PEOPLE
+
+WINDOW_SECONDS = 5.0
+"""For the window of a `handrail shell` to come: one that never does leaves nothing running."""
+_SHOWN_BY_PAGE = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+
+
+def routes(rooms: Rooms) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/terminals")
+    async def terminals(
+        request: Request,
+        running: bool = False,
+        of: Annotated[list[TerminalKind] | None, Query()] = None,
+        before: Position | None = None,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+    ) -> list[TerminalView]:
+        listed = await rooms.records.terminals(running, tuple(of) if of else None, before, limit)
+        return await views_of(rooms, listed, person_of(request))
+
+    @router.post("/terminals", status_code=201)
+    async def open_terminal(body: OpenBody, request: Request, later: BackgroundTasks) -> TerminalView:
+        terminal = await _open(rooms, body, str(by(request)))
+        if body.of == "shell" and not body.keep:
+            later.add_task(_expect_window, terminal, rooms.means.grace)
+        return await fresh_view(rooms, terminal.id)
+
+    @router.get("/terminals/{id}")
+    async def terminal(id: str) -> TerminalDetail:
+        record = await found(rooms, id)
+        marks = await rooms.marked.of(id, record.nonce, rooms.terminals.tail(id))
+        typed = await rooms.records.typed(id)
+        return terminal_detail(view_of(rooms, record), record.nonce, marks, typed)
+
+    @router.post("/terminals/{id}/close")
+    async def close(id: str, request: Request) -> Closed:
+        await found(rooms, id)
+        live, report = rooms.terminals.get(id), None
+        if live is not None and live.swept is None:
+            await rooms.journal.committed(
+                rooms.journal.append(TerminalClosed(terminal=id, by=str(by(request))))
+            )
+            report = await live.stop(rooms.means.grace)
+        return closed_view(await fresh_view(rooms, id, live), report, _said(report))
+
+    return router
+
+
+async def _open(rooms: Rooms, body: OpenBody, opener: str) -> Terminal:
+    means = rooms.means
+    whole = body.env if body.of == "shell" else {**means.environment, **_SHOWN_BY_PAGE, **body.env}
+    shell, *args = body.command or (body.shell or shell_for(means.shell, whole), *body.args)
+    try:
+        return await open_shell(
+            rooms.terminals,
+            shell=shell,
+            args=args,
+            cwd=body.cwd or whole.get("HOME") or "/",
+            env=whole,
+            size=(body.cols, body.rows),
+            of=body.of,
+            name=body.name,
+            owner=Owner(person=True, name=opener),
+            max_bytes=means.max_bytes,
+            max_lines=means.max_lines,
+            grace=means.grace,
+            scripts=means.scripts,
+        )
+    except BadOpening as problem:
+        raise HTTPException(422, str(problem)) from None
+
+
+async def _expect_window(terminal: Terminal, grace: float) -> None:
+    with anyio.move_on_after(WINDOW_SECONDS):
+        while not terminal.attached and terminal.exit is None:
+            await terminal.changed()
+        return
+    with contextlib.suppress(KeeperError):  # it went with its keeper
+        await terminal.stop(grace)
+
+
+def _said(report: Report | None) -> str:
+    if report is None:
+        return "It had ended before."
+    names = [f"{process.name} ({process.pid})" for process in report.stopped]
+    more = f" and {report.more} more" if report.more else ""
+    left = f" Could not be ended: {', '.join(str(p.pid) for p in report.left)}." if report.left else ""
+    return f"Stopped {', '.join(names) or 'nothing: it was ending by itself'}{more}.{left}"
+
+
+def sharing_routes(rooms: Rooms) -> APIRouter:
+    router = APIRouter()
+
+    @router.post("/terminals/{id}/input")
+    async def type_input(id: str, body: InputBody, request: Request) -> TerminalView:
+        live = await running(rooms, id)
+        try:
+            await live.type(await _bytes(live, body), Typist(person=True, name=str(by(request))))
+        except TypingRefused as problem:
+            raise Conflict(str(problem)) from None
+        return await fresh_view(rooms, id)
+
+    @router.post("/terminals/{id}/size")
+    async def size(id: str, body: SizeBody) -> TerminalView:
+        live = await running(rooms, id)
+        if live.attached or not rooms.holders.may_size(id, None):
+            owner = "The window that is open on it" if live.attached else "The page it was typed in last"
+            raise Conflict(f"{owner} owns the size of terminal {id}.")
+        await live.resize(body.cols, body.rows)
+        return await fresh_view(rooms, id)
+
+    @router.post("/terminals/{id}/take")
+    async def take(id: str, request: Request) -> TerminalView:
+        live = await running(rooms, id)
+        rooms.holders.let_go(id)  # whoever takes it over says next how large it is
+        live.take(str(by(request)), holds=True)
+        return await fresh_view(rooms, id)
+
+    @router.post("/terminals/{id}/release")
+    async def release(id: str, request: Request) -> TerminalView:
+        (await running(rooms, id)).release(str(by(request)))
+        return await fresh_view(rooms, id)
+
+    return router
+
+
+async def _bytes(live: Terminal, body: InputBody) -> bytes:
+    """What to type. Which bytes a cursor key sends depends on what the program has asked the screen for."""
+    text = (body.text or "") + ("\r" if body.newline and body.text is not None else "")
+    try:
+        keys = encode(body.keys)
+        if keys:
+            shown = await PEOPLE.run(render, live.tail, *live.size)
+            keys = encode(body.keys, shown.application_keys)
+    except UnknownKey as problem:
+        raise HTTPException(422, str(problem)) from None
+    if not text and not keys:
+        raise HTTPException(422, "There is nothing to type. Give a text, or keys.")
+    return text.encode() + keys
+
+
+async def known(rooms: Rooms, id: str) -> TerminalRecord | None:
+    """A terminal's record; that of one opened this moment may not be written yet."""
+    record = await rooms.records.terminal(id)
+    if record is None and rooms.terminals.get(id) is not None:
+        await rooms.journal.committed(rooms.journal.head)
+        record = await rooms.records.terminal(id)
+    return record
+
+
+async def found(rooms: Rooms, id: str) -> TerminalRecord:
+    record = await known(rooms, id)
+    if record is None:
+        raise HTTPException(404, f"There is no terminal {id}. `handrail terminals` lists what there is.")
+    return record
+
+
+def view_of(rooms: Rooms, record: TerminalRecord, live: Terminal | None = None) -> TerminalView:
+    live = live or rooms.terminals.get(record.id)
+    return terminal_view(record, live, live.tail if live else rooms.terminals.tail(record.id))
+
+
+async def views_of(rooms: Rooms, records: Sequence[TerminalRecord], person: Person) -> list[TerminalView]:
+    """As this person may see them. Each is a look at its folder, and there may be many: so in a thread."""
+
+    def look() -> list[TerminalView]:
+        return [visible_terminal(view_of(rooms, record), person) for record in records]
+
+    return await anyio.to_thread.run_sync(look)
+
+
+async def running(rooms: Rooms, id: str) -> Terminal:
+    record = await found(rooms, id)
+    live = rooms.terminals.get(id)
+    if live is None or live.exit is not None:
+        raise Conflict(f"Terminal {id} ({record.name}) has ended. Its output is kept; open another to go on.")
+    return live
+
+
+async def fresh_view(rooms: Rooms, id: str, live: Terminal | None = None) -> TerminalView:
+    """A terminal as it is now that all of this is written down."""
+    await rooms.journal.committed(rooms.journal.head)
+    return view_of(rooms, await found(rooms, id), live)

@@ -1,0 +1,20 @@
+"""Routes about undo: what taking back a call's file changes would do, and doing it."""
+
+from fastapi import APIRouter, Request
+
+from handrail.server.api.rule_models import UndoBody, UndoView, undo_view
+from handrail.server.context import Rooms, by
+
+
+def routes(rooms: Rooms) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/undo/{id}")
+    async def preview(id: str) -> UndoView:
+        return undo_view(await rooms.undo.preview(id))
+
+    @router.post("/undo/{id}")
+    async def undo(id: str, body: UndoBody, request: Request) -> UndoView:
+        return undo_view(await rooms.undo.undo(id, body.digest, by(request)))
+
+    return router

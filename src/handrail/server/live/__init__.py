@@ -1,0 +1,1 @@
+"""WebSockets: the event stream, attached terminals and streaming threads."""

@@ -1,0 +1,98 @@
+"""The live socket: facts as they happen.
+
+Owns a cursor that its follower moves at its own pace. It does not know who may connect (guard.py) and holds no queue:
+a reader that stops costs nothing. What terminals print has sockets of its own (attach.py).
+
+What of the record is for whoever watches, and what for a person alone.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import anyio
+from fastapi import APIRouter, WebSocket
+
+from handrail.server.access import Person
+from handrail.server.api.call_models import LiveEntries
+from handrail.server.api.calls import now_ms
+from handrail.server.api.terminal_models import TerminalView
+from handrail.server.context import Rooms, person_of
+from handrail.server.guard import SUBPROTOCOL
+from handrail.store.event import (
+    ActivityEnded,
+    ActivityStarted,
+    AgentEnded,
+    ApprovalAnswered,
+    Entry,
+    Event,
+    OperationEnded,
+    TerminalAsked,
+    TerminalOpened,
+    TerminalTyped,
+    ThreadOpened,
+    ThreadRenamed,
+)
+from handrail.store.value import Position
+
+
+def sockets(rooms: Rooms) -> APIRouter:
+    router = APIRouter()
+
+    @router.websocket("/live")
+    async def live(socket: WebSocket, after: Position = 0) -> None:
+        async def send(entries: Sequence[Entry]) -> None:
+            message = LiveEntries(now=now_ms(), entries=visible(entries, person))
+            await socket.send_text(message.model_dump_json())
+
+        person = person_of(socket)
+        await accept(socket)
+        with rooms.presence.following(person):
+            async with anyio.create_task_group() as group:
+                group.start_soon(until_closed, socket, group.cancel_scope)
+                await rooms.journal.follow(after, send)
+
+    return router
+
+
+async def accept(socket: WebSocket) -> None:
+    offered: list[str] = socket.scope.get("subprotocols", [])
+    await socket.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
+
+
+async def until_closed(socket: WebSocket, scope: anyio.CancelScope) -> None:
+    """Followers only listen; whatever they send is ignored until they leave."""
+    while (await socket.receive())["type"] != "websocket.disconnect":
+        pass
+    scope.cancel()
+
+
+_HIDDEN: dict[type[Event], dict[str, Any]] = {
+    TerminalOpened: {"nonce": ""},
+    TerminalTyped: {"text": None},
+    TerminalAsked: {"prompt": ""},
+    ApprovalAnswered: {"input": None, "content": None, "comments": ()},
+    ThreadOpened: {"title": ""},
+    ThreadRenamed: {"title": ""},
+    OperationEnded: {"error": "", "cancelled_activities": ()},
+    ActivityStarted: {"title": ""},
+    ActivityEnded: {"detail": ""},
+    AgentEnded: {"why": "", "said": ()},
+}
+
+
+def visible(entries: Iterable[Entry], person: Person) -> list[Entry]:
+    if person.approves:
+        return list(entries)
+    return [replace(entry, event=_bare(entry.event)) for entry in entries]
+
+
+def visible_terminal(view: TerminalView, person: Person) -> TerminalView:
+    if person.approves or view.asks is None:
+        return view
+    return view.model_copy(update={"asks": view.asks.model_copy(update={"prompt": ""})})
+
+
+def _bare(event: Event) -> Event:
+    hidden = _HIDDEN.get(type(event))
+    return replace(event, **hidden) if hidden else event

@@ -1,0 +1,1 @@
+"""The MCP server: over the local socket and over HTTP."""

@@ -1,0 +1,252 @@
+"""agent_form: an agent asks a person to fill in a form.
+
+Owns the question and the check of what was filled in. No rule answers it: only a person knows. It does not know what
+the agent makes of the answer.
+
+Whether values are what a form asks for: the plain part of JSON Schema that agents use for questions.
+"""
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import takewhile
+from typing import Annotated
+
+import anyio
+from pydantic import BaseModel, Field, JsonValue
+
+from handrail.gate.tool import CallReport, Plan, Refusal, Tool
+from handrail.store.value import Caller, FormPreview, Json, Result
+from handrail.terminal.safe_regex import THREADS, BadPattern, compile_pattern
+from handrail.tools.results import Input, brief
+
+ASKS = "The agent asks you something that only you can answer."
+
+
+class AgentFormInput(Input):
+    message: Annotated[str, Field(description="What the agent asks for.")]
+    form: Annotated[Json, Field(description="JSON Schema of an object with plain fields.")]
+    values: Annotated[Json | None, Field(description="What the person filled in; None until they have.")] = (
+        None
+    )
+
+
+class AgentFormOutput(BaseModel):
+    values: Json | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormPlan(Plan):
+    """The form, as far as it is filled in."""
+
+    input: AgentFormInput
+
+
+class AgentForm(Tool[AgentFormInput, FormPlan]):
+    """Asks a person for values."""
+
+    name = "agent_form"
+    title = "Agent's question"
+    description = (
+        "The agent asks you to fill in a form, and goes on with what you give it. Give nothing that it should not know: "
+        "it is not kept secret."
+    )
+    input = AgentFormInput
+    output = AgentFormOutput
+    listed = False
+    assurance = "advisory"
+
+    def display(self, input: AgentFormInput) -> str:
+        return brief(input.message) or "Fill in a form"
+
+    async def plan(self, input: AgentFormInput, caller: Caller) -> FormPlan:
+        if input.values is not None and (why := await problem(input.form, input.values)):
+            raise Refusal(why)
+        preview = FormPreview(message=input.message, schema=input.form)
+        return FormPlan(claims=(), preview=preview, bound={}, asks=ASKS, input=input)
+
+    async def run(self, plan: FormPlan, call: CallReport) -> Result:
+        """What the agent is given; of a form that was allowed as it came, its defaults."""
+        asked = plan.input
+        values = defaults(asked.form) if asked.values is None else asked.values
+        if asked.values is None and (why := await problem(asked.form, values)):
+            raise Refusal(why)
+        return Result(text=f"Answered: {', '.join(values) or 'nothing'}.", data={"values": values})
+
+
+SECONDS = 3.0
+"""For the agent's own patterns: there can be many, and a value can be large."""
+MOST_TOLD = 5
+_LARGE, _DIGITS = 10**6, 50
+
+
+def fields(form: Json) -> dict[str, Json]:
+    """What is asked for, by name."""
+    found = form.get("properties")
+    named = found if isinstance(found, dict) else {}
+    return {name: field if isinstance(field, dict) else {} for name, field in named.items()}
+
+
+def defaults(form: Json) -> Json:
+    """What the agent takes for the answer of somebody who changes nothing."""
+    return {
+        name: field["default"] for name, field in fields(form).items() if field.get("default") is not None
+    }
+
+
+async def problem(form: Json, values: Json) -> str:
+    """Why these cannot be given, as a sentence; empty when they can."""
+    told = [*_missing(form, values), *_wrong(form, values)] or await _mismatched(form, values)
+    more = [f"and {len(told) - MOST_TOLD} more"] if len(told) > MOST_TOLD else []
+    return f"This is not what is asked for: {'; '.join([*told[:MOST_TOLD], *more])}." if told else ""
+
+
+def _missing(form: Json, values: Json) -> Iterator[str]:
+    required = form.get("required")
+    for name in required if isinstance(required, list) else ():
+        if isinstance(name, str) and values.get(name) is None:
+            yield f"{_name(form, name)} is required"
+
+
+def _wrong(form: Json, values: Json) -> Iterator[str]:
+    known = fields(form)
+    for name, value in values.items():
+        if name not in known:
+            yield f"`{name}` is not asked for"
+        elif value is not None and (why := _why(known[name], value)):
+            yield f"{_name(form, name)} {why}"
+
+
+def _name(form: Json, name: str) -> str:
+    title = fields(form).get(name, {}).get("title")
+    return title if isinstance(title, str) and title.strip() else f"`{name}`"
+
+
+def _why(field: Json, value: JsonValue) -> str:
+    match field.get("type"):
+        case "string":
+            return _text(field, value)
+        case "boolean":
+            return "" if isinstance(value, bool) else "must be true or false"
+        case "integer":
+            return _number(field, value, whole=True)
+        case "number":
+            return _number(field, value, whole=False)
+        case "array":
+            return _several(field, value)
+        case _:
+            return ""
+
+
+def _text(field: Json, value: JsonValue) -> str:
+    if not isinstance(value, str):
+        return "must be text"
+    allowed = _choices(field, "oneOf")
+    if allowed is not None:
+        return "" if value in allowed else f"must be one of: {', '.join(allowed)}"
+    return _between(field, len(value), "minLength", "maxLength", "characters") or _form_of(field, value)
+
+
+def _number(field: Json, value: JsonValue, *, whole: bool) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "must be a number"
+    if whole and isinstance(value, float) and not value.is_integer():
+        return "must be a whole number"
+    return _between(field, value, "minimum", "maximum")
+
+
+def _several(field: Json, value: JsonValue) -> str:
+    if not isinstance(value, list):
+        return "must be a list"
+    items = field.get("items")
+    allowed = _choices(items, "anyOf") if isinstance(items, dict) else None
+    other = [each for each in value if allowed is not None and each not in allowed]
+    if other and allowed is not None:
+        return f"may only hold: {', '.join(allowed)}"
+    return _between(field, len(value), "minItems", "maxItems", "entries")
+
+
+def _choices(field: Json, titled: str) -> list[str] | None:
+    """What may be chosen, where that is all."""
+    plain, named = field.get("enum"), field.get(titled)
+    if isinstance(plain, list):
+        return [each for each in plain if isinstance(each, str)]
+    if not isinstance(named, list):
+        return None
+    values = [each.get("const") for each in named if isinstance(each, dict)]
+    return [each for each in values if isinstance(each, str)]
+
+
+def _between(field: Json, size: float, least: str, most: str, unit: str = "") -> str:
+    low, high = field.get(least), field.get(most)
+    of = f" {unit}" if unit else ""
+    if isinstance(low, int | float) and size < low:
+        return f"must {'have' if unit else 'be'} at least {_figure(low)}{of}"
+    if isinstance(high, int | float) and size > high:
+        return f"must {'have' if unit else 'be'} at most {_figure(high)}{of}"
+    return ""
+
+
+def _figure(value: float) -> str:
+    """As people write it; a whole number may be too large for any other form."""
+    return f"{value:g}" if isinstance(value, float) or abs(value) < _LARGE else str(value)[:_DIGITS]
+
+
+def _form_of(field: Json, value: str) -> str:
+    match field.get("format"):
+        case "email":
+            return "" if re.fullmatch(r"[^@\s]+@[^@\s]+", value) else "must be an e-mail address"
+        case "uri":
+            return "" if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:\S", value) else "must be a URI"
+        case "date":
+            return "" if _is_date(value) else "must be a date, such as 2026-11-15"
+        case "date-time":
+            return "" if _is_moment(value) else "must be a date and time, such as 2026-11-15T12:00:00Z"
+        case _:
+            return ""
+
+
+def _is_date(value: str) -> bool:
+    try:
+        date.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_moment(value: str) -> bool:
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    return "T" in value.upper()
+
+
+async def _mismatched(form: Json, values: Json) -> Sequence[str]:
+    """The fields whose pattern does not match, searched in a thread: a value can be large."""
+    asked = [
+        (name, str(field["pattern"]), value)
+        for name, field in fields(form).items()
+        if isinstance(field.get("pattern"), str) and isinstance(value := values.get(name), str)
+    ]
+    if not asked:
+        return ()
+    with anyio.move_on_after(SECONDS):
+        failed = await THREADS.run(_failed, asked, time.monotonic() + SECONDS, abandon=True)
+        return [f"{_name(form, name)} must match `{pattern}`" for name, pattern in failed]
+    return ("to compare it with the agent's pattern takes too long",)
+
+
+def _failed(asked: Sequence[tuple[str, str, str]], until: float) -> list[tuple[str, str]]:
+    in_time = takewhile(lambda _: time.monotonic() < until, asked)
+    return [(name, pattern) for name, pattern, value in in_time if not _fits(pattern, value)]
+
+
+def _fits(pattern: str, value: str) -> bool:
+    """A pattern that cannot be used asks for nothing."""
+    try:
+        return compile_pattern(pattern).search(value.encode(errors="replace")) is not None
+    except BadPattern:
+        return True

@@ -1,0 +1,266 @@
+"""execute_command: a shell line in a terminal of its own.
+
+Owns how a command is started, waited for, stopped, and told of. It does not start processes (the keeper does),
+judge the command (gate/), or cut its output (output.py).
+"""
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import anyio
+import anyio.to_thread
+
+from handrail.gate.shell.shell_parser import Line
+from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage, Tool
+from handrail.keeper.protocol import Exit, Report
+from handrail.store.value import Caller, CommandPreview, Json, Owner, Result
+from handrail.terminal.keeper_client import KeeperError
+from handrail.terminal.terminal import Note, Terminal
+from handrail.terminal.wait.wait import LIKELY_SECONDS
+from handrail.tools.commands.command_claims import command_claims, programs, read_line
+from handrail.tools.commands.command_input import (
+    COMPLETED,
+    NO_OUTPUT,
+    ExecuteCommandInput,
+    ExecuteCommandOutput,
+    check,
+    matching_lines,
+)
+from handrail.tools.commands.command_output import Output, read_output
+from handrail.tools.commands.run_in_terminal import TypedCommands, TypedPlan
+from handrail.tools.context import PLAIN, Reach, hash_of
+from handrail.tools.results import answer, brief, facts_of
+from handrail.tools.terminals.input_requests import question_of
+
+SWEEP_SECONDS = 0.05
+"""A command that left nothing behind is swept by then; for others the result does not wait."""
+STOP_BOUND = 10.0
+"""Above the grace: how long a stop may hold up the end of a call before survivors are simply reported."""
+LONG_LINE = 2000
+"""Characters that are read in less than a few milliseconds."""
+COLUMNS, ROWS = 120, 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandPlan(Plan):
+    """A frozen argv, and everything it will find when it starts."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    cwd_id: tuple[int, int] | None
+    """Its device and inode: it starts in that very directory, whatever is put in its place meanwhile."""
+    env: Mapping[str, str]
+    input: ExecuteCommandInput
+
+
+class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
+    """Runs a shell line where a person can watch it."""
+
+    name = "execute_command"
+    title = "Run command"
+    description = (
+        "Run a shell command on the person's machine, in a terminal they can watch. Returns its output (head and "
+        "tail), exit code and duration. A command that outlasts wait_seconds (45 by default) is handed back as "
+        "`running` with its call_id and goes on: ask wait_for_call. One that waits for input is handed back as "
+        "`waiting_for_input`: answer with send_to_terminal, then ask wait_for_call. For servers and watchers set "
+        "background. Whatever the command leaves running when it exits is ended. With terminal_id the line is typed into "
+        "that shell instead, which keeps its directory and variables. The person may be asked first, and may cancel or "
+        "complete it."
+    )
+    input = ExecuteCommandInput
+    output = ExecuteCommandOutput
+    destructive = True
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        self._terminals = reach.terminals
+        self._means = reach.means
+        self._typed = TypedCommands(reach)
+
+    def display(self, input: ExecuteCommandInput) -> str:
+        return brief(input.command)
+
+    def patience(self, input: ExecuteCommandInput) -> float | None:
+        return input.wait_seconds
+
+    async def plan(self, input: ExecuteCommandInput, caller: Caller) -> CommandPlan | TypedPlan:
+        check(input)
+        if input.terminal_id is not None:
+            return await self._typed.plan(input, caller)
+        place = self._reach.workspace(caller).place(input.cwd or caller.workspace or "/")
+        os.close(place.open_folder())
+        shell = _shell(self._means.environment)
+        env = {**self._means.environment, **PLAIN, **input.env}
+        line, search = await _read(input.command), env.get("PATH", os.defpath)
+        preview = CommandPreview(
+            command=input.command, cwd=place.path, program=shell, environment=tuple(sorted(input.env))
+        )
+        bound: Json = {
+            **place.bound,
+            "program": shell,
+            "programs": programs(line.parts, place.path, search),
+            "environment": hash_of(env),
+        }
+        return CommandPlan(
+            claims=command_claims(line, place, self._reach.workspace(caller), search, input.env),
+            preview=preview,
+            bound=bound,
+            argv=(shell, "-c", "--", input.command),  # a line may begin with a sign that options begin with
+            cwd=place.path,
+            cwd_id=place.identity,
+            env=env,
+            input=input,
+        )
+
+    async def run(self, plan: CommandPlan | TypedPlan, call: CallReport) -> Result:
+        if isinstance(plan, TypedPlan):
+            return await self._typed.run(plan, call)
+        call.use_terminal(terminal_of(call.id))
+        began = anyio.current_time()
+        terminal = await self._open(plan, call)
+        if plan.input.background:
+            call.hand_back()
+        try:
+            return await self._attend(terminal, plan, call, began)
+        except anyio.get_cancelled_exc_class():
+            await self._stop(terminal, call)
+            raise
+
+    async def unwind(self, call: CallReport) -> None:
+        terminal = self._terminals.get(call.terminal or "")
+        if terminal is not None and terminal.note.of == "command":
+            call.add_receipt(_receipt(terminal, await terminal.wait_swept()))
+            self._terminals.release(terminal.id)
+
+    def salvage(self, call: CallReport) -> Salvage | None:
+        plan = call.plan
+        if isinstance(plan, TypedPlan):
+            return self._typed.salvage(plan, call)
+        terminal = self._terminals.get(call.terminal) if call.terminal else None
+        if terminal is None or not isinstance(plan, CommandPlan):
+            return None
+        output = read_output(terminal.tail, plan.input.output_head, plan.input.output_tail)
+        data = _data(plan, terminal, output)
+        data["exit_code"] = None
+        if terminal.asks is not None:
+            then = f'call wait_for_call with call_id "{call.id}"'
+            data["waiting_for_input"] = question_of(terminal.asks, terminal.id, then)
+        return Salvage(
+            result=answer(str(data["output"]), data, plan.input.response_format),
+            message=COMPLETED,
+            runs_on=True,
+            receipt=_receipt(terminal),
+        )
+
+    async def _open(self, plan: CommandPlan, call: CallReport) -> Terminal:
+        caller = call.caller
+        owner = Owner(person=False, name=caller.client, workspace=caller.workspace)
+        try:
+            return await self._terminals.open(
+                plan.argv,
+                plan.cwd,
+                plan.env,
+                (COLUMNS, ROWS),
+                self._means.max_bytes,
+                cap_lines=self._means.max_lines,
+                grace=self._means.grace,
+                id=call.terminal,
+                note=Note(of="command", name=call.title, owner=owner, call=call.id),
+                cwd_id=plan.cwd_id,
+            )
+        except KeeperError as problem:
+            raise Refusal(f"The command could not be started: {problem}") from None
+
+    async def _attend(self, terminal: Terminal, plan: CommandPlan, call: CallReport, began: float) -> Result:
+        """What came of it; processes that outlast it are left to `unwind`."""
+        left = await self._wait(terminal, plan, call)
+        took = anyio.current_time() - began
+        with anyio.move_on_after(SWEEP_SECONDS) as waited:
+            await terminal.wait_swept()
+        if waited.cancelled_caught:
+            call.keep_unwinding()
+        call.add_receipt(_receipt(terminal, terminal.swept))
+        result = await _result(plan, terminal, left, took)
+        self._terminals.release(terminal.id)
+        return result
+
+    async def _wait(self, terminal: Terminal, plan: CommandPlan, call: CallReport) -> Exit:
+        """Its exit; a command that is out of time is stopped, whole tree, before this returns."""
+        limit = plan.input.timeout_seconds
+        try:
+            with anyio.fail_after(limit):
+                return await self._exit(terminal, call)
+        except TimeoutError:
+            await self._stop(terminal, call)
+            output = read_output(terminal.tail, plan.input.output_head, plan.input.output_tail)
+            data = _data(plan, terminal, output)
+            raise Refusal(
+                f"The command ran out of time after {limit:g} s and was stopped with all it had started. "
+                "Its output so far is kept.",
+                answer(str(data["output"]), data, plan.input.response_format),
+            ) from None
+
+    async def _exit(self, terminal: Terminal, call: CallReport) -> Exit:
+        """Its exit; meanwhile, whether it waits for input."""
+        while terminal.exit is None:
+            self._reach.askings.heed(terminal, call)
+            with anyio.move_on_after(LIKELY_SECONDS if terminal.asks is not None else None):
+                await terminal.changed()
+        return terminal.exit
+
+    async def _stop(self, terminal: Terminal, call: CallReport) -> None:
+        with anyio.move_on_after(self._means.grace + STOP_BOUND, shield=True):
+            try:
+                call.add_receipt(_receipt(terminal, await terminal.stop(self._means.grace)))
+            except KeeperError:
+                return  # the daemon is leaving, and the terminal stays with the keeper
+            self._terminals.release(terminal.id)
+
+
+def terminal_of(call: str) -> str:
+    """The name of a command's terminal: by it a daemon that died before it could write it down is made up for."""
+    return f"t{call[1:]}"
+
+
+async def _read(command: str) -> Line:
+    """Its parts; a long line must not hold up everybody else."""
+    is_long = len(command) > LONG_LINE
+    return await anyio.to_thread.run_sync(read_line, command) if is_long else read_line(command)
+
+
+def _shell(env: Mapping[str, str]) -> str:
+    return os.path.realpath(shutil.which("bash", path=env.get("PATH")) or "/bin/sh")
+
+
+async def _result(plan: CommandPlan, terminal: Terminal, exit: Exit, took: float) -> Result:
+    asked = plan.input
+    output = read_output(terminal.tail, asked.output_head, asked.output_tail)
+    output = await matching_lines(asked, terminal.tail, output)
+    data = _data(plan, terminal, output)
+    data |= {"exit_code": exit.code, "signal": exit.signal, "duration_ms": round(took * 1000)}
+    return answer(f"{data['output']}\n[{_ending(exit)}, {took:.1f} s]", data, asked.response_format)
+
+
+def _ending(exit: Exit) -> str:
+    if exit.lost:
+        return f"its end is unknown: {exit.lost}"
+    return f"exit code {exit.code}" if exit.code is not None else f"ended by {exit.signal}"
+
+
+def _data(plan: CommandPlan, terminal: Terminal, output: Output) -> Json:
+    return {
+        "output": output.text if output.captured else NO_OUTPUT,
+        "output_captured": output.captured,
+        "output_bytes": output.bytes,
+        "output_left_out": output.left_out,
+        "cwd": plan.cwd,
+        "terminal_id": terminal.id,
+    }
+
+
+def _receipt(terminal: Terminal, report: Report | None = None) -> ReceiptFacts:
+    """The facts known so far: the output kept, and how the process tree was ended."""
+    ended = ReceiptFacts() if report is None else facts_of(report)
+    return replace(ended, bytes_kept=terminal.tail.end - terminal.tail.first)

@@ -1,0 +1,332 @@
+"""execute_command with terminal_id: a line typed into a shell that is there already.
+
+Owns when such a line may be typed and what is told of it. It starts no process, and leaves to shell_line.py when the
+line is done. What the shell makes of it is its own matter: aliases and state may change its meaning.
+
+A line typed into a shell: how far it has come, and how it is interrupted.
+"""
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+
+import anyio
+import anyio.to_thread
+
+from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage
+from handrail.keeper.protocol import Seen
+from handrail.store.value import Caller, Json, ProcessSeen, Result, SignalSent
+from handrail.terminal.keeper_client import KeeperError
+from handrail.terminal.output.screen import render
+from handrail.terminal.shell_marks import Marks
+from handrail.terminal.terminal import Terminal, Typist
+from handrail.terminal.thread_pool import AGENTS
+from handrail.terminal.wait.wait import quiet, rests, stirring
+from handrail.tools.commands.command_claims import line_typed
+from handrail.tools.commands.command_input import COMPLETED, NO_OUTPUT, ExecuteCommandInput, matching_lines
+from handrail.tools.commands.command_output import Output, read_output
+from handrail.tools.context import Reach
+from handrail.tools.results import answer
+from handrail.tools.terminals.get_terminal_buffer import blot
+from handrail.tools.terminals.input_requests import question_of
+from handrail.tools.terminals.send_to_terminal import bound, open_to, preview, type_to, typing
+from handrail.tools.terminals.terminal_lookup import Known, of_terminal
+
+UNFINISHED_SECONDS = 1.5
+"""Of quiet, after which a shell that reads again and ran nothing is taken to wait for the rest of the line."""
+LOOK_SECONDS = 0.2
+"""Between looks at what rings no bell."""
+INTERRUPT = b"\x03"
+HANDRAIL = Typist(person=False, name="handrail")
+"""Who interrupts, for whoever cancelled."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ShellLine:
+    """One line under way."""
+
+    known: Known
+    terminal: Terminal
+    call: CallReport
+    reach: Reach
+    begin: int
+    """Where its output begins; until the shell says so, where the output stood when it was typed."""
+    end: int | None = None
+    exit_code: int | None = None
+    ran: bool = False
+    """The shell told that it began."""
+    interrupted: bool = False
+    took: float = 0.0
+    """Seconds."""
+
+    async def finish(self) -> None:
+        """Return when it is done; meanwhile hand its call back when it asks. Raises Refusal for an unfinished line."""
+        began = anyio.current_time()
+        try:
+            async with stirring(self.terminal) as stir:
+                while not await self._is_done():
+                    await self._check_unfinished()
+                    self.reach.askings.heed(self.terminal, self.call)
+                    is_told = self.ran and self.terminal.asks is None
+                    await stir.next(None if is_told else LOOK_SECONDS)
+        finally:
+            self.took = anyio.current_time() - began
+
+    def catch_up(self) -> None:
+        """Note where its output begins, for whoever asks for it before `finish` has come so far."""
+        if self.known.nonce and not self.ran:
+            marks = Marks(self.known.nonce)
+            marks.read_to = self.begin
+            marks.catch_up(self.terminal.tail, until=self.begin + 1)
+            self._note(marks)
+
+    async def interrupt(self) -> bool:
+        """Press Ctrl-C, and say whether it has stopped; the receipt says so, too."""
+        grace, stopped = self.reach.means.grace, False
+        with anyio.CancelScope(shield=True), anyio.move_on_after(grace + 1.0), suppress(KeeperError):
+            if self._may_interrupt():
+                await self._press()
+                sent = SignalSent(signal="SIGINT", after_ms=0)
+                self.call.add_receipt(ReceiptFacts(signals=(sent,)))
+            stopped = await self._stops(grace)
+        seen = self.terminal.seen
+        if not stopped and seen is not None and seen.foreground is not None:
+            left = ProcessSeen(pid=seen.foreground.pid, name=seen.foreground.name)
+            self.call.add_receipt(ReceiptFacts(processes_left=(left,)))
+            self.call.keep_unwinding()
+        return stopped
+
+    async def _stops(self, grace: float) -> bool:
+        with anyio.move_on_after(grace):
+            async with stirring(self.terminal) as stir:
+                while not await self._is_done():
+                    await stir.next(LOOK_SECONDS)
+                return True
+        return False
+
+    async def _is_done(self) -> bool:
+        left = self.terminal.exit
+        marks = await self.reach.marks(self.known)
+        if marks is None or marks.at_prompt is None:
+            done = await rests(self.terminal)
+        else:
+            done = self._note(marks)
+        if left is not None:  # the line ended the shell itself
+            self.exit_code = left.code
+        return done or left is not None
+
+    def _note(self, marks: Marks) -> bool:
+        """Take over what the shell told of it; whether the shell is at a new prompt."""
+        ran = [item for item in marks.commands if item.output >= self.begin]
+        is_back = bool(marks.at_prompt) and marks.prompt_at >= self.begin
+        if ran:
+            self.ran, self.begin = True, ran[0].output
+            self.end, self.exit_code = ran[-1].end, ran[-1].exit_code
+        elif is_back:
+            self.end = marks.prompt_at
+        return is_back
+
+    async def _check_unfinished(self) -> None:
+        """Raises Refusal when the shell waits for the rest of the line, after giving it up."""
+        if self.ran or not self.known.nonce or quiet(self.terminal) < UNFINISHED_SECONDS:
+            return
+        if not await rests(self.terminal):
+            return
+        await self._press()
+        raise Refusal(
+            "The shell told of no command and waits for more: most likely the line is unfinished (an open quote, bracket "
+            "or block). It was given up with Ctrl-C; nothing was run. Send it again, whole."
+        )
+
+    def _may_interrupt(self) -> bool:
+        """A person who has taken the terminal over is not disturbed, unless a person cancels."""
+        ended_by = self.call.ended_by
+        return self.terminal.taken is None or (ended_by is not None and ended_by.is_person)
+
+    async def _press(self) -> None:
+        """Ctrl-C, which reaches a program also where it hides what is typed. Raises KeeperError."""
+        offset = self.terminal.tail.end
+        await self.terminal.write(INTERRUPT)
+        self.terminal.hear_typing(HANDRAIL, INTERRUPT, offset)
+        self.interrupted = True
+
+
+async def keys_of(command: str, terminal: Terminal) -> bytes:
+    """A line as a keyboard, or a paste, would send it. Raises Refusal when this shell would take it for something else."""
+    if "\n" not in command and "\t" not in command:
+        return f"{command}\r".encode()
+    shown = await AGENTS.run(render, terminal.tail, *terminal.size)
+    drops_tabs = terminal.argv[0].endswith("fish") and "\t" in command
+    if shown.bracketed_paste and not drops_tabs:
+        return b"\x1b[200~" + command.encode() + b"\x1b[201~\r"
+    if "\t" in command or terminal.note.nonce:
+        raise Refusal(
+            "This shell does not take tabs, or several lines at once, as they are. Nothing was typed: send one line "
+            "without tabs."
+        )
+    return f"{command.rstrip()}\r".replace("\n", "\r").encode()
+
+
+FIRST_PROMPT_SECONDS = 5.0
+"""How long a shell that has just been opened may take to its first prompt."""
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedPlan(Plan):
+    """Frozen bytes, and the very shell they are for."""
+
+    known: Known
+    terminal: Terminal
+    data: bytes
+    typist: Typist
+    seen: Seen | None
+    """As it looked when this was planned."""
+    input: ExecuteCommandInput
+
+
+class TypedCommands:
+    """Runs lines in shells that stay."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        self._lines: dict[str, ShellLine] = {}
+        """Under way, by call."""
+
+    async def plan(self, input: ExecuteCommandInput, caller: Caller) -> TypedPlan:
+        if input.cwd is not None or input.env:
+            raise Refusal(
+                "`cwd` and `env` are for a command in a terminal of its own. In this one, type cd or export first."
+            )
+        if _CONTROLS.search(input.command):
+            raise Refusal("The command holds a control character, which a shell takes for a key. Remove it.")
+        known = await self._reach.find(input.terminal_id or "")
+        terminal = open_to(known, caller)
+        await self._check_idle(known, terminal)
+        data = await keys_of(input.command, terminal)
+        return TypedPlan(
+            claims=line_typed(typing(known, data, caller), input.command),
+            preview=preview(known, data),
+            bound=bound(known, data),
+            known=known,
+            terminal=terminal,
+            data=data,
+            typist=Typist(person=False, name=caller.client),
+            seen=terminal.seen,
+            input=input,
+        )
+
+    async def run(self, plan: TypedPlan, call: CallReport) -> Result:
+        self._check_alone(plan.terminal)
+        line = self._lines[call.id] = ShellLine(
+            known=plan.known,
+            terminal=plan.terminal,
+            call=call,
+            reach=self._reach,
+            begin=plan.terminal.tail.end,
+        )
+        try:
+            await self._check_idle(plan.known, plan.terminal)
+            return await self._type(plan, line, call)
+        finally:
+            del self._lines[call.id]
+
+    def salvage(self, plan: TypedPlan, call: CallReport) -> Salvage | None:
+        line = self._lines.get(call.id)
+        if line is None:
+            return None
+        line.catch_up()
+        data = _data(line, _output(plan.input, line))
+        if (asks := plan.terminal.asks) is not None:
+            then = f'call wait_for_call with call_id "{call.id}"'
+            data["waiting_for_input"] = question_of(asks, plan.terminal.id, then)
+        return Salvage(
+            result=blot(answer(str(data["output"]), data, plan.input.response_format), plan.known.nonce),
+            message=COMPLETED,
+            runs_on=True,
+        )
+
+    def _check_alone(self, terminal: Terminal) -> None:
+        """Raises Refusal while another call's line is under way there; one that was completed is not waited for."""
+        for other in self._lines.values():
+            if other.terminal is terminal and other.call.ended_by is None:
+                raise Refusal(
+                    f"Terminal {terminal.id} is busy: call {other.call.id} ({other.call.title}) runs in it, so nothing was "
+                    "typed. Wait for it with wait_for_call, or run this without terminal_id."
+                )
+
+    async def _check_idle(self, known: Known, terminal: Terminal) -> None:
+        """Raises Refusal while something runs there."""
+        with anyio.move_on_after(FIRST_PROMPT_SECONDS):
+            async with stirring(terminal) as stir:
+                while terminal.exit is None:
+                    marks = await self._reach.marks(known)
+                    if marks is None or marks.at_prompt is not None:
+                        break
+                    await stir.next(1.0)
+        marks = await self._reach.marks(known)
+        seen = terminal.seen
+        runs = marks.running if marks is not None else None
+        if runs is None and not (seen is not None and seen.busy):
+            return
+        name = seen.foreground.name if seen is not None and seen.foreground is not None else "a program"
+        what = f"{name} ({runs.line})" if runs is not None and runs.line else name
+        raise Refusal(
+            f"Terminal {known.id} is busy: {what} runs in it, so nothing was typed. Wait with wait_for_terminal (until "
+            "prompt), interrupt it with send_to_terminal (keys: ctrl-c), answer it with send_to_terminal, or run this "
+            "without terminal_id."
+        )
+
+    async def _type(self, plan: TypedPlan, line: ShellLine, call: CallReport) -> Result:
+        call.use_terminal(plan.terminal.id)
+        line.begin = plan.terminal.tail.end
+        await type_to(plan.terminal, plan.seen, plan.data, plan.typist)
+        if plan.input.background:
+            call.hand_back()
+        try:
+            with anyio.fail_after(plan.input.timeout_seconds):
+                await line.finish()
+        except TimeoutError:
+            raise await _out_of_time(plan.input, line) from None
+        except anyio.get_cancelled_exc_class():
+            await line.interrupt()
+            raise
+        return await _result(plan.input, line)
+
+
+async def _out_of_time(asked: ExecuteCommandInput, line: ShellLine) -> Refusal:
+    took, stopped = line.took, await line.interrupt()
+    line.took = took
+    done = "It was interrupted with Ctrl-C" if stopped else "Ctrl-C was sent, but it still runs"
+    if not line.interrupted:
+        done = "A person has taken the terminal over, so it was not interrupted"
+    sentence = f"The command ran out of time after {asked.timeout_seconds:g} s. {done}; the terminal stays."
+    return Refusal(f"{sentence} Its output so far is kept.", await _result(asked, line))
+
+
+async def _result(asked: ExecuteCommandInput, line: ShellLine) -> Result:
+    with suppress(KeeperError):  # it has ended, and is where it was
+        await line.terminal.look()
+    output = await anyio.to_thread.run_sync(_output, asked, line)
+    output = await matching_lines(asked, line.terminal.tail, output, line.begin, line.end)
+    data = _data(line, output) | {"exit_code": line.exit_code, "duration_ms": round(line.took * 1000)}
+    code = "its exit code is not known" if line.exit_code is None else f"exit code {line.exit_code}"
+    told = answer(f"{data['output']}\n[{code}, {line.took:.1f} s]", data, asked.response_format)
+    return blot(told, line.known.nonce)
+
+
+def _output(asked: ExecuteCommandInput, line: ShellLine) -> Output:
+    tail = line.terminal.tail
+    return read_output(tail, asked.output_head, asked.output_tail, begin=line.begin, end=line.end)
+
+
+def _data(line: ShellLine, output: Output) -> Json:
+    return {
+        "exit_code": None,
+        "output": output.text if output.captured else NO_OUTPUT,
+        "output_captured": output.captured,
+        "output_bytes": output.bytes,
+        "output_left_out": output.left_out,
+        "cwd": of_terminal(line.terminal).cwd,
+        "terminal_id": line.terminal.id,
+    }

@@ -1,0 +1,282 @@
+"""read_file: numbered lines of a text file.
+
+Owns what a reading shows and says. It does not decide where paths lead (workspace.py) or how lines are
+cut (lines.py).
+
+read_text_file: the text of a file as it is, for hosts of agents that read through us.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+from pydantic import BaseModel, Field
+
+from handrail.gate.tool import CallReport, Plan, Refusal, Tool
+from handrail.store.value import Caller, Json, PathPreview, Result
+from handrail.tools.files.encoding import split_raw
+from handrail.tools.files.line_window import CHUNK, LINE_MAX, BinaryError, Window, is_binary, read_window
+from handrail.tools.results import Format, Input, answer, brief, some
+from handrail.tools.workspace import Place, Workspace, missing
+
+LIMIT = 2000
+"""Lines in one answer unless the caller says otherwise."""
+_SMALL = 1 << 18
+"""Bytes that are read at once, on the loop: a thread would cost more than the reading."""
+_HUGE = 50 << 20
+"""Bytes beyond which the caller must say which lines, and lines are not counted to the end."""
+
+
+class ReadFileInput(Input):
+    path: Annotated[str, Field(description="The file, relative to the workspace or absolute.")]
+    offset: Annotated[int | None, Field(ge=1, description="The first line to read, counted from 1.")] = None
+    limit: Annotated[int | None, Field(ge=1, description=f"How many lines; {LIMIT} unless given.")] = None
+    response_format: Format = "text"
+
+
+class ReadFileOutput(BaseModel):
+    path: str | None = Field(None, description="The file that was read.")
+    content: str | None = Field(None, description="The lines as they are in the file, without numbers.")
+    start_line: int | None = Field(None, description="Number of the first line in content.")
+    end_line: int | None = Field(None, description="Number of the last line in content.")
+    total_lines: int | None = Field(None, description="Lines in the file, when known.")
+    truncated: bool | None = Field(None, description="There is more: lines after these, or longer lines.")
+    size: int | None = Field(None, description="Bytes in the file.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadPlan(Plan):
+    """A file, resolved, and the lines wanted of it."""
+
+    place: Place
+    input: ReadFileInput
+
+
+class ReadFile(Tool[ReadFileInput, ReadPlan]):
+    """Shows a text file, with line numbers."""
+
+    name = "read_file"
+    title = "Read file"
+    description = (
+        "Read a text file. Lines are numbered as `   12→text`; the number and arrow are not part of the file. "
+        f"Gives the first {LIMIT} lines unless offset and limit say otherwise, and cuts lines after "
+        f"{LINE_MAX} characters. Binary files are refused."
+    )
+    input = ReadFileInput
+    output = ReadFileOutput
+    reads_only = True
+
+    def __init__(self, own: Sequence[Path] = ()) -> None:
+        self._own = tuple(own)
+
+    def display(self, input: ReadFileInput) -> str:
+        return f"Read {brief(input.path)}"
+
+    async def plan(self, input: ReadFileInput, caller: Caller) -> ReadPlan:
+        place = Workspace.of(caller, self._own).place(input.path)
+        return ReadPlan(
+            claims=(place.claim("read"),),
+            preview=PathPreview(path=place.path),
+            bound=place.bound,
+            place=place,
+            input=input,
+        )
+
+    async def run(self, plan: ReadPlan, call: CallReport) -> Result:
+        descriptor = plan.place.open_file()
+        size = os.fstat(descriptor).st_size
+        try:
+            window = await _read(descriptor, size, plan)
+        except BinaryError:
+            raise Refusal(_is_binary(plan.place, size)) from None
+        except OSError as error:
+            raise Refusal(f"{plan.place.shown} cannot be read: {error.strerror}.") from None
+        finally:
+            os.close(descriptor)
+        return _result(plan, window, size)
+
+
+async def _read(descriptor: int, size: int, plan: ReadPlan) -> Window:
+    asked = plan.input
+    if size > _HUGE and asked.offset is None and asked.limit is None:
+        raise Refusal(
+            f"{plan.place.shown} is huge ({size:,} bytes). Say which lines with offset and limit, or find "
+            "them with search_content."
+        )
+    first, limit = asked.offset or 1, asked.limit or LIMIT
+    if size <= _SMALL:
+        return read_window(descriptor, first, limit, _HUGE, lambda: None)
+    check = anyio.from_thread.check_cancelled
+    return await anyio.to_thread.run_sync(read_window, descriptor, first, limit, _HUGE, check)
+
+
+def _result(plan: ReadPlan, window: Window, size: int) -> Result:
+    path, form = plan.place.shown, plan.input.response_format
+    if not window.lines:
+        return answer(_nothing(path, window), _data(path, window, size, more=False), form)
+    numbers = range(window.first, window.last + 1)
+    shown = [_numbered(number, line) for number, line in zip(numbers, window.lines, strict=True)]
+    more = window.total is None or window.last < window.total
+    notes = _notes(window, more=more)
+    text = "\n".join([*shown, *(f"[{note}]" for note in notes)])
+    return answer(text, _data(path, window, size, more=more or bool(window.cut)), form)
+
+
+def _numbered(number: int, line: str) -> str:
+    return f"{number:>6}→" + line.rstrip("\r\n")
+
+
+def _data(path: str, window: Window, size: int, *, more: bool) -> Json:
+    return {
+        "path": path,
+        "content": "".join(window.lines),
+        "start_line": window.first if window.lines else None,
+        "end_line": window.last if window.lines else None,
+        "total_lines": window.total,
+        "truncated": more,
+        "size": size,
+    }
+
+
+def _nothing(path: str, window: Window) -> str:
+    if window.total == 0:
+        return f"{path} is empty."
+    return f"{path} has only {some(window.total or 0, 'line')}; there is no line {window.first}."
+
+
+def _notes(window: Window, *, more: bool) -> list[str]:
+    notes: list[str] = []
+    if window.cut:
+        which = ", ".join(map(str, window.cut[:5])) + ("…" if len(window.cut) > 5 else "")
+        notes.append(f"Cut after {LINE_MAX} characters: line {which}.")
+    if window.replaced:
+        notes.append("Some bytes are not UTF-8; they are shown as \ufffd.")
+    if more:
+        of = f" of {window.total:,}" if window.total is not None else ""
+        why = ", as much as fits in one answer" if window.full else ""
+        notes.append(
+            f"Lines {window.first:,} to {window.last:,}{of}{why}. Go on with offset={window.last + 1}."
+        )
+    return notes
+
+
+def _is_binary(place: Place, size: int) -> str:
+    return (
+        f"{place.shown} is a binary file ({size:,} bytes), not UTF-8 text, so it is not shown. "
+        "Look at it with execute_command, such as `file`, `xxd` or `iconv`."
+    )
+
+
+MOST = 10 << 20
+"""Bytes in one answer: it is held in memory, sent in one message and kept in the record."""
+
+
+class ReadTextFileInput(Input):
+    path: Annotated[str, Field(description="The file.")]
+    line: Annotated[int, Field(ge=1, description="The first line, counted from 1.")] = 1
+    limit: Annotated[int | None, Field(ge=0, description="How many lines; all unless given.")] = None
+
+
+class ReadTextFileOutput(BaseModel):
+    content: str | None = None
+    missing: bool | None = Field(None, description="There is no such file.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawPlan(Plan):
+    """A file, resolved, and the lines wanted of it."""
+
+    place: Place
+    input: ReadTextFileInput
+
+
+class ReadTextFile(Tool[ReadTextFileInput, RawPlan]):
+    """Gives the text of a file as it is."""
+
+    name = "read_text_file"
+    title = "Read file"
+    description = "Read the text of a file, as it is."
+    input = ReadTextFileInput
+    output = ReadTextFileOutput
+    reads_only = True
+    listed = False
+
+    def __init__(self, own: Sequence[Path] = ()) -> None:
+        self._own = tuple(own)
+
+    def display(self, input: ReadTextFileInput) -> str:
+        return f"Read {brief(input.path)}"
+
+    async def plan(self, input: ReadTextFileInput, caller: Caller) -> RawPlan:
+        place = Workspace.of(caller, self._own).place(input.path)
+        return RawPlan(
+            claims=(place.claim("read"),),
+            preview=PathPreview(path=place.path),
+            bound=place.bound,
+            place=place,
+            input=input,
+        )
+
+    async def run(self, plan: RawPlan, call: CallReport) -> Result:
+        place = plan.place
+        if place.found is None:
+            raise Refusal(missing(place), Result(text="", data={"missing": True}))
+        descriptor = place.open_file()
+        try:
+            raw = await _read_bytes(descriptor, plan.input)
+        except BinaryError:
+            raise Refusal(f"{place.shown} is a binary file, not text, so it is not read.") from None
+        except OSError as error:
+            raise Refusal(f"{place.shown} cannot be read: {error.strerror}.") from None
+        finally:
+            os.close(descriptor)
+        if len(raw) > MOST:
+            raise Refusal(f"{place.shown}: {_TOO_MUCH}")
+        return Result(text=_told(place, raw), data={"content": raw.decode(errors="replace")})
+
+
+_TOO_MUCH = f"this is more than {MOST:,} bytes, which are too many for one answer. Say which lines with `line` and `limit`."
+
+
+def _told(place: Place, raw: bytes) -> str:
+    lines = raw.count(b"\n") + (not raw.endswith(b"\n") and bool(raw))
+    return f"{some(lines, 'line')} of {place.shown}."
+
+
+async def _read_bytes(descriptor: int, asked: ReadTextFileInput) -> bytes:
+    """What was asked for; of more than may be given, one byte more."""
+    if os.fstat(descriptor).st_size <= _SMALL:
+        return _lines(descriptor, asked, lambda: None)
+    return await anyio.to_thread.run_sync(_lines, descriptor, asked, anyio.from_thread.check_cancelled)
+
+
+def _lines(descriptor: int, asked: ReadTextFileInput, check: Callable[[], None]) -> bytes:
+    kept, number = bytearray(), 1
+    last = None if asked.limit is None else asked.line + asked.limit
+    chunk = os.read(descriptor, CHUNK)
+    if is_binary(chunk):
+        raise BinaryError
+    while chunk and len(kept) <= MOST and (last is None or number < last):
+        check()
+        if number >= asked.line and last is None:
+            kept += chunk
+        else:
+            number = _keep(kept, chunk, number, asked.line, last)
+        chunk = os.read(descriptor, CHUNK)
+    return bytes(kept[: MOST + 1])
+
+
+def _keep(kept: bytearray, chunk: bytes, number: int, first: int, last: int | None) -> int:
+    """Take the wanted lines of a chunk, which may begin and end within one; the number of the line it ends in."""
+    for piece in split_raw(chunk):
+        if last is not None and number >= last:
+            break
+        if number >= first:
+            kept += piece
+        number += piece.endswith(b"\n")
+    return number

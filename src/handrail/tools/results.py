@@ -1,0 +1,51 @@
+"""How tools speak: results as text or JSON, and short lines for lists.
+
+Owns form, not content. It does not know any tool.
+
+What ending processes really did, in the words of a receipt.
+"""
+
+import json
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from handrail.gate.tool import ReceiptFacts
+from handrail.keeper.protocol import Report
+from handrail.store.value import Json, ProcessSeen, Result, SignalSent
+
+Format = Annotated[
+    Literal["text", "json"],
+    Field(description="How the answer's text is written: `text` to read, or `json` with the same facts."),
+]
+
+
+class Input(BaseModel):
+    """What a tool is asked; a field it does not know is an error, because it would be ignored silently."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def answer(text: str, data: Json, form: Literal["text", "json"] = "text") -> Result:
+    return Result(text=json.dumps(data, ensure_ascii=False) if form == "json" else text, data=data)
+
+
+def brief(text: str, limit: int = 80) -> str:
+    """One printable line of at most `limit` characters."""
+    line = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[: limit + 1])
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def some(count: int, noun: str) -> str:
+    """`1 line`, `2 lines`, `1,000 matches`."""
+    plural = f"{noun}es" if noun.endswith(("ch", "s", "x")) else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else plural.replace('ys', 'ies')}"
+
+
+def facts_of(report: Report) -> ReceiptFacts:
+    """How a process tree was ended."""
+    return ReceiptFacts(
+        signals=tuple(SignalSent(signal=item.signal, after_ms=int(item.at_ms)) for item in report.signals),
+        processes_stopped=tuple(ProcessSeen(pid=item.pid, name=item.name) for item in report.stopped),
+        processes_left=tuple(ProcessSeen(pid=item.pid, name=item.name) for item in report.left),
+    )

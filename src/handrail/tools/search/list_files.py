@@ -1,0 +1,179 @@
+"""list_files and search_files: which files there are.
+
+Owns what a listing holds and says. It does not know how a tree is walked (seek.py, ignore.py).
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import anyio.to_thread
+from pydantic import BaseModel, Field
+
+from handrail.gate.tool import CallReport, Refusal, Tool
+from handrail.store.value import Caller, Json, Result
+from handrail.terminal.ripgrep import Ended
+from handrail.tools.results import Format, Input, answer, brief, some
+from handrail.tools.search.gitignore import Ignore, is_in_git
+from handrail.tools.search.search_content import SECONDS, Query, seek
+from handrail.tools.search.search_root import Tree, TreePlan, open_tree, plan_tree
+
+LISTED, FOUND = 1000, 200
+"""Files in one answer: more would fill a model's context with names."""
+_KNOWN_MAX = 200_000
+"""Files held in memory while one answer is made."""
+
+Folder = Annotated[str, Field(description="The directory, relative to the workspace or absolute.")]
+_SHAPE = Field(
+    min_length=1,
+    description="A glob such as `*.py` for names, or `src/**/*.py` for paths below the directory.",
+)
+
+
+class ListFilesInput(Input):
+    path: Folder = "."
+    recursive: Annotated[bool, Field(description="List every file below, instead of one level.")] = False
+    pattern: Annotated[str | None, _SHAPE] = None
+    response_format: Format = "text"
+
+
+class SearchFilesInput(Input):
+    pattern: Annotated[str, _SHAPE]
+    path: Folder = "."
+    response_format: Format = "text"
+
+
+class FilesOutput(BaseModel):
+    path: str | None = Field(None, description="The directory.")
+    files: list[str] | None = Field(None, description="What was found; a directory ends with a slash.")
+    total: int | None = Field(None, description="How many there are, when more than are given.")
+    truncated: bool | None = Field(None, description="There are more than are given.")
+
+
+class ListFiles(Tool[ListFilesInput, TreePlan[ListFilesInput]]):
+    """Shows what is in a folder."""
+
+    name = "list_files"
+    title = "List files"
+    description = (
+        "List a directory, or with recursive every file below it. What .gitignore hides is left out, and so is "
+        f"what lies in protected places. At most {LISTED} are given. Directories end with a slash; symbolic links "
+        "are not followed."
+    )
+    input = ListFilesInput
+    output = FilesOutput
+    reads_only = True
+
+    def __init__(self, own: Sequence[Path] = ()) -> None:
+        self._own = tuple(own)
+
+    def display(self, input: ListFilesInput) -> str:
+        return f"List {brief(input.path)}" + (f" for {brief(input.pattern, 60)}" if input.pattern else "")
+
+    async def plan(self, input: ListFilesInput, caller: Caller) -> TreePlan[ListFilesInput]:
+        return plan_tree(input.path, input, caller, self._own)
+
+    async def run(self, plan: TreePlan[ListFilesInput], call: CallReport) -> Result:
+        asked = plan.input
+        with open_tree(plan, asked.pattern) as tree:
+            if asked.recursive:
+                files, ended = await _below(tree)
+            else:
+                files, ended = await anyio.to_thread.run_sync(_here, tree), Ended()
+        none = f"{plan.place.shown} holds no file" + (
+            f" that matches {asked.pattern}" if asked.pattern else ""
+        )
+        return _result(tree, files, LISTED, ended, none, asked.response_format)
+
+
+class SearchFiles(Tool[SearchFilesInput, TreePlan[SearchFilesInput]]):
+    """Finds files by name."""
+
+    name = "search_files"
+    title = "Search files"
+    description = (
+        "Find files whose name or path matches a glob, the most recently changed first. What .gitignore hides is left "
+        f"out, and so is what lies in protected places. At most {FOUND} are given. To search inside files use "
+        "search_content."
+    )
+    input = SearchFilesInput
+    output = FilesOutput
+    reads_only = True
+
+    def __init__(self, own: Sequence[Path] = ()) -> None:
+        self._own = tuple(own)
+
+    def display(self, input: SearchFilesInput) -> str:
+        return f"Search for files {brief(input.pattern, 60)}"
+
+    async def plan(self, input: SearchFilesInput, caller: Caller) -> TreePlan[SearchFilesInput]:
+        return plan_tree(input.path, input, caller, self._own)
+
+    async def run(self, plan: TreePlan[SearchFilesInput], call: CallReport) -> Result:
+        asked = plan.input
+        with open_tree(plan, asked.pattern) as tree:
+            files, ended = await _below(tree)
+            files = await anyio.to_thread.run_sync(_newest_first, tree, files)
+        none = f"No file in {plan.place.shown} matches {asked.pattern}"
+        return _result(tree, files, FOUND, ended, none, asked.response_format)
+
+
+async def _below(tree: Tree) -> tuple[list[str], Ended]:
+    """Every file below a folder."""
+    records: list[bytes] = []
+
+    def take(record: bytes) -> bool:
+        records.append(record)
+        return len(records) < _KNOWN_MAX
+
+    query = Query(mode="list", git=is_in_git(tree.place.path))
+    ended = await seek(query, tree.folder, tree.place.path, take)
+    if ended.complaint:
+        raise Refusal(f"{tree.place.shown} cannot be listed: {ended.complaint}")
+    return await anyio.to_thread.run_sync(_seen, tree, records), ended
+
+
+def _seen(tree: Tree, records: list[bytes]) -> list[str]:
+    paths = (tree.path(record) for record in records)
+    return [path for path in paths if path is not None]
+
+
+def _here(tree: Tree) -> list[str]:
+    """Files and folders of one folder."""
+    ignore = Ignore.at(tree.place.path)
+    names: list[str] = []
+    with os.scandir(tree.folder) as entries:
+        for entry in entries:
+            is_folder = entry.is_dir(follow_symlinks=False)
+            wanted = tree.glob is None or tree.glob.matches(entry.name)
+            if wanted and not ignore.hides(entry.name, folder=is_folder):
+                names.append(entry.name + "/" * is_folder)
+    return sorted(names)
+
+
+def _newest_first(tree: Tree, files: list[str]) -> list[str]:
+    def age(path: str) -> tuple[int, str]:
+        try:
+            return -os.stat(path, dir_fd=tree.folder, follow_symlinks=False).st_mtime_ns, path
+        except OSError:
+            return 0, path
+
+    return sorted(files, key=age)
+
+
+def _result(tree: Tree, files: list[str], limit: int, ended: Ended, none: str, form: "Format") -> Result:
+    given = [tree.shown(path) for path in files[:limit]]
+    cut = len(files) > limit or ended.stopped or ended.out_of_time
+    data: Json = {"path": tree.place.shown, "files": list(given), "total": len(files), "truncated": cut}
+    notes: list[str] = []
+    if not files:
+        notes.append(f"{none}. What .gitignore hides is left out.")
+    if len(files) > limit or ended.stopped:
+        total = f"more than {len(files):,}" if ended.stopped else f"{len(files):,}"
+        notes.append(f"[{limit:,} of {total}. Narrow it with path or pattern.]")
+    if ended.out_of_time:
+        notes.append(
+            f"[Stopped after {SECONDS:g} seconds, with {some(len(files), 'file')} found. Narrow it with path.]"
+        )
+    return answer("\n".join([*given, *notes]), data, form)

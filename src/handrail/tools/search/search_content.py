@@ -1,0 +1,419 @@
+"""search_content: lines that match a regular expression.
+
+Owns what a search is asked and how its findings are gathered and told (findings.py). It does not know which
+program searches (seek.py) or which files may be seen (tree.py).
+
+What a content search found, gathered record by record and told at the end.
+
+Running a query on files, and splitting the answer into records.
+
+A question about files, as arguments of ripgrep.
+"""
+
+import base64
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from handrail.gate.tool import CallReport, Refusal, Tool
+from handrail.store.value import Caller, Json, Result
+from handrail.terminal.ripgrep import MOST_CHARACTERS, Ended, NoRipgrep, Search, complain, in_thread
+from handrail.terminal.safe_regex import DIALECT, BadPattern, check_characters
+from handrail.terminal.thread_pool import FILES
+from handrail.tools.files.line_window import WINDOW_MAX, is_binary
+from handrail.tools.results import Format, Input, answer, brief, some
+from handrail.tools.search.gitignore import is_in_git
+from handrail.tools.search.search_root import TreePlan, open_tree, plan_tree
+
+LINE_MAX = 500
+"""Characters shown of a found line; read_file shows more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of a finding."""
+
+    path: str
+    line: int
+    text: str
+    match: bool
+
+
+@dataclass(slots=True)
+class Findings:
+    """Grows while the search runs."""
+
+    mode: Literal["content", "files", "count"]
+    limit: int
+    path: Callable[[bytes], str | None]
+    """From a found path to the one below the folder; None when it is not to be seen."""
+    shown: Callable[[str], str]
+    ended: Ended = field(default_factory=Ended)
+    lines: list[Line] = field(default_factory=list[Line])
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+    total: int = 0
+    full: bool = False
+    _size: int = 0
+    _begun: bytes = b""
+
+    def take(self, record: bytes) -> bool:
+        """Add a record; False when there is enough."""
+        match self.mode:
+            case "content":
+                self._take_content(record)
+            case "files":
+                self._take_file(record, 1)
+            case "count":
+                self._take_count(record)
+        return not self.full
+
+    def told(self, where: str, pattern: str) -> tuple[str, Json]:
+        """Text and data for a model."""
+        data: Json = {"path": where, "total": self.total, "truncated": self._is_cut()}
+        data["files"] = list(self.counts)
+        match self.mode:
+            case "content":
+                data["lines"] = [asdict(line) for line in self.lines]
+                rows = self._rows()
+            case "files":
+                rows = list(self.counts)
+            case "count":
+                data["counts"] = dict(self.counts)
+                rows = [f"{count:>6} {path}" for path, count in self.counts.items()]
+        none = [] if self.counts else [f"Nothing in {where} matches {brief(pattern, 60)}."]
+        return "\n".join([*rows, *none, *self._notes()]), data
+
+    def _take_content(self, record: bytes) -> None:
+        event = json.loads(record)
+        if event["type"] not in ("match", "context"):
+            return
+        data = event["data"]
+        path = self._path(_raw(data["path"]))
+        if path is not None:
+            texts = _raw(data["lines"]).decode(errors="replace").removesuffix("\n").split("\n")
+            for number, text in enumerate(texts, data["line_number"]):
+                self._add(path, number, text.removesuffix("\r"), match=event["type"] == "match")
+
+    def _add(self, path: str, number: int, text: str, *, match: bool) -> None:
+        self.full = self.full or self._size > WINDOW_MAX or (match and self.total == self.limit)
+        if self.full:
+            return
+        text = text if len(text) <= LINE_MAX else text[:LINE_MAX] + "…"
+        self._size += len(text) + 20
+        self.total += match
+        self.lines.append(Line(path=path, line=number, text=text, match=match))
+        self.counts[path] = self.counts.get(path, 0) + match
+
+    def _take_count(self, record: bytes) -> None:
+        """`path NUL count`; a path with a newline in it comes in pieces."""
+        path, end, count = (self._begun + record).rpartition(b"\0")
+        self._begun = b"" if end else self._begun + record + b"\n"
+        if end:
+            self._take_file(path, int(count))
+
+    def _take_file(self, raw: bytes, count: int) -> None:
+        path = self._path(raw)
+        if path is None:
+            return
+        if self.total == self.limit:
+            self.full = True
+            return
+        self.total += 1
+        self.counts[path] = count
+
+    def _path(self, raw: bytes) -> str | None:
+        path = self.path(raw)
+        return None if path is None else self.shown(path)
+
+    def _rows(self) -> list[str]:
+        """Lines under the name of their file, `12:` for a match and `13-` for context."""
+        rows: list[str] = []
+        last: Line | None = None
+        for line in self.lines:
+            if last is None or line.path != last.path:
+                rows += [""] * (last is not None) + [line.path]
+            elif line.line > last.line + 1 and not (last.match and line.match):
+                rows.append("  --")
+            rows.append(f"{line.line:>6}{':' if line.match else '-'} {line.text}")
+            last = line
+        return rows
+
+    def _is_cut(self) -> bool:
+        return self.full or self.ended.out_of_time or self.ended.too_long > 0
+
+    def _notes(self) -> list[str]:
+        notes: list[str] = []
+        if self.full:
+            noun = "matching line" if self.mode == "content" else "file"
+            notes.append(
+                f"[Stopped at {some(self.total, noun)}; there are more. Narrow the search, or raise max_results.]"
+            )
+        if self.ended.out_of_time:
+            notes.append(
+                f"[Stopped after {SECONDS:g} seconds; there may be more. Narrow it with path or file_pattern.]"
+            )
+        if self.ended.too_long:
+            notes.append(f"[{some(self.ended.too_long, 'match')} in very long lines left out.]")
+        return notes
+
+
+def _raw(value: dict[str, Any]) -> bytes:
+    """ripgrep gives text, or base64 of what is no text."""
+    return base64.b64decode(value["bytes"]) if "bytes" in value else str(value["text"]).encode()
+
+
+Mode = Literal["list", "content", "files", "count"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What to look for, in the folder it is run in or in its standard input."""
+
+    mode: Mode
+    pattern: str = ""
+    ignore_case: bool = False
+    multiline: bool = False
+    context: int = 0
+    names: str | None = None
+    """A glob for file names; a hint that spares reading others."""
+    git: bool = False
+    """The folder is in a git work tree, so that .gitignore files above it count."""
+    stdin: bool = False
+
+
+def arguments(query: Query) -> list[str]:
+    """The same for ripgrep."""
+    return [*_ALWAYS, *_walking(query), *_asking(query)]
+
+
+def separator(query: Query) -> bytes:
+    """What ends a record of the answer."""
+    return b"\0" if query.mode in ("list", "files") else b"\n"
+
+
+_ALWAYS = (
+    "--no-messages",
+    "--sort=path",
+    "--hidden",
+    "--glob=!.git",
+)
+
+
+def _walking(query: Query) -> Iterator[str]:
+    yield from ("--no-ignore-global", "--no-ignore-dot", "--no-ignore-exclude")
+    if not query.git:
+        yield from ("--no-require-git", "--no-ignore-parent")
+    if query.names is not None:
+        yield from (f"--type-add=asked:{query.names}", "--type=asked")
+
+
+def _asking(query: Query) -> Iterator[str]:
+    match query.mode:
+        case "list":
+            yield from ("--files", "--null", "./")
+            return
+        case "content":
+            yield from ("--json", f"--context={query.context}")
+        case "files":
+            yield from ("--files-with-matches", "--null")
+        case "count":
+            yield from ("--count", "--with-filename", "--null")
+    if query.ignore_case:
+        yield "--ignore-case"
+    if query.multiline:
+        yield from ("--multiline", "--multiline-dotall")
+    yield from (f"--regexp={query.pattern}", "--", "-" if query.stdin else "./")
+
+
+class SearchContentInput(Input):
+    pattern: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=MOST_CHARACTERS,
+            description=f"A regular expression ({DIALECT}); escape literal brackets, as in `f\\(x\\)`.",
+        ),
+    ]
+    path: Annotated[
+        str, Field(description="A directory or one file, relative to the workspace or absolute.")
+    ] = "."
+    file_pattern: Annotated[
+        str | None,
+        Field(min_length=1, description="Only files matching this glob, such as `*.ts` or `src/**/*.ts`."),
+    ] = None
+    context: Annotated[int, Field(ge=0, le=50, description="Lines to show before and after each match.")] = 0
+    case_insensitive: Annotated[bool, Field(description="Do not tell capital letters from small ones.")] = (
+        False
+    )
+    multiline: Annotated[
+        bool, Field(description="Let a match span lines; then `.` matches a newline too.")
+    ] = False
+    max_results: Annotated[
+        int, Field(ge=1, le=5000, description="At most so many matching lines or files.")
+    ] = 200
+    output_mode: Annotated[
+        Literal["content", "files", "count"],
+        Field(
+            description="`content`: the lines; `files`: the paths alone; `count`: matching lines for each file."
+        ),
+    ] = "content"
+    response_format: Format = "text"
+
+
+class SearchContentOutput(BaseModel):
+    path: str | None = Field(None, description="Where was searched.")
+    lines: list[Line] | None = Field(
+        None, description="Matching lines and their context, in output_mode content."
+    )
+    files: list[str] | None = Field(None, description="Files with a match, in every output_mode.")
+    counts: dict[str, int] | None = Field(None, description="Matching lines by file, in output_mode count.")
+    total: int | None = Field(None, description="How many matching lines, or files, are given.")
+    truncated: bool | None = Field(None, description="There may be more matches than are given.")
+
+
+class SearchContent(Tool[SearchContentInput, TreePlan[SearchContentInput]]):
+    """Finds lines by pattern."""
+
+    name = "search_content"
+    title = "Search content"
+    description = (
+        "Search the text of files for a regular expression. What .gitignore hides is left out, and so are binary files "
+        "and what lies in protected places, unless you name such a place as path."
+    )
+    input = SearchContentInput
+    output = SearchContentOutput
+    reads_only = True
+
+    def __init__(self, own: Sequence[Path] = ()) -> None:
+        self._own = tuple(own)
+
+    def display(self, input: SearchContentInput) -> str:
+        return f"Search for {brief(input.pattern, 60)}"
+
+    async def plan(self, input: SearchContentInput, caller: Caller) -> TreePlan[SearchContentInput]:
+        try:
+            check_characters(input.pattern, MOST_CHARACTERS)
+        except BadPattern as problem:
+            raise Refusal(str(problem)) from None
+        return plan_tree(input.path, input, caller, self._own)
+
+    async def run(self, plan: TreePlan[SearchContentInput], call: CallReport) -> Result:
+        findings = await (_in_file(plan) if plan.place.is_file else _in_folder(plan))
+        if findings.ended.complaint:
+            raise Refusal(str(complain(findings.ended.complaint, plan.input.pattern)))
+        text, data = findings.told(plan.place.shown, plan.input.pattern)
+        return answer(text, data, plan.input.response_format)
+
+
+async def _in_folder(plan: TreePlan[SearchContentInput]) -> Findings:
+    with open_tree(plan, plan.input.file_pattern) as tree:
+        findings = Findings(plan.input.output_mode, plan.input.max_results, tree.path, tree.shown)
+        query = _query(plan.input, names=_names(plan.input.file_pattern), git=is_in_git(plan.place.path))
+        findings.ended = await seek(query, tree.folder, plan.place.path, findings.take)
+    return findings
+
+
+async def _in_file(plan: TreePlan[SearchContentInput]) -> Findings:
+    """One file is given to the search as its input: no path, so nothing to swap."""
+    place = plan.place
+    findings = Findings(plan.input.output_mode, plan.input.max_results, lambda _: place.shown, str)
+    file, root = place.open_file(), os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if is_binary(os.pread(file, 1 << 13, 0)):
+            raise Refusal(
+                f"{place.shown} is a binary file, not text, so it is not searched. Use execute_command."
+            )
+        findings.ended = await seek(_query(plan.input, stdin=True), root, "/", findings.take, stdin=file)
+    finally:
+        os.close(file)
+        os.close(root)
+    return findings
+
+
+def _query(
+    asked: SearchContentInput, *, names: str | None = None, git: bool = False, stdin: bool = False
+) -> Query:
+    mode: Mode = asked.output_mode
+    return Query(
+        mode=mode,
+        pattern=asked.pattern,
+        ignore_case=asked.case_insensitive,
+        multiline=asked.multiline,
+        context=asked.context if mode == "content" else 0,
+        names=names,
+        git=git,
+        stdin=stdin,
+    )
+
+
+def _names(pattern: str | None) -> str | None:
+    """The part of a file pattern that is about names, where it is plain enough to be given to the search."""
+    name = (pattern or "").rpartition("/")[2]
+    return name if re.fullmatch(r"[\w.*?-]+", name, re.ASCII) and "**" not in name else None
+
+
+SECONDS = 20.0
+"""How long a search may take, well within a client's patience; what was found until then is given."""
+RECORD_MAX = 1 << 20
+"""Bytes of one record; a match in a file of one endless line would be as large as the file."""
+
+
+async def seek(
+    query: Query, folder: int, path: str, take: Callable[[bytes], bool], stdin: int | None = None
+) -> Ended:
+    """Run a query in an open folder, whose path is `path`. Raises Refusal when there is no ripgrep.
+
+    `take` gets each record, in another thread, and ends the search by False.
+    """
+    search, records = Search(), _Records(separator(query), take)
+    run = partial(
+        search.run,
+        arguments(query),
+        records.feed,
+        seconds=SECONDS,
+        cwd=_held(folder, path),
+        stdin=stdin,
+    )
+    try:
+        ended = await in_thread(FILES, search, run)
+    except NoRipgrep as problem:
+        raise Refusal(str(problem)) from None
+    ended.too_long = records.too_long
+    return ended
+
+
+def _held(folder: int, path: str) -> str:
+    """A name for the open folder itself, which stays right whatever happens to its path."""
+    return f"/proc/self/fd/{folder}" if Path("/proc/self/fd").exists() else path
+
+
+class _Records:
+    """Splits output into records of bounded length."""
+
+    def __init__(self, end: bytes, take: Callable[[bytes], bool]) -> None:
+        self._end = end
+        self._take = take
+        self._rest = b""
+        self._dropping = False
+        self.too_long = 0
+        """Records that were dropped."""
+
+    def feed(self, chunk: bytes) -> bool:
+        *whole, self._rest = (self._rest + chunk).split(self._end)
+        for record in whole:
+            if self._dropping:
+                self._dropping = False
+            elif not self._take(record):
+                return False
+        if len(self._rest) > RECORD_MAX:
+            self._rest = b""
+            self.too_long += not self._dropping
+            self._dropping = True
+        return True

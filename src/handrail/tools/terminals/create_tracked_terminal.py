@@ -1,0 +1,205 @@
+"""create_tracked_terminal: a shell that stays.
+
+Owns what an agent may say about a new terminal and what it is told of it. It does not start it (terminal/opening.py).
+"""
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+from pydantic import BaseModel, Field
+
+from handrail.gate.tool import CallReport, Plan, Refusal, Tool
+from handrail.store.value import Caller, CommandPreview, Json, Owner, Result
+from handrail.terminal.keeper_client import KeeperError
+from handrail.terminal.open_shell import COLS, ROWS, BadOpening, open_shell, program, shell_for
+from handrail.terminal.terminal import Terminal
+from handrail.terminal.wait.wait import stirring
+from handrail.tools.commands.command_claims import facts, opening_claims
+from handrail.tools.context import PLAIN, Reach, hash_of
+from handrail.tools.results import Format, Input, answer, brief
+from handrail.tools.terminals.terminal_lookup import of_terminal
+from handrail.tools.workspace import Place
+
+FIRST_PROMPT_SECONDS = 3.0
+"""How long a new shell's first prompt is waited for; start-up files can take their time."""
+
+
+SHELLS = frozenset(("bash", "zsh", "fish", "sh", "dash", "ksh", "mksh", "tcsh", "nu", "xonsh", "elvish"))
+
+_SHELL_ARGS = frozenset(("-l", "--login", "-i", "--norc", "--noprofile"))
+
+
+class CreateTrackedTerminalInput(Input):
+    name: Annotated[str | None, Field(max_length=100, description="What people will see it called.")] = None
+    shellPath: Annotated[  # noqa: N815 - the wire's name
+        str | None, Field(description="Shell or other program to run; the person's own shell unless given.")
+    ] = None
+    shellArgs: Annotated[list[str], Field(description="Arguments for it.")] = Field(default_factory=list)  # noqa: N815
+    cwd: Annotated[str | None, Field(description="Where it begins; the workspace unless given.")] = None
+    env: Annotated[dict[str, str], Field(description="Variables to add.")] = Field(default_factory=dict)
+    cols: Annotated[int, Field(ge=1, le=1000, description="Columns.")] = COLS
+    rows: Annotated[int, Field(ge=1, le=1000, description="Rows.")] = ROWS
+    response_format: Format = "text"
+
+
+class CreateTrackedTerminalOutput(BaseModel):
+    terminal_id: str | None = Field(None, description="Give this to the other terminal tools.")
+    id: str | None = Field(None, description="The same.")
+    name: str | None = None
+    shell: str | None = None
+    pid: int | None = None
+    cwd: str | None = None
+    size: list[int] | None = Field(None, description="Columns and rows.")
+    marks: bool | None = Field(
+        None, description="Its shell marks commands, so that exit codes and each command's output are known."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpeningPlan(Plan):
+    """A program, and everything it will find when it starts."""
+
+    shell: str
+    place: Place
+    env: Mapping[str, str]
+    owner: Owner
+    input: CreateTrackedTerminalInput
+
+
+class CreateTrackedTerminal(Tool[CreateTrackedTerminalInput, OpeningPlan]):
+    """Opens a shell that stays until it is closed."""
+
+    name = "create_tracked_terminal"
+    title = "Open terminal"
+    description = (
+        "Open a terminal that stays: a real shell whose directory, variables and programs live on between calls, and "
+        "which the person can watch, type into and take over. Use it for REPLs, servers, watchers and interactive "
+        "programs; for a single command execute_command alone is simpler. Run lines in it with execute_command and "
+        "its terminal_id, type with send_to_terminal, read with get_terminal_buffer, wait with wait_for_terminal, end "
+        "it with close_terminal. The person may be asked first."
+    )
+    input = CreateTrackedTerminalInput
+    output = CreateTrackedTerminalOutput
+    destructive = True
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        self._opened = 0
+
+    def display(self, input: CreateTrackedTerminalInput) -> str:
+        named = input.name or shlex.join([input.shellPath or "shell", *input.shellArgs])
+        return f"Open terminal {brief(named, 60)}"
+
+    async def plan(self, input: CreateTrackedTerminalInput, caller: Caller) -> OpeningPlan:
+        means = self._reach.means
+        place = self._reach.workspace(caller).place(input.cwd or caller.workspace or "/")
+        os.close(place.open_folder())
+        env = {**means.environment, **PLAIN, **input.env}
+        try:
+            shell = program(input.shellPath or shell_for(means.shell, env), env)
+        except BadOpening as problem:
+            raise Refusal(f"{problem} Nothing was opened.") from None
+        line = shlex.join([shell, *input.shellArgs])
+        plain = is_shell(shell, input.shellArgs) and self._is_installed(shell, caller)
+        claims = opening_claims(line, plain, place, input.env)
+        preview = CommandPreview(
+            command=line, cwd=place.path, program=shell, environment=tuple(sorted(input.env))
+        )
+        return OpeningPlan(
+            claims=claims,
+            preview=preview,
+            bound={
+                **place.bound,
+                "program": shell,
+                "programs": {shell: facts(shell, place.path, "")},
+                "environment": hash_of(env),
+            },
+            shell=shell,
+            place=place,
+            env=env,
+            owner=Owner(person=False, name=caller.client, workspace=caller.workspace),
+            input=input,
+        )
+
+    def _is_installed(self, shell: str, caller: Caller) -> bool:
+        """The person's own shell, or one on their PATH: a file of a workspace may have any name."""
+        environment = self._reach.means.environment
+        known = shell == shell_for(self._reach.means.shell, environment)
+        folders = environment.get("PATH", os.defpath).split(":")
+        inside = self._reach.workspace(caller).place(shell).inside
+        return known or (str(Path(shell).parent) in folders and not inside)
+
+    async def run(self, plan: OpeningPlan, call: CallReport) -> Result:
+        terminal = await self._open(plan)
+        marked = await self._first_prompt(terminal)
+        seen = of_terminal(terminal)
+        data: Json = {
+            "terminal_id": terminal.id,
+            "id": terminal.id,
+            "name": seen.name,
+            "shell": plan.shell,
+            "pid": terminal.pid,
+            "cwd": seen.cwd,
+            "size": [*terminal.size],
+            "marks": marked,
+        }
+        return answer(_words(data), data, plan.input.response_format)
+
+    async def _open(self, plan: OpeningPlan) -> Terminal:
+        asked, means = plan.input, self._reach.means
+        self._opened += 1
+        try:
+            return await open_shell(
+                self._reach.terminals,
+                shell=plan.shell,
+                args=asked.shellArgs,
+                cwd=plan.place.path,
+                cwd_id=plan.place.identity,
+                env=plan.env,
+                size=(asked.cols, asked.rows),
+                of="tracked",
+                name=asked.name or f"{Path(plan.shell).name} {self._opened}",
+                owner=plan.owner,
+                max_bytes=means.max_bytes,
+                max_lines=means.max_lines,
+                grace=means.grace,
+                scripts=means.scripts,
+            )
+        except (BadOpening, KeeperError) as problem:
+            raise Refusal(f"The terminal could not be opened: {problem}") from None
+
+    async def _first_prompt(self, terminal: Terminal) -> bool:
+        """Whether it marks its prompts; returns once the first has come, or after a while."""
+        if not terminal.note.nonce:
+            return False
+        known, marks = of_terminal(terminal), None
+        with anyio.move_on_after(FIRST_PROMPT_SECONDS):
+            async with stirring(terminal) as stir:
+                while terminal.exit is None:
+                    marks = await self._reach.marks(known)
+                    if marks is not None and marks.at_prompt:
+                        return True
+                    await stir.next()
+        return marks is not None and marks.at_prompt is not None
+
+
+def is_shell(program: str, args: Sequence[str]) -> bool:
+    """A shell and nothing more: what it will run is asked when it is typed."""
+    return Path(program).name in SHELLS and all(word in _SHELL_ARGS for word in args)
+
+
+def _words(data: Json) -> str:
+    knows = (
+        "Its shell marks each command, so exit codes are known."
+        if data["marks"]
+        else "Its program does not mark commands, so exit codes are not known."
+    )
+    return (
+        f"Opened terminal {data['terminal_id']} ({data['name']}): {data['shell']}, pid {data['pid']}, in {data['cwd']}. "
+        f'{knows} Run lines with execute_command and terminal_id "{data["terminal_id"]}".'
+    )

@@ -1,0 +1,356 @@
+"""get_terminal_buffer: what a terminal printed, by cursor, by lines, by chunks, or as its screen shows it.
+
+Owns the forms in which output is told. It does not know what escapes mean (terminal/output/screen.py) or where output lies.
+
+What get_terminal_buffer is asked and what it tells.
+
+Output of a terminal as JSON can carry it: text, or bytes beside it, with nothing lost.
+"""
+
+import base64
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import anyio.to_thread
+from pydantic import BaseModel, Field, JsonValue
+
+from handrail.gate.tool import CallReport, Plan, Refusal, Tool
+from handrail.store.records import TypedRecord
+from handrail.store.value import Caller, Json, Result
+from handrail.terminal.output.paging import Reading, read
+from handrail.terminal.output.plain_text import plain
+from handrail.terminal.output.screen import render
+from handrail.terminal.output.tail import Extent, Tail
+from handrail.terminal.thread_pool import AGENTS
+from handrail.tools.context import Reach
+from handrail.tools.results import Format, Input, answer
+from handrail.tools.terminals.list_tracked_terminals import facts
+from handrail.tools.terminals.terminal_lookup import Known, ending, is_inside, look, reading
+
+LINES = 200
+"""Told when nothing is said about which."""
+
+
+class GetTerminalBufferInput(Input):
+    terminalId: Annotated[str, Field(description="As list_tracked_terminals names it.")]  # noqa: N815
+    after: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            description="A byte offset: only what came after it, oldest first. `next` is the one to go on from.",
+        ),
+    ] = None
+    lastN: Annotated[  # noqa: N815
+        int | None, Field(ge=1, le=10_000, description="Only the last N chunks, as the program wrote them.")
+    ] = None
+    lines: Annotated[
+        int | None,
+        Field(ge=1, le=10_000, description=f"Only the last lines; {LINES} when nothing else is said."),
+    ] = None
+    mode: Annotated[
+        Literal["text", "raw", "screen"],
+        Field(
+            description="`text`: escapes and overwritten progress lines resolved. `raw`: every byte as written. `screen`: "
+            "the screen as a person sees it now, for full-screen programs."
+        ),
+    ] = "text"
+    asString: Annotated[  # noqa: N815
+        bool, Field(description="False gives `chunks`, a list with the time of each, instead of `output`.")
+    ] = True
+    includeMetadata: Annotated[  # noqa: N815
+        bool, Field(description="Add `terminal`: the facts that list_tracked_terminals tells.")
+    ] = False
+    response_format: Format = "text"
+
+
+class GetTerminalBufferOutput(BaseModel):
+    terminal_id: str | None = None
+    output: str | None = Field(None, description="What it printed.")
+    output_base64: str | None = Field(
+        None,
+        description="Mode raw, when the bytes are not valid UTF-8: exactly these bytes; `output` shows them replaced.",
+    )
+    chunks: list[dict[str, Any]] | None = Field(
+        None,
+        description="With asString false. Each: offset, at (milliseconds since 1970), text, base64 if it is no text.",
+    )
+    start: int | None = Field(None, description="The offset of the first byte told.")
+    next: int | None = Field(None, description="Give this as `after` to go on exactly where this ends.")
+    end: int | None = Field(
+        None, description="All that was printed so far, in bytes; `next` < `end` means there is more."
+    )
+    dropped_bytes: int | None = Field(None, description="Bytes at the start that are no longer kept.")
+    dropped_lines: int | None = Field(None, description="Lines among them.")
+    left_out: int | None = Field(None, description="Bytes that were asked for and are not told here.")
+    input_history: list[dict[str, Any]] | None = Field(
+        None,
+        description="What was typed into it (after `after`, else the last ones). Each: at, by, person, text (null when it "
+        "was hidden), offset.",
+    )
+    running: bool | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+    cursor: list[int] | None = Field(None, description="Mode screen: column and row, from zero.")
+    alternate_screen: bool | None = Field(None, description="Mode screen: a full-screen program has it.")
+    window_title: str | None = None
+    size: list[int] | None = Field(None, description="Mode screen: columns and rows.")
+    forgotten: bool | None = Field(
+        None, description="Its output was deleted, as configured, because of its age or size."
+    )
+    terminal: dict[str, Any] | None = Field(None, description="With includeMetadata.")
+
+
+MOST_BYTES = 32 * 1024
+"""Of output in one answer: more would crowd out a model's context. What is cut is a cursor away."""
+HISTORY = 20
+"""Inputs told with the output."""
+
+
+QUICK_BYTES = 4096
+"""Of news that are made into text at once: even hostile output takes no more than some milliseconds then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BufferPlan(Plan):
+    """Which terminal, for whom, and what of it."""
+
+    known: Known
+    caller: Caller
+    input: GetTerminalBufferInput
+
+
+class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
+    """Reads what a terminal printed."""
+
+    name = "get_terminal_buffer"
+    title = "Read terminal"
+    description = (
+        "Read what a terminal printed, running or ended. To follow one, read with `after` set to the `next` of the "
+        "reading before: nothing is missed or told twice. One answer holds at most 32 KiB; when `next` is smaller than "
+        "`end`, ask again. In mode raw `output` is exactly what was written when it is valid UTF-8 (a character cut by the "
+        "end is left for the next reading); otherwise output_base64 holds the bytes. To find something in a long output "
+        "use search_terminal_buffer; to wait for something, wait_for_terminal."
+    )
+    input = GetTerminalBufferInput
+    output = GetTerminalBufferOutput
+    reads_only = True
+    repeats = True
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+
+    def display(self, input: GetTerminalBufferInput) -> str:
+        return f"Read terminal {input.terminalId}"
+
+    async def plan(self, input: GetTerminalBufferInput, caller: Caller) -> BufferPlan:
+        if sum(value is not None for value in (input.after, input.lastN, input.lines)) > 1:
+            raise Refusal(
+                "`after`, `lastN` and `lines` are three ways to say what to read. Give one of them."
+            )
+        known = await self._reach.to_read(input.terminalId, caller)
+        return BufferPlan(
+            claims=(reading(known, caller),),
+            bound={"terminal": known.id},
+            known=known,
+            caller=caller,
+            input=input,
+        )
+
+    async def run(self, plan: BufferPlan, call: CallReport) -> Result:
+        known, asked = plan.known, plan.input
+        data = await (self._screen(known) if asked.mode == "screen" else self._output(known, asked))
+        data |= {"terminal_id": known.id, "running": known.running is not None, **_exit(known)}
+        data["input_history"] = await self._history(known, asked.after)
+        if known.forgotten:
+            data["forgotten"] = True
+        if asked.includeMetadata:
+            data["terminal"] = await self._facts(known, plan.caller)
+        return blot(answer(_words(known, data), data, asked.response_format), known.nonce)
+
+    async def _screen(self, known: Known) -> Json:
+        shown = await AGENTS.run(render, known.tail, *known.size)
+        return {
+            "output": "\n".join(shown.lines).rstrip("\n"),
+            "cursor": [*shown.cursor],
+            "alternate_screen": shown.alternate,
+            "window_title": shown.title,
+            "size": [*known.size],
+            "next": known.tail.end,
+        }
+
+    async def _output(self, known: Known, asked: GetTerminalBufferInput) -> Json:
+        # Bytes come from the page cache, at most 32 KiB, and little text is soon made: a thread would cost more.
+        extent = None if asked.after is None else known.tail.extent
+        if extent is not None and (asked.mode == "raw" or extent.end - (asked.after or 0) <= QUICK_BYTES):
+            found = _read(known, asked, extent)
+        else:
+            found = await anyio.to_thread.run_sync(_read, known, asked, extent)
+        told: Json = {
+            "start": found.start,
+            "end": found.end,
+            "next": found.next,
+            "dropped_bytes": found.first,
+            "dropped_lines": found.lines_dropped,
+            "left_out": found.left_out,
+        }
+        if not asked.asString:
+            told["chunks"] = await anyio.to_thread.run_sync(_chunks, known, found, asked.mode)
+            return told
+        if isinstance(found.data, str):
+            return told | {"output": found.data}
+        piece = raw(
+            mask(found.data, found.start, known.tail, known.nonce),
+            final=known.running is None and found.next == found.end,
+        )
+        told |= {"output": piece.text, "next": found.start + piece.length}
+        return told | ({"output_base64": piece.base64} if piece.base64 is not None else {})
+
+    async def _history(self, known: Known, after: int | None) -> list[JsonValue]:
+        if known.typed_to is not None and known.typed_to < (after or 0):
+            return []  # as a reader by cursor mostly finds it
+        typed = await self._reach.records.typed(known.id)
+        wanted = typed if after is None else [item for item in typed if item.offset >= after]
+        return [_typed(item) for item in wanted[-HISTORY:]]
+
+    async def _facts(self, known: Known, caller: Caller) -> Json:
+        known = await look(known)
+        marks = await self._reach.marks(known)
+        return facts(known, marks.commands if marks else (), private=not is_inside(known, caller))
+
+
+def _read(known: Known, asked: GetTerminalBufferInput, extent: Extent | None) -> Reading:
+    lines = asked.lines if asked.after is not None or asked.lastN is not None else asked.lines or LINES
+    mode = "raw" if asked.mode == "raw" or not asked.asString else "text"
+    return read(
+        known.tail,
+        after=asked.after,
+        chunks=asked.lastN,
+        lines=lines,
+        mode=mode,
+        limit=MOST_BYTES,
+        extent=extent,
+    )
+
+
+def _chunks(known: Known, found: Reading, mode: str) -> list[JsonValue]:
+    """The reading, cut where the program's writes were."""
+    assert isinstance(found.data, bytes)
+    data = mask(found.data, found.start, known.tail, known.nonce)
+    edges = known.tail.pieces(found.start, found.next)
+    begins = [(max(at, found.start), when) for at, when in edges] or [(found.start, None)]
+    ends = [at for at, _ in begins[1:]] + [found.next]
+    return [
+        _chunk(data[at - found.start : end - found.start], at, when, mode)
+        for (at, when), end in zip(begins, ends, strict=True)
+        if end > at
+    ]
+
+
+def _chunk(data: bytes, at: int, when: int | None, mode: str) -> Json:
+    if mode == "text":
+        return {"offset": at, "at": when, "text": plain(data)}
+    piece = raw(data, final=True)
+    told: Json = {"offset": at, "at": when, "text": piece.text}
+    return told | ({"base64": piece.base64} if piece.base64 is not None else {})
+
+
+def _typed(item: TypedRecord) -> Json:
+    return {"at": item.at, "by": item.by, "person": item.person, "text": item.text, "offset": item.offset}
+
+
+def _exit(known: Known) -> Json:
+    return {"exit_code": known.exit and known.exit.code, "signal": known.exit and known.exit.signal}
+
+
+def _words(known: Known, data: Json) -> str:
+    if known.forgotten:
+        return f"The output of terminal {known.id} was deleted, as configured, because of its age or size ({ending(known.exit)})."
+    chunks = data.get("chunks")
+    body = str(data.get("output", ""))
+    if isinstance(chunks, list):
+        body = "".join(str(item["text"]) for item in chunks if isinstance(item, dict))
+    return f"{body}\n[{'; '.join(_notes(known, data))}]"
+
+
+def _notes(known: Known, data: Json) -> list[str]:
+    notes = [f"terminal {known.id}", ending(known.exit)]
+    if "end" not in data:
+        return [*notes, f"next: {data['next']}"]
+    notes.append(f"bytes {data['start']} to {data['next']} of {data['end']}")
+    if data["dropped_bytes"]:
+        notes.append(f"the first {data['dropped_bytes']:,} bytes are no longer kept")
+    if data["left_out"]:
+        notes.append(f"{data['left_out']:,} bytes left out")
+    if data["next"] != data["end"]:
+        notes.append("there is more")
+    return [*notes, f"next: {data['next']}"]
+
+
+_LONGEST_CHARACTER = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raw:
+    """Bytes as text, exactly: `text` encodes to them, unless `base64` is there, which then holds them."""
+
+    text: str
+    base64: str | None
+    length: int
+    """Bytes told; an unfinished character at the end is left for the next reading."""
+
+
+def raw(data: bytes, *, final: bool) -> Raw:
+    """`final` when nothing can come after, so that an unfinished character will stay one."""
+    whole = data if final else data[: len(data) - _unfinished(data)]
+    try:
+        return Raw(text=whole.decode(), base64=None, length=len(whole))
+    except UnicodeDecodeError:
+        exact = base64.b64encode(data).decode()
+        return Raw(text=data.decode(errors="replace"), base64=exact, length=len(data))
+
+
+def mask(data: bytes, start: int, tail: Tail, nonce: str) -> bytes:
+    """The same bytes, read at `start`, with the nonce of the shell's marks blotted out, also where it was cut."""
+    if not nonce:
+        return data
+    secret, reach = nonce.encode(), len(nonce) - 1
+    before = _read_pieces(tail, start - min(reach, start), start)
+    after = _read_pieces(tail, start + len(data), start + len(data) + reach)
+    whole = (before + data + after).replace(secret, b"x" * len(secret))
+    return whole[len(before) : len(before) + len(data)]
+
+
+def blot(result: Result, nonce: str) -> Result:
+    """The same without the nonce, where a program printed it as text. It is no secret to who runs that program."""
+    if not nonce or (nonce not in result.text and nonce not in str(result.data)):
+        return result
+    told = {name: _without(value, nonce) for name, value in result.data.items()}
+    return Result(text=result.text.replace(nonce, "x" * len(nonce)), data=told)
+
+
+def _without(value: JsonValue, nonce: str) -> JsonValue:
+    match value:
+        case str():
+            return value.replace(nonce, "x" * len(nonce))
+        case list():
+            return [_without(item, nonce) for item in value]
+        case dict():
+            return {name: _without(item, nonce) for name, item in value.items()}
+        case _:
+            return value
+
+
+def _unfinished(data: bytes) -> int:
+    """How many bytes at the end begin a character that is not all there."""
+    for back in range(1, min(_LONGEST_CHARACTER, len(data) + 1)):
+        byte = data[-back]
+        if byte & 0xC0 == 0x80:
+            continue
+        need = 2 if byte & 0xE0 == 0xC0 else 3 if byte & 0xF0 == 0xE0 else 4 if byte & 0xF8 == 0xF0 else 1
+        return back if need > back else 0
+    return 0
+
+
+def _read_pieces(tail: Tail, start: int, until: int) -> bytes:
+    data, following = tail.read(start, until - start) if until > start else (b"", start)
+    return data if following - len(data) == start else b""

@@ -1,0 +1,187 @@
+"""list_tracked_terminals: what there is, and how it stands.
+
+Owns which terminals an agent is shown. It does not open them (opening.py), end them (closing.py) or type (keyboard.py).
+
+What is told of a terminal: its facts as data, and as a line.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, JsonValue
+
+from handrail.gate.tool import CallReport, Plan, Tool
+from handrail.store.value import Caller, Claim, Json, Owner, Result
+from handrail.terminal.shell_marks import Command
+from handrail.terminal.terminal import Asks
+from handrail.tools.context import Reach
+from handrail.tools.results import Format, Input, answer, brief
+from handrail.tools.terminals.terminal_lookup import Known, is_inside, is_own, look, of_record, of_terminal
+
+MOST_LISTED = 100
+"""Terminals told of at once, the newest first."""
+
+
+class ListTrackedTerminalsInput(Input):
+    runningOnly: Annotated[bool, Field(description="Leave out those that have ended.")] = False  # noqa: N815
+    response_format: Format = "text"
+
+
+class ListTrackedTerminalsOutput(BaseModel):
+    terminals: list[dict[str, Any]] | None = Field(
+        None,
+        description="Each: id, name, kind, shell, cwd, pid, running, exit_code, signal, created_at and "
+        "last_output_at (milliseconds since 1970), bytes, size, owner, busy, foreground, waiting_for_input, "
+        "taken_over_by, and its last commands with their exit codes.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListPlan(Plan):
+    """For whom, and which."""
+
+    caller: Caller
+    input: ListTrackedTerminalsInput
+
+
+class ListTrackedTerminals(Tool[ListTrackedTerminalsInput, ListPlan]):
+    """Names the terminals there are."""
+
+    name = "list_tracked_terminals"
+    title = "List terminals"
+    description = (
+        "List the terminals, newest first: those that agents and people opened to stay, and those of your own calls that "
+        "run. Tells what runs in each, where, whether it waits for input, and the last commands with their exit codes."
+    )
+    input = ListTrackedTerminalsInput
+    output = ListTrackedTerminalsOutput
+    reads_only = True
+    repeats = True
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+
+    def display(self, input: ListTrackedTerminalsInput) -> str:
+        return "List running terminals" if input.runningOnly else "List terminals"
+
+    async def plan(self, input: ListTrackedTerminalsInput, caller: Caller) -> ListPlan:
+        claim = Claim(action="recall", resource="terminals", inside=True)
+        return ListPlan(claims=(claim,), bound={}, caller=caller, input=input)
+
+    async def run(self, plan: ListPlan, call: CallReport) -> Result:
+        told = [await self._told(known, plan.caller) for known in await self._shown(plan)]
+        lines = [line(item) for item in told]
+        return answer(
+            "\n".join(lines) or "There are no terminals. create_tracked_terminal opens one.",
+            {"terminals": [*told]},
+            plan.input.response_format,
+        )
+
+    async def _shown(self, plan: ListPlan) -> list[Known]:
+        live = [of_terminal(terminal) for terminal in self._reach.terminals.known if not terminal.pipes]
+        found = {known.id: known for known in live if _is_listed(known, plan.caller)}
+        if not plan.input.runningOnly:
+            for record in await self._reach.records.terminals(of=("tracked", "shell"), limit=MOST_LISTED):
+                found.setdefault(record.id, of_record(record, self._reach.terminals.tail(record.id)))
+        newest = sorted(found.values(), key=lambda known: -known.opened_at)
+        wanted = [known for known in newest if known.running or not plan.input.runningOnly]
+        return [await look(known) for known in wanted[:MOST_LISTED]]
+
+    async def _told(self, known: Known, caller: Caller) -> Json:
+        private = not is_inside(known, caller)
+        marks = None if private else await self._reach.marks(known)
+        return facts(known, marks.commands if marks else (), private=private)
+
+
+def _is_listed(known: Known, caller: Caller) -> bool:
+    return known.of != "command" or is_own(known, caller)
+
+
+LAST_COMMANDS = 10
+"""Of a shell's commands that are told with it."""
+
+
+def facts(known: Known, commands: Sequence[Command], *, private: bool) -> Json:
+    """All there is to tell; what is `private` to another workspace is what it shows and runs."""
+    live = known.running
+    seen = live and live.seen
+    told: Json = {
+        "id": known.id,
+        "name": known.name,
+        "kind": known.of,
+        "shell": known.argv[0] if known.argv else "",
+        "cwd": known.cwd,
+        "pid": known.pid,
+        "running": live is not None,
+        "exit_code": known.exit and known.exit.code,
+        "signal": known.exit and known.exit.signal,
+        "created_at": known.opened_at,
+        "last_output_at": _ms(live.last_output_at) if live else known.tail.time_of(known.tail.end),
+        "bytes": known.tail.end,
+        "size": list[JsonValue](known.size),
+        "owner": owner(known.owner),
+        "busy": seen.busy if seen else None,
+        "foreground": {"pid": seen.foreground.pid, "name": seen.foreground.name}
+        if seen and seen.foreground
+        else None,
+        "taken_over_by": live.taken.by if live and live.taken else None,
+        "forgotten": known.forgotten,
+    }
+    if not private:
+        told["waiting_for_input"] = asking(live.asks) if live and live.asks else None
+        told["commands"] = [command(item) for item in commands[-LAST_COMMANDS:]]
+    return told
+
+
+def line(told: Json) -> str:
+    """One terminal in a list."""
+    state = ending_of(told)
+    if told["running"]:
+        state = _doing(told)
+    return f"{told['id']}  {brief(str(told['name']), 30)}  {state}  pid {told['pid']}  {told['cwd']}{_last(told)}"
+
+
+def ending_of(told: Json) -> str:
+    if told["exit_code"] is not None:
+        return f"exit code {told['exit_code']}"
+    return f"ended by {told['signal']}" if told["signal"] else "ended"
+
+
+def owner(owner: Owner) -> Json:
+    return {"person": owner.person, "name": owner.name, "workspace": owner.workspace}
+
+
+def asking(asks: Asks) -> Json:
+    return {"prompt": asks.prompt, "sure": asks.sure, "secret": asks.secret}
+
+
+def command(item: Command) -> Json:
+    return {
+        "line": item.line,
+        "exit_code": item.exit_code,
+        "duration_ms": item.duration_ms,
+        "running": item.end is None,
+    }
+
+
+def _doing(told: Json) -> str:
+    asks = told.get("waiting_for_input")
+    if isinstance(asks, dict):
+        return f"waiting for input: {brief(str(asks['prompt']), 60)}"
+    if told["taken_over_by"]:
+        return f"running, taken over by {told['taken_over_by']}"
+    runs = told["foreground"]
+    return f"running {runs['name']}" if told["busy"] and isinstance(runs, dict) else "idle"
+
+
+def _last(told: Json) -> str:
+    commands = told.get("commands")
+    if not isinstance(commands, list) or not commands or not isinstance(last := commands[-1], dict):
+        return ""
+    code = "runs" if last["running"] else f"exit code {last['exit_code']}"
+    return f"  last: {brief(str(last['line'] or ''), 50)} ({code})"
+
+
+def _ms(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1000)

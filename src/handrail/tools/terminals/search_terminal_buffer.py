@@ -1,0 +1,148 @@
+"""search_terminal_buffer: lines of a terminal's output that match a pattern.
+
+Owns how matches are told. It does not search (terminal/output/search.py).
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from handrail.gate.tool import CallReport, Plan, Refusal, Tool
+from handrail.store.value import Caller, Json, Result
+from handrail.terminal.output.output_search import Match, search
+from handrail.terminal.ripgrep import NoRipgrep
+from handrail.terminal.safe_regex import DIALECT, BadPattern
+from handrail.terminal.thread_pool import AGENTS
+from handrail.tools.context import Reach
+from handrail.tools.results import Format, Input, answer, brief, some
+from handrail.tools.terminals.get_terminal_buffer import blot
+from handrail.tools.terminals.terminal_lookup import Known, reading
+
+LINE_CHARS = 1000
+"""Told of one line."""
+MOST_CHARS = 30_000
+"""Of all that is told: more would crowd out a model's context."""
+
+
+class SearchTerminalBufferInput(Input):
+    terminalId: Annotated[str, Field(description="As list_tracked_terminals names it.")]  # noqa: N815
+    pattern: Annotated[
+        str,
+        Field(
+            min_length=1,
+            description=f"A regular expression, matched against each line of text ({DIALECT}).",
+        ),
+    ]
+    context: Annotated[int, Field(ge=0, le=20, description="Lines to show around each match.")] = 0
+    max_results: Annotated[int, Field(ge=1, le=1000, description="Matches to show.")] = 100
+    case_insensitive: Annotated[bool, Field(description="Ignore upper and lower case.")] = False
+    response_format: Format = "text"
+
+
+class SearchTerminalBufferOutput(BaseModel):
+    terminal_id: str | None = None
+    matches: list[dict[str, Any]] | None = Field(
+        None,
+        description="Each: line_number, offset (for get_terminal_buffer's `after`), text, before, after.",
+    )
+    more: bool | None = Field(None, description="There are more matches than are told.")
+    dropped_bytes: int | None = Field(
+        None, description="Bytes at the start that are no longer kept, so not searched."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchPlan(Plan):
+    known: Known
+    input: SearchTerminalBufferInput
+
+
+class SearchTerminalBuffer(Tool[SearchTerminalBufferInput, SearchPlan]):
+    """Searches what a terminal printed."""
+
+    name = "search_terminal_buffer"
+    title = "Search terminal"
+    description = (
+        "Search all that a terminal printed and is still kept, running or ended, line by line with escapes resolved. "
+        "Each match comes with its line number and the byte offset from which get_terminal_buffer reads on."
+    )
+    input = SearchTerminalBufferInput
+    output = SearchTerminalBufferOutput
+    reads_only = True
+    repeats = True
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+
+    def display(self, input: SearchTerminalBufferInput) -> str:
+        return f"Search terminal {input.terminalId} for {brief(input.pattern, 60)}"
+
+    async def plan(self, input: SearchTerminalBufferInput, caller: Caller) -> SearchPlan:
+        known = await self._reach.to_read(input.terminalId, caller)
+        if known.forgotten:
+            raise Refusal(
+                f"The output of terminal {known.id} was deleted, as configured, because of its age or size."
+            )
+        return SearchPlan(
+            claims=(reading(known, caller),), bound={"terminal": known.id}, known=known, input=input
+        )
+
+    async def run(self, plan: SearchPlan, call: CallReport) -> Result:
+        asked, tail = plan.input, plan.known.tail
+        try:
+            found = await search(
+                tail,
+                asked.pattern,
+                context=asked.context,
+                max_results=asked.max_results,
+                case_insensitive=asked.case_insensitive,
+                room=AGENTS,
+            )
+        except (BadPattern, NoRipgrep) as problem:
+            raise Refusal(str(problem)) from None
+        shown = _cut(found.matches)
+        more = found.more or len(shown) < len(found.matches)
+        data: Json = {
+            "terminal_id": plan.known.id,
+            "matches": [_match(item) for item in shown],
+            "more": more,
+            "dropped_bytes": tail.first,
+        }
+        return blot(answer(_words(shown, more), data, asked.response_format), plan.known.nonce)
+
+
+def _cut(matches: tuple[Match, ...]) -> list[Match]:
+    """As many as can be told at once."""
+    shown: list[Match] = []
+    room = MOST_CHARS
+    for item in matches:
+        room -= sum(min(len(line), LINE_CHARS) for line in (*item.before, item.text, *item.after))
+        if room < 0 and shown:
+            break
+        shown.append(item)
+    return shown
+
+
+def _match(item: Match) -> Json:
+    return {
+        "line_number": item.line_number,
+        "offset": item.offset,
+        "text": item.text[:LINE_CHARS],
+        "before": [line[:LINE_CHARS] for line in item.before],
+        "after": [line[:LINE_CHARS] for line in item.after],
+    }
+
+
+def _words(shown: list[Match], more: bool) -> str:
+    if not shown:
+        return "No line matches."
+    told = "\n".join(_lines(item) for item in shown)
+    rest = ", and more: narrow the pattern, or raise max_results" if more else ""
+    return f"{told}\n[{some(len(shown), 'match')}{rest}]"
+
+
+def _lines(item: Match) -> str:
+    before = [f"  {line[:LINE_CHARS]}" for line in item.before]
+    after = [f"  {line[:LINE_CHARS]}" for line in item.after]
+    return "\n".join([*before, f"{item.line_number}: {item.text[:LINE_CHARS]}", *after])

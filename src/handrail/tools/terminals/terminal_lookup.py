@@ -1,0 +1,159 @@
+"""Which terminal a caller means, and what it is to that caller.
+
+Owns finding a terminal, running or long gone, and the sentences for one that cannot be had. It does not decide what
+may be done with it (gate/), and reads nothing of what it printed.
+"""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+
+from handrail.gate.tool import Refusal
+from handrail.keeper.protocol import Exit
+from handrail.store.query import Records
+from handrail.store.records import TerminalRecord
+from handrail.store.value import Caller, Claim, Owner, TerminalKind
+from handrail.terminal.keeper_client import KeeperError
+from handrail.terminal.output.tail import Tail
+from handrail.terminal.terminal import Terminal
+from handrail.terminal.terminals import Terminals
+from handrail.tools.results import brief
+
+NOBODY = Owner(person=False, name="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """One terminal. `live` while the daemon holds it, which may be a moment longer than it runs."""
+
+    id: str
+    name: str
+    of: TerminalKind
+    owner: Owner
+    argv: tuple[str, ...]
+    nonce: str
+    pid: int
+    size: tuple[int, int]
+    call: str | None
+    opened_at: int
+    """Milliseconds since 1970."""
+    cwd: str
+    """Where its shell is now, as far as known."""
+    tail: Tail
+    exit: Exit | None
+    live: Terminal | None = None
+    forgotten: bool = False
+    """Its output was deleted, to keep within what is kept."""
+    typed_to: int | None = None
+    """No input came after the output had come this far; None when that is not known."""
+
+    @property
+    def running(self) -> Terminal | None:
+        return self.live if self.exit is None else None
+
+
+async def find(terminals: Terminals, records: Records, id: str) -> Known:
+    """The terminal of that id. Raises Refusal when there is none."""
+    at_hand = terminals.get(id) or terminals.left(id)
+    if at_hand is not None:
+        return of_terminal(at_hand)
+    record = await records.terminal(id)
+    if record is None:
+        raise Refusal(f"There is no terminal {brief(id)}. list_tracked_terminals names the ones there are.")
+    return of_record(record, terminals.tail(record.id))
+
+
+def of_terminal(terminal: Terminal) -> Known:
+    note, seen = terminal.note, terminal.seen
+    never = None if terminal.adopted else -1
+    return Known(
+        id=terminal.id,
+        name=note.name,
+        of=note.of,
+        owner=note.owner,
+        argv=terminal.argv,
+        nonce=note.nonce,
+        pid=terminal.pid,
+        size=terminal.size,
+        call=note.call,
+        opened_at=round(terminal.created_at * 1000),
+        cwd=(seen and seen.cwd) or terminal.cwd,
+        tail=terminal.tail,
+        exit=terminal.exit,
+        live=terminal,
+        typed_to=never if terminal.last_input is None else terminal.last_input,
+    )
+
+
+def of_record(record: TerminalRecord, tail: Tail) -> Known:
+    lost = "it ended with the keeper" if record.lost else None
+    return Known(
+        id=record.id,
+        name=record.name,
+        of=record.of,
+        owner=record.owner or NOBODY,
+        argv=record.argv,
+        nonce=record.nonce,
+        pid=record.pid,
+        size=(record.cols, record.rows),
+        call=record.call,
+        opened_at=record.opened_at,
+        cwd=record.cwd,
+        tail=tail,
+        exit=Exit(record.exit_code, record.signal, lost),
+        forgotten=record.forgotten_at is not None,
+        typed_to=-1 if record.typed_to is None else record.typed_to,
+    )
+
+
+async def look(known: Known) -> Known:
+    """The same, seen now: what runs in it, and where."""
+    if known.running is None:
+        return known
+    with suppress(KeeperError):  # it has just ended, or its keeper has
+        await known.running.look()
+    return of_terminal(known.running)
+
+
+def is_own(known: Known, caller: Caller) -> bool:
+    """An agent of the caller's workspace opened it."""
+    return not known.owner.person and _is_same(known.owner.workspace, caller.workspace)
+
+
+def is_inside(known: Known, caller: Caller) -> bool:
+    """It belongs to the caller's workspace: opened from there, or there now."""
+    return _is_same(known.owner.workspace, caller.workspace) or _is_beneath(known.cwd, caller.workspace)
+
+
+def reading(known: Known, caller: Caller) -> Claim:
+    """What reading it claims."""
+    return Claim(action="read", resource=f"terminal {known.id}", inside=is_inside(known, caller))
+
+
+def ending(exit: Exit | None) -> str:
+    if exit is None:
+        return "running"
+    if exit.lost:
+        return f"ended, how is unknown: {exit.lost}"
+    return f"exit code {exit.code}" if exit.code is not None else f"ended by {exit.signal}"
+
+
+def ended(known: Known) -> Refusal:
+    """Nothing can be typed into it any more."""
+    return Refusal(
+        f"Terminal {known.id} has ended ({ending(known.exit)}), so nothing can be typed into it. get_terminal_buffer "
+        "still reads its output; create_tracked_terminal opens another."
+    )
+
+
+def _is_same(one: str | None, other: str | None) -> bool:
+    if one is None or other is None:
+        return False
+    return one == other or os.path.realpath(one) == os.path.realpath(other)
+
+
+def _is_beneath(path: str, root: str | None) -> bool:
+    if root is None:
+        return False
+    path, root = os.path.realpath(path), os.path.realpath(root)
+    return path == root or path.startswith(root.rstrip("/") + "/")

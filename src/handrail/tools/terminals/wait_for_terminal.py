@@ -1,0 +1,291 @@
+"""wait_for_terminal: until something is so, and then why the wait ended.
+
+Owns how a wait is asked for and told. It does not wait itself (terminal/waiting/wait.py).
+
+What wait_for_terminal is asked, what it tells, and which wishes make no sense.
+"""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any
+
+import anyio.to_thread
+from pydantic import BaseModel, Field
+
+from handrail.gate.tool import CallReport, Plan, Refusal, Tool
+from handrail.store.value import Caller, Json, Result
+from handrail.terminal.safe_regex import DIALECT, BadPattern, compile_pattern
+from handrail.terminal.wait.pattern_match import matching
+from handrail.terminal.wait.ports import can_tell
+from handrail.terminal.wait.wait import (
+    AtPrompt,
+    Condition,
+    Exits,
+    Idle,
+    Listens,
+    Matches,
+    Until,
+    Why,
+    Woke,
+    Written,
+    wait,
+)
+from handrail.tools.commands.command_output import read_output
+from handrail.tools.context import Reach
+from handrail.tools.results import Format, Input, answer, brief
+from handrail.tools.terminals.get_terminal_buffer import blot
+from handrail.tools.terminals.input_requests import question_of
+from handrail.tools.terminals.terminal_lookup import Known, ending, of_terminal, reading
+from handrail.tools.workspace import Place
+
+TIMEOUT_SECONDS = 40.0
+"""Below the shortest patience, so that a wait ends by itself and is not handed back."""
+
+
+class WaitForTerminalInput(Input):
+    terminalId: Annotated[str, Field(description="As list_tracked_terminals names it.")]  # noqa: N815
+    until: Annotated[
+        Until,
+        Field(
+            description="`exit`: its program ends. `pattern`: its output matches `value`. `idle`: no output for `value` "
+            "seconds (2). `prompt`: the shell waits for the next line. `port`: something listens on port `value`. "
+            "`file`: the file `value` appears, or is written anew."
+        ),
+    ]
+    value: Annotated[
+        str | int | float | None,
+        Field(description=f"The pattern (a regular expression; {DIALECT}), seconds, port or path."),
+    ] = None
+    timeout_seconds: Annotated[
+        float, Field(ge=0, le=3600, description="How long to wait at most; the terminal goes on.")
+    ] = TIMEOUT_SECONDS
+    after: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            description="A byte offset (`next` of another result): what counts as new. Where the output stood when "
+            "something was typed last, unless given.",
+        ),
+    ] = None
+    response_format: Format = "text"
+
+
+class WaitForTerminalOutput(BaseModel):
+    terminal_id: str | None = None
+    woke: Why | None = Field(None, description="Why the wait ended: what was waited for, or what came first.")
+    detail: dict[str, Any] | None = Field(
+        None, description="What is known of it: matched and line, exit_code, port and pid, path …"
+    )
+    waiting_for_input: dict[str, Any] | None = Field(
+        None, description="When its program waits for input: prompt, sure, secret, advice."
+    )
+    output: str | None = Field(None, description="The output since, as text: head and tail.")
+    output_left_out: int | None = Field(None, description="Bytes of it that `output` does not show.")
+    start: int | None = Field(None, description="Where `output` begins.")
+    next: int | None = Field(None, description="Give this as `after` to go on from here.")
+    running: bool | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+
+
+def check(input: WaitForTerminalInput) -> None:
+    """Raises Refusal when the value does not fit what is waited for."""
+    value = input.value
+    match input.until:
+        case "exit" | "prompt":
+            return
+        case "pattern":
+            try:
+                compile_pattern(_needed(value, "a regular expression"), multiline=True)
+            except BadPattern as problem:
+                raise Refusal(str(problem)) from None
+        case "idle":
+            if value is not None and not _between(value, 0.1, 3600):
+                raise Refusal("`value` is for how many seconds it must be quiet: a number from 0.1 to 3600.")
+        case "port":
+            if not _between(value, 1, 65_535) or not str(value).isdecimal():
+                raise Refusal("`value` is the port's number, from 1 to 65535.")
+            if not can_tell():
+                raise Refusal(
+                    "This system does not tell who listens on a port. Wait for a pattern in the output instead."
+                )
+        case "file":
+            _needed(value, "the path of a file")
+
+
+def _needed(value: str | float | None, what: str) -> str:
+    if value is None or not str(value):
+        raise Refusal(f"`value` is needed: {what}.")
+    return str(value)
+
+
+def _between(value: str | float | None, low: float, high: float) -> bool:
+    try:
+        return value is not None and low <= float(value) <= high
+    except ValueError:
+        return False
+
+
+IDLE_SECONDS = 2.0
+HEAD_LINES, TAIL_LINES = 50, 150
+"""Of the output since, told with the wake."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitPlan(Plan):
+    """Which terminal, and for what."""
+
+    known: Known
+    place: Place | None
+    who: str
+    input: WaitForTerminalInput
+
+
+class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
+    """Waits for a terminal."""
+
+    name = "wait_for_terminal"
+    title = "Wait for terminal"
+    description = (
+        "Wait until something is so in a terminal, and get why the wait ended and the output since. What came between the "
+        "last input and this call counts, so send_to_terminal and then wait_for_terminal misses nothing. Every wait also "
+        "ends when the terminal ends (`exit`), when its program asks for input (`waiting_for_input`, once for each "
+        "question) and when the time is up (`timeout`: nothing is stopped, ask again)."
+    )
+    input = WaitForTerminalInput
+    output = WaitForTerminalOutput
+    reads_only = True
+    repeats = True
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+
+    def display(self, input: WaitForTerminalInput) -> str:
+        what = f" {brief(str(input.value), 60)}" if input.value is not None else ""
+        return f"Wait for terminal {input.terminalId}: {input.until}{what}"
+
+    def patience(self, input: WaitForTerminalInput) -> float | None:
+        return input.timeout_seconds + 5 if input.timeout_seconds > TIMEOUT_SECONDS else None
+
+    async def plan(self, input: WaitForTerminalInput, caller: Caller) -> WaitPlan:
+        known = await self._reach.find(input.terminalId)
+        check(input)
+        place = self._reach.workspace(caller).place(str(input.value)) if input.until == "file" else None
+        claims = (reading(known, caller),) if place is None else (reading(known, caller), place.claim("read"))
+        return WaitPlan(
+            claims=claims,
+            bound={"terminal": known.id, "path": place and place.path},
+            known=known,
+            place=place,
+            who=caller.key,
+            input=input,
+        )
+
+    async def run(self, plan: WaitPlan, call: CallReport) -> Result:
+        start = await self._start(plan.known, plan.input)
+        try:
+            with ExitStack() as stack:
+                woke = await self._woke(plan, await self._condition(plan, start, stack))
+        except BadPattern as problem:
+            raise Refusal(str(problem)) from None
+        return await self._told(plan, woke, start)
+
+    async def _woke(self, plan: WaitPlan, condition: Condition) -> Woke:
+        terminal, left = plan.known.running, plan.known.exit
+        if terminal is not None:
+            asks = partial(self._reach.askings.fresh, terminal, plan.who)
+            return await wait(terminal, condition, plan.input.timeout_seconds, asks)
+        if (detail := await condition.met()) is not None:  # it has ended, and what was wished for is so
+            return Woke(why=condition.until, detail=detail)
+        return Woke(why="exit", detail={"exit_code": left and left.code, "signal": left and left.signal})
+
+    async def _condition(self, plan: WaitPlan, start: int, stack: ExitStack) -> Condition:
+        known, value = plan.known, plan.input.value
+        marks = partial(self._reach.marks, known)
+        match plan.input.until:
+            case "pattern":
+                matcher = stack.enter_context(matching(str(value)))
+                return Matches(known.tail, matcher, start, marks if plan.input.after is None else None)
+            case "port":
+                return Listens(known.pid, int(value or 0))
+            case "file":
+                assert plan.place is not None
+                place, since = plan.place, await self._since(known)
+                return await anyio.to_thread.run_sync(Written, place.path, place.look, since)
+            case "idle" if known.running is not None:
+                return Idle(known.running, IDLE_SECONDS if value is None else float(value))
+            case "prompt" if known.running is not None:
+                return AtPrompt(known.running, start, marks)
+            case "exit" | "idle" | "prompt":
+                return Exits()
+
+    async def _since(self, known: Known) -> float:
+        """When somebody typed last, or it was opened; in seconds since 1970."""
+        if known.live is not None and known.live.last_input_at is not None:
+            return known.live.last_input_at
+        typed = await self._reach.records.typed(known.id, 1)
+        return (typed[-1].at if typed else known.opened_at) / 1000
+
+    async def _start(self, known: Known, asked: WaitForTerminalInput) -> int:
+        """Where new output begins: where somebody typed last."""
+        if asked.after is not None:
+            return asked.after
+        if known.live is not None and known.live.last_input is not None:
+            return known.live.last_input
+        typed = await self._reach.records.typed(known.id, 1)
+        return typed[-1].offset if typed else known.tail.first
+
+    async def _told(self, plan: WaitPlan, woke: Woke, start: int) -> Result:
+        known = plan.known if plan.known.live is None else of_terminal(plan.known.live)
+        end = known.tail.end
+        shown = await anyio.to_thread.run_sync(
+            lambda: read_output(known.tail, HEAD_LINES, TAIL_LINES, begin=start, end=end)
+        )
+        data: Json = {
+            "terminal_id": known.id,
+            "woke": woke.why,
+            "detail": woke.detail,
+            "output": shown.text,
+            "output_left_out": shown.left_out,
+            "start": start,
+            "next": end,
+            "running": known.running is not None,
+            "exit_code": known.exit and known.exit.code,
+            "signal": known.exit and known.exit.signal,
+        }
+        words = _words(known, woke, plan.input)
+        if known.running is not None and (asks := known.running.asks) is not None:
+            self._reach.askings.tell(known.running, plan.who)
+            asked = question_of(asks, known.id, "call wait_for_terminal again")
+            data["waiting_for_input"] = asked
+            words = f"{words} {asked['advice']}"
+        words = f"{words}\n\n{shown.text}" if shown.text else words
+        return blot(answer(words, data, plan.input.response_format), known.nonce)
+
+
+def _words(known: Known, woke: Woke, asked: WaitForTerminalInput) -> str:
+    detail = woke.detail
+    words: dict[Why, Callable[[], str]] = {
+        "exit": lambda: f"Terminal {known.id} has ended: {ending(known.exit)}.",
+        "pattern": lambda: f"The pattern is there: {brief(str(detail['line']), 200)}",
+        "idle": lambda: f"Nothing was printed for {detail['quiet_seconds']} s.",
+        "prompt": lambda: f"The shell is back at its prompt{_last(detail)}.",
+        "port": lambda: f"Port {detail['port']} is open, held {_held(detail)}.",
+        "file": lambda: f"{detail['path']} is there{', and was written' if detail['existed'] else ''}.",
+        "waiting_for_input": lambda: "The wait ended early.",
+        "timeout": lambda: f"The time was up after {asked.timeout_seconds:g} s; the terminal goes on.",
+    }
+    return words[woke.why]()
+
+
+def _last(detail: Json) -> str:
+    code = detail["exit_code"]
+    return f", exit code of the last command: {code}" if code is not None else ""
+
+
+def _held(detail: Json) -> str:
+    return (
+        f"by pid {detail['pid']}, in this terminal" if detail["pid"] else "by something outside this terminal"
+    )
