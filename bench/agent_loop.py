@@ -16,14 +16,15 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
-from handrail.agents.builtin.hosted.sessions import Sessions
-from handrail.agents.builtin.model.model import Hearing
-from handrail.agents.builtin.thinking.activity import Told, operation
-from handrail.agents.builtin.thinking.budget import Budget
-from handrail.agents.builtin.thinking.history import History
-from handrail.agents.builtin.thinking.loop import Mind, think
-from handrail.agents.builtin.thinking.voice import Answer
-from handrail.agents.builtin.tools.tool import Entry, Json, Result, Running, Shown
+from handrail.own_agent.activity import Told, operation
+from handrail.own_agent.budget import Budget
+from handrail.own_agent.history import History
+from handrail.own_agent.host import Answer
+from handrail.own_agent.loop import think
+from handrail.own_agent.model_request import Mind
+from handrail.own_agent.models.model import Hearing
+from handrail.own_agent.session_files import Sessions
+from handrail.own_agent.tools.agent_tool import Entry, Json, Result, Running, Shown
 
 STEPS = 200
 WORDS = "Some words, as a model says them before it uses a tool. " * 4

@@ -14,9 +14,9 @@ def main() -> int:
 
         return mcp_stdio.main(arguments[1:])
     if arguments[:1] == ["agent"]:
-        from handrail.agents.builtin import __main__ as agent  # noqa: PLC0415
+        from handrail.own_agent import __main__  # noqa: PLC0415
 
-        return agent.main(arguments[1:])
+        return __main__.main(arguments[1:])
     if arguments[:1] == ["shell"]:
         from handrail.door import shell  # noqa: PLC0415
 

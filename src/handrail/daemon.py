@@ -17,7 +17,7 @@ import anyio
 from anyio.abc import SocketListener, TaskGroup
 
 from handrail import __version__
-from handrail.agents.talk.asking import Door
+from handrail.agents.conversation.send_prompt import Door
 from handrail.config import BadConfig, Config
 from handrail.doorplate import Doorplate
 from handrail.errors import NewerSchema, Unwritable

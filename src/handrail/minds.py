@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from handrail.agents.agents import Agents
-from handrail.agents.hands.hands import Hands
-from handrail.agents.program.about import McpDoor
-from handrail.agents.registry.own import has_key, own_agent
-from handrail.agents.registry.registry import Registry
-from handrail.agents.talk.asking import Door
-from handrail.agents.talk.prompt import Prompts
+from handrail.agents.acp.capabilities import McpDoor
+from handrail.agents.conversation.prompts import Prompts
+from handrail.agents.conversation.send_prompt import Door
+from handrail.agents.pool import Agents
+from handrail.agents.registry import Registry, has_key, own_agent
+from handrail.agents.requests.handlers import Hands
 from handrail.config import AgentSection
 from handrail.gate.gate import Gate
 from handrail.places import Places

@@ -15,7 +15,8 @@ from acp.exceptions import RequestError
 from tests.actors import ANN
 from tests.tools.office import ENVIRONMENT, Office, office
 
-from handrail.agents.hands.hands import Hands, Who
+from handrail.agents.requests.handlers import Hands
+from handrail.agents.requests.request_context import Who
 from handrail.config import AgentSection
 from handrail.gate import person_actions
 from handrail.gate.approval import Answer, Approval

@@ -3,7 +3,7 @@
 from itertools import count
 from typing import Any
 
-from handrail.agents.talk.recorder import Recorder
+from handrail.agents.conversation.recorder import Recorder
 from handrail.store.thread.message import Message
 from handrail.store.value import Json
 

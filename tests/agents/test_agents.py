@@ -13,10 +13,10 @@ from tests.agents.scripted import command
 from tests.agents.wire import BOUND, Notebook, acting, prompt
 from tests.keeper.scene import ENV, descriptors, is_alive, keeping, until
 
-from handrail.agents.failure import Login
-from handrail.agents.program.about import Folder
-from handrail.agents.program.agent import Agent, AgentError
-from handrail.agents.program.desks import EARLY_BYTES, Desks
+from handrail.agents.acp.agent import Agent
+from handrail.agents.acp.agent_errors import AgentError, Login
+from handrail.agents.acp.capabilities import Folder
+from handrail.agents.acp.sessions import EARLY_BYTES, Desks
 from handrail.config import AgentSection
 from handrail.store.event import AgentEnded, AgentStarted
 

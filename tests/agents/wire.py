@@ -12,9 +12,9 @@ import anyio
 from anyio.abc import TaskGroup
 from tests.agents.scripted import Manners, Obj, command, script
 
-from handrail.agents.agents import Agents
-from handrail.agents.program.agent import Agent
-from handrail.agents.program.session import Ended, Session
+from handrail.agents.acp.agent import Agent
+from handrail.agents.acp.session import Ended, Session
+from handrail.agents.pool import Agents
 from handrail.config import AgentSection
 from handrail.places import Places
 from handrail.store.event import Event

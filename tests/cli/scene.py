@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from handrail.cli.link import Link, reach
-from handrail.cli.live import Live
+from handrail.cli.client import Link, Live, reach
 from handrail.door.connect import dial
 from handrail.places import Places
 

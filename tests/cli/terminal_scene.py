@@ -6,7 +6,7 @@ import os
 
 from tests.cli.scene import Home, Json, within
 
-from handrail.cli.link import reach
+from handrail.cli.client import reach
 
 
 def opened(home: Home, script: str, name: str = "", **more: object) -> str:

@@ -11,7 +11,7 @@ def test_what_is_there_and_what_is_missing_with_the_command_that_installs_it(han
     assert rows["demo"]["found"]
     assert {"name", "found", "version", "command"} <= set(rows["claude"])
     shown = handrail.ok("agents")
-    assert "handrail.demo.mind" in shown.out
+    assert "handrail.demo.acp_agent" in shown.out
     if not rows["claude"]["found"]:
         assert rows["claude"]["install"] in shown.out
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handrail.cli.answer import beyond, offered, patterned, suggested
+from handrail.cli.commands.approvals import beyond, offered, patterned, suggested
 from handrail.cli.failure import Failure
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from handrail.cli.busy import Busy
+from handrail.cli.render.conversation import Busy
 
 Event = dict[str, Any]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handrail.cli.card import show_approval
+from handrail.cli.render.approval_card import show_approval
 
 ASKED: dict[str, Any] = {
     "id": "a1",

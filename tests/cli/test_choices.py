@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.cli.choices import allows, choice, keys
+from handrail.cli.interactive.question import allows, choice, keys
 
 
 @pytest.mark.parametrize(

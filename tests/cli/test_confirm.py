@@ -10,8 +10,7 @@ from itertools import chain, repeat
 
 import pytest
 
-from handrail.cli.confirm import sure
-from handrail.cli.keyboard import GUARD_SECONDS
+from handrail.cli.interactive.keyboard import GUARD_SECONDS, sure
 
 BOUND = 30.0
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from handrail.cli.edit import changes, command, in_editor, on_one_line
+from handrail.cli.client import Link
 from handrail.cli.failure import Failure
-from handrail.cli.link import Link
+from handrail.cli.interactive.editor import changes, command, in_editor, on_one_line
 
 NOBODY = Link(url="http://127.0.0.1:1", pid=1, version="0", bearer="none")
 """What is edited here needs no daemon."""

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.cli import show
 from handrail.cli.exact import exact_line, exact_text, warning
+from handrail.cli.render import output
 
 UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
@@ -73,8 +73,8 @@ def test_lone_surrogates_are_counted_in_words() -> None:
 def test_the_writer_escapes_on_a_terminal_and_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     for stream in (Terminal(), io.StringIO()):
         monkeypatch.setattr("sys.stdout", stream)
-        show.say("[red]\x1b]0;owned\x07 :smile: ", ("styled \x1b[31m", "bold"))
-        show.table(("A", "B"), [("x\ny", "[bold]\u202e")])
+        output.say("[red]\x1b]0;owned\x07 :smile: ", ("styled \x1b[31m", "bold"))
+        output.table(("A", "B"), [("x\ny", "[bold]\u202e")])
         own_styles = re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
         assert "[red]\\e]0;owned\\u{7} :smile: styled \\e[31m" in own_styles
         assert "x\\ny" in own_styles
@@ -83,5 +83,5 @@ def test_the_writer_escapes_on_a_terminal_and_in_a_pipe(monkeypatch: pytest.Monk
 
 
 def test_json_is_plain_ascii(capsys: pytest.CaptureFixture[str]) -> None:
-    show.as_json({"title": "\x1b[2J\u202e日"})
+    output.as_json({"title": "\x1b[2J\u202e日"})
     assert capsys.readouterr().out.isascii()

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 from tests.cli.scene import BOUND
 
-from handrail.cli.gone import Gone
+from handrail.cli.commands.daemon import Gone
 
 
 def test_a_process_that_ends_is_gone_and_one_that_lives_is_not() -> None:

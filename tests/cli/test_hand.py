@@ -5,8 +5,7 @@ from tests.cli.agent import Agent
 from tests.cli.scene import Home
 from tests.cli.screen import Screen
 
-from handrail.cli.hand import TICK
-from handrail.cli.keyboard import GUARD_SECONDS
+from handrail.cli.interactive.keyboard import GUARD_SECONDS, TICK
 
 pytestmark = pytest.mark.e2e
 

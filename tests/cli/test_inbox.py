@@ -1,7 +1,7 @@
 """What waits, as the facts tell it."""
 
-from handrail.cli.inbox import Inbox
-from handrail.cli.words import Row
+from handrail.cli.interactive.keyboard import Inbox
+from handrail.cli.render.formats import Row
 
 
 def facts(*events: tuple[str, str]) -> list[Row]:

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.cli.jsonc import parse
-from handrail.cli.jsonc_edit import NotAnObject, at, put, remove
+from handrail.cli.jsonc import NotAnObject, at, parse, put, remove
 
 PATH = ("terminal.profiles", "handrail")
 SETTINGS = """\

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from handrail.cli.keyboard import GUARD_SECONDS, Keyboard
+from handrail.cli.interactive.keyboard import GUARD_SECONDS, Keyboard
 
 BOUND = 30.0
 

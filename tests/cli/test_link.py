@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from tests.cli.scene import Home
 
+from handrail.cli.client import Link, reach
 from handrail.cli.failure import Failure
-from handrail.cli.link import Link, reach
 
 
 def test_a_daemon_that_went_away_is_told_as_such() -> None:

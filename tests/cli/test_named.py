@@ -3,7 +3,7 @@
 import pytest
 
 from handrail.cli.failure import Failure
-from handrail.cli.named import by_prefix
+from handrail.cli.render.formats import by_prefix
 
 IDS = ["c1234", "c1299", "c5"]
 

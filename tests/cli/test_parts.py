@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from handrail.cli.parts import parts
-from handrail.cli.show import say
+from handrail.cli.render.approval_card import parts
+from handrail.cli.render.output import say
 
 WHY = "No rule allows it, so you are asked."
 

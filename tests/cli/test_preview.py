@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from handrail.cli.preview import previewed
-from handrail.cli.show import say
+from handrail.cli.render.approval_card import previewed
+from handrail.cli.render.output import say
 
 
 def shown(preview: dict[str, Any] | None, capsys: pytest.CaptureFixture[str], **given: Any) -> list[str]:

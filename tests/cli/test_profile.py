@@ -12,9 +12,8 @@ from tests.door.peer import BOUND, SRC
 from tests.door.sitting import Sitting
 
 from handrail.cli.app import run
+from handrail.cli.commands.shell_profile import BACKUP, profile
 from handrail.cli.jsonc import parse
-from handrail.cli.profile import profile
-from handrail.cli.settings_file import BACKUP
 
 SYSTEM, BASE = ("osx", "Library/Application Support") if sys.platform == "darwin" else ("linux", ".config")
 PROFILES = f"terminal.integrated.profiles.{SYSTEM}"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from handrail.cli.commands.trust import FILE, LARGEST, loosens, seen
 from handrail.cli.failure import Failure
-from handrail.cli.project_file import FILE, LARGEST, loosens, seen
 
 TEXT = """\
 default_policy = "allow"

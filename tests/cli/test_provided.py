@@ -1,6 +1,6 @@
 """What of an environment is for our own agent."""
 
-from handrail.cli.provided import provided, provided_for
+from handrail.cli.commands.chat import provided, provided_for
 
 
 def test_keys_addresses_and_a_model_are_meant_and_nothing_else() -> None:

@@ -3,7 +3,7 @@
 import shlex
 from typing import Any
 
-from handrail.cli.rule_words import cells, columns, command, day, flattened, judged, made, source, what
+from handrail.cli.commands.rules import cells, columns, command, day, flattened, judged, made, source, what
 
 NOW = 1_800_000_000_000
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handrail.cli.speech import Speech, ended
+from handrail.cli.render.conversation import Speech, ended
 
 
 def grown(kind: str, text: str = "", data: Any = None, n: int = 0) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from io import TextIOWrapper
 import pytest
 from tests.cli.scene import BOUND
 
-from handrail.cli.status import Status
+from handrail.cli.render.conversation import Status
 
 
 class Terminal:

@@ -8,8 +8,8 @@ import pytest
 from tests.cli.scene import Home, Json
 from tests.cli.terminal_scene import ended, opened
 
-from handrail.cli.link import reach
-from handrail.cli.terminals import state, which
+from handrail.cli.client import reach
+from handrail.cli.commands.terminals import state, which
 
 SHAPE = {"id", "name", "running", "pid", "exit_code", "cwd"}
 

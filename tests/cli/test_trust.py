@@ -8,7 +8,7 @@ from tests.cli.agent import Agent
 from tests.cli.scene import Home
 from tests.cli.screen import Screen
 
-from handrail.cli.keyboard import GUARD_SECONDS
+from handrail.cli.interactive.keyboard import GUARD_SECONDS
 
 pytestmark = pytest.mark.e2e
 

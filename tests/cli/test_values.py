@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from handrail.cli.failure import Failure
-from handrail.cli.values import CONTENT_MAX, MOST_SECONDS, content, json_object, seconds
+from handrail.cli.render.formats import CONTENT_MAX, MOST_SECONDS, content, json_object, seconds
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.cli.words import caller, count, elapsed
+from handrail.cli.render.formats import caller, count, elapsed
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from tests.cli.conftest import alone
 from tests.cli.scene import BOUND, SRC, Home
 
+from handrail.cli.client import reach
 from handrail.cli.failure import Failure
-from handrail.cli.link import reach
 
 __all__ = ["alone"]
 

@@ -4,8 +4,7 @@ import anyio
 import pytest
 from tests.cli.scene import BOUND, Home
 
-from handrail.demo.agent import ASKS, Agent, told
-from handrail.demo.client import Reply, door
+from handrail.demo.mcp_client import ASKS, Agent, Reply, door, told
 
 pytestmark = pytest.mark.e2e
 

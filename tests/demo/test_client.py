@@ -7,7 +7,7 @@ import anyio
 import pytest
 from tests.cli.scene import BOUND, SRC, Home
 
-from handrail.demo.client import DoorClosed, door
+from handrail.demo.mcp_client import DoorClosed, door
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 

@@ -13,8 +13,8 @@ import pytest
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from handrail.demo import lines
-from handrail.demo.mind import ACTS, NOTES
+from handrail.demo import acp_agent
+from handrail.demo.acp_agent import ACTS, NOTES
 
 Json = dict[str, Any]
 BOUND = 30.0
@@ -89,7 +89,7 @@ class Host:
 
 @asynccontextmanager
 async def talking(cwd: Path) -> AsyncGenerator[Host]:
-    command = [sys.executable, "-m", "handrail.demo.mind"]
+    command = [sys.executable, "-m", "handrail.demo.acp_agent"]
     with anyio.fail_after(BOUND):
         process = await anyio.open_process(command, cwd=cwd)
         try:
@@ -103,13 +103,13 @@ async def talking(cwd: Path) -> AsyncGenerator[Host]:
 async def test_it_greets_with_all_its_words_and_offers_them_as_commands(tmp_path: Path) -> None:
     async with talking(tmp_path) as host:
         assert await host.say("good morning") == "end_turn"
-    assert host.said.strip() == lines.HELLO.strip()
-    assert all(f"`{word}`" in lines.HELLO for word in ACTS)
+    assert host.said.strip() == acp_agent.HELLO.strip()
+    assert all(f"`{word}`" in acp_agent.HELLO for word in ACTS)
     offered = host.of("available_commands_update")[0]["availableCommands"]
     assert [command["name"] for command in offered] == list(ACTS)
     assert all(command["description"] for command in offered)
     thoughts = "".join(update["content"]["text"] for update in host.of("agent_thought_chunk"))
-    assert thoughts == lines.THOUGHT
+    assert thoughts == acp_agent.THOUGHT
     assert 0 < host.of("usage_update")[-1]["used"] <= host.of("usage_update")[-1]["size"]
 
 
@@ -122,7 +122,7 @@ async def test_it_edits_through_its_client_what_is_there_kept(tmp_path: Path) ->
     assert (written[0], written[1]["path"]) == ("fs/write_text_file", str(tmp_path / NOTES))
     assert written[1]["content"].startswith("before\n")
     assert [update["status"] for update in host.of("tool_call_update")] == ["completed"]
-    assert host.said.endswith(lines.EDITED)
+    assert host.said.endswith(acp_agent.EDITED)
 
 
 async def test_a_denied_edit_is_told_with_the_reason_of_the_person(tmp_path: Path) -> None:
@@ -149,7 +149,9 @@ async def test_it_runs_a_command_in_a_terminal_of_its_client_and_gives_it_back(t
     assert "ended with 0:\n\n```\n1\n2\n```" in host.said
 
 
-@pytest.mark.parametrize(("option", "told"), [("yes", lines.MAY), ("no", lines.MAY_NOT)], ids=("yes", "no"))
+@pytest.mark.parametrize(
+    ("option", "told"), [("yes", acp_agent.MAY), ("no", acp_agent.MAY_NOT)], ids=("yes", "no")
+)
 async def test_it_keeps_to_the_answer_when_it_asks(tmp_path: Path, option: str, told: str) -> None:
     async with talking(tmp_path) as host:
         host.answers["session/request_permission"] = {"outcome": {"outcome": "selected", "optionId": option}}
@@ -161,7 +163,7 @@ async def test_its_plan_is_done_step_by_step(tmp_path: Path) -> None:
     async with talking(tmp_path) as host:
         assert await host.say("plan") == "end_turn"
     done = [sum(entry["status"] == "completed" for entry in update["entries"]) for update in host.of("plan")]
-    assert done == list(range(len(lines.PLAN) + 1))
+    assert done == list(range(len(acp_agent.PLAN) + 1))
 
 
 @pytest.mark.parametrize("word", ["hang", "long"])
@@ -178,7 +180,7 @@ async def test_it_stops_when_it_is_told_to_and_answers_the_next_prompt(tmp_path:
         host.on_update = cancel_once
         assert (await host.prompt(session, word))["stopReason"] == "cancelled"
         assert (await host.prompt(session, "hello"))["stopReason"] == "end_turn"
-    assert host.said.endswith(lines.HELLO)
+    assert host.said.endswith(acp_agent.HELLO)
 
 
 async def test_it_breaks_in_the_middle_of_a_word_with_last_words(tmp_path: Path) -> None:
@@ -186,6 +188,6 @@ async def test_it_breaks_in_the_middle_of_a_word_with_last_words(tmp_path: Path)
         with pytest.raises(anyio.IncompleteRead):
             await host.say("break")
         assert host.process.stderr is not None
-        assert (await host.process.stderr.receive()).decode() == lines.LAST_WORDS
+        assert (await host.process.stderr.receive()).decode() == acp_agent.LAST_WORDS
         assert await host.process.wait() == 3
-    assert host.said == lines.BREAK
+    assert host.said == acp_agent.BREAK

@@ -9,10 +9,9 @@ import anyio
 import pytest
 from tests.cli.scene import BOUND
 
-from handrail.demo import sharing
-from handrail.demo.agent import Agent
-from handrail.demo.client import Client, door
-from handrail.demo.scene import scene
+from handrail.demo import terminal_story
+from handrail.demo.mcp_client import Agent, Client, door
+from handrail.demo.story import scene
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
@@ -33,17 +32,17 @@ async def running(client: Client) -> list[str]:
 async def test_where_nobody_types_the_secret_the_agent_goes_on_and_closes_the_terminal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sharing, "SECRET_SECONDS", 0.2)
-    monkeypatch.setattr(sharing, "STAYS_SECONDS", 0.2)
+    monkeypatch.setattr(terminal_story, "SECRET_SECONDS", 0.2)
+    monkeypatch.setattr(terminal_story, "STAYS_SECONDS", 0.2)
     said: list[str] = []
     left: set[str] = set()
     async with behind_a_door() as client:
-        await sharing.share(Agent(client, said.append, left), BOUND)
+        await terminal_story.share(Agent(client, said.append, left), BOUND)
         assert await running(client) == []
     told = "\n".join(said)
     assert "Nobody typed it" in told
     assert "Stopped 3 processes" in told  # the shell, the server, the program that asks
-    assert said[-1].startswith(f"  {sharing.GATE} ")
+    assert said[-1].startswith(f"  {terminal_story.GATE} ")
     assert not left
 
 
@@ -58,12 +57,12 @@ async def test_an_agent_that_leaves_in_the_middle_leaves_no_terminal_behind() ->
                 if "It is recorded nowhere" in words:
                     scope.cancel()
 
-            await sharing.share(Agent(client, say, set()), BOUND)
+            await terminal_story.share(Agent(client, say, set()), BOUND)
         assert scope.cancelled_caught
         assert await running(client) == []
 
 
 def test_python_is_called_by_a_name_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shutil.which(sharing.python())
+    assert shutil.which(terminal_story.python())
     monkeypatch.setenv("PATH", "/nowhere")
-    assert sharing.python() == sys.executable
+    assert terminal_story.python() == sys.executable

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.doctor.journal import back_up, check_journal
+from handrail.doctor.checks import back_up, check_journal
 from handrail.places import Places
 from handrail.store.event import DaemonStopped
 from handrail.store.journal import open_journal

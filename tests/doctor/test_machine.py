@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.doctor.machine import configuration, disk, page, private, ripgrep
+from handrail.doctor.checks import configuration, disk, page, private, ripgrep
 from handrail.places import Places
 
 
@@ -59,7 +59,7 @@ def test_little_space_is_told_before_there_is_none(
     home: Path, bound: str, level: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert disk(Places.under(home)).level == "ok"
-    monkeypatch.setattr(f"handrail.doctor.machine.{bound}", 1 << 60)
+    monkeypatch.setattr(f"handrail.doctor.checks.{bound}", 1 << 60)
     assert disk(Places.under(home / "not" / "made")).level == level
 
 

@@ -8,8 +8,7 @@ import socket
 import pytest
 from tests.cli.scene import BOUND, Home
 
-from handrail.doctor.finding import Finding
-from handrail.doctor.processes import check_processes
+from handrail.doctor.checks import Finding, check_processes
 from handrail.places import Places
 
 pytestmark = pytest.mark.e2e
@@ -49,7 +48,7 @@ def test_a_daemon_that_is_down_or_was_killed_is_a_warning_with_its_command(alone
 
 def test_a_daemon_of_another_version_is_a_warning(alone: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     alone.up()
-    monkeypatch.setattr("handrail.doctor.processes.__version__", "9.9.9")
+    monkeypatch.setattr("handrail.doctor.checks.__version__", "9.9.9")
     assert (found(alone)["version"].level, found(alone)["version"].fix) == ("warn", "handrail restart")
 
 

@@ -8,9 +8,9 @@ import json
 import sys
 from typing import Any
 
-from handrail.cli.answer import Answer, send
+from handrail.cli.client import Link, reach
+from handrail.cli.commands.approvals import Answer, send
 from handrail.cli.failure import Failure
-from handrail.cli.link import Link, reach
 
 
 def main(name: str) -> None:

@@ -12,7 +12,7 @@ BESIDE = {"house", "contracts", "e2e", "bench", "model", "real", "safety", "brow
 PART_OF: dict[str, str] = {
     **dict.fromkeys(("handrail.__main__", "handrail.daemon", "handrail.toolbox"), "e2e/test_daemon.py"),
     "handrail.errors": "store/test_unwritable.py",
-    "handrail.demo.voice": "demo/test_mind.py",
+    "handrail.demo.acp_agent": "demo/test_mind.py",
     **dict.fromkeys(
         ("handrail.store.export.markdown", "handrail.store.export.shape", "handrail.store.part"),
         "store/export/test_exporting.py",
@@ -28,7 +28,7 @@ PART_OF: dict[str, str] = {
     },
     "handrail.store.projection.activities": "store/test_activities.py",
     **{f"handrail.store.words.{name}": "store/test_index.py" for name in ("asked", "file", "gather", "text")},
-    **dict.fromkeys(("handrail.cli.talk", "handrail.cli.conversing"), "cli/test_chat.py"),
+    **dict.fromkeys(("handrail.cli.chat_session", "handrail.cli.commands.chat"), "cli/test_chat.py"),
     **{
         f"handrail.store.event.{name}": "store/test_codec.py"
         for name in (
@@ -44,7 +44,7 @@ PART_OF: dict[str, str] = {
         f"handrail.agents.builtin.model.{name}": "agents/builtin/model/test_ask.py"
         for name in ("line", "trouble")
     },
-    "handrail.agents.program.asked": "agents/program/test_peer.py",
+    "handrail.agents.acp.connection": "agents/program/test_peer.py",
     **{
         f"handrail.agents.registry.{name}": "agents/registry/test_registry.py"
         for name in ("installed", "own")
@@ -62,18 +62,19 @@ PART_OF: dict[str, str] = {
             "hosted.work": "session",
         }.items()
     },
-    "handrail.agents.loose": "agents/talk/test_recorder.py",
+    "handrail.agents.lenient_json": "agents/talk/test_recorder.py",
     **{
         f"handrail.agents.builtin.thinking.{name}": "agents/builtin/thinking/test_loop.py"
         for name in ("asking", "calling")
     },
-    "handrail.agents.builtin.thinking.cut": "agents/builtin/thinking/test_compaction.py",
-    "handrail.agents.builtin.tools.quiet": "agents/builtin/tools/test_dispatch.py",
+    "handrail.own_agent.compaction": "agents/builtin/thinking/test_compaction.py",
+    "handrail.own_agent.tools.subagent": "agents/builtin/tools/test_dispatch.py",
     **{f"handrail.agents.talk.{name}": "agents/talk/test_recorder.py" for name in ("shown", "telling")},
     **dict.fromkeys(
-        ("handrail.agents.talk.asking", "handrail.agents.talk.talks"), "agents/talk/test_talk.py"
+        ("handrail.agents.conversation.send_prompt", "handrail.agents.conversation.participants"),
+        "agents/talk/test_talk.py",
     ),
-    "handrail.agents.talk.turns": "agents/talk/test_prompt.py",
+    "handrail.agents.conversation.prompt_queue": "agents/talk/test_prompt.py",
     **{
         f"handrail.gate.shell.{name}": "gate/shell/test_shell.py"
         for name in ("beyond", "characters", "plain", "syntax", "wrappers")

@@ -10,29 +10,29 @@ from typing import Annotated, Any, TextIO, cast
 import typer
 
 from handrail import __version__
-from handrail.cli import (
+from handrail.cli.command_help import plain
+from handrail.cli.commands import (
     agents,
     approvals,
-    approve,
     calls,
     chat,
     credentials,
-    keys,
-    lifecycle,
-    look,
+    daemon,
+    demo,
     rules,
-    search,
-    shell,
-    terminal,
+    shell_profile,
+    status,
     terminals,
     threads,
     trust,
-    try_out,
     undo,
 )
+from handrail.cli.commands import agents as keys
+from handrail.cli.commands import approvals as approve
+from handrail.cli.commands import terminals as terminal
+from handrail.cli.commands import threads as search
 from handrail.cli.failure import Failure
-from handrail.cli.help import plain
-from handrail.cli.show import note, say
+from handrail.cli.render.output import note, say
 
 EXAMPLES = """\
 handrail up                         start Handrail and open its page
@@ -52,8 +52,8 @@ claude mcp add handrail -- handrail mcp"""
 
 app = plain(epilog=EXAMPLES, no_args_is_help=True, invoke_without_command=True)
 PARTS = (
-    lifecycle,
-    look,
+    daemon,
+    status,
     calls,
     approvals,
     approve,
@@ -62,14 +62,14 @@ PARTS = (
     undo,
     terminals,
     terminal,
-    shell,
+    shell_profile,
     agents,
     chat,
     keys,
     threads,
     search,
     credentials,
-    try_out,
+    demo,
 )
 for part in PARTS:
     part.add_to(app)

@@ -8,11 +8,18 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from handrail.doctor.finding import Finding
-from handrail.doctor.journal import back_up, check_journal
-from handrail.doctor.machine import configuration, disk, page, private, ripgrep
-from handrail.doctor.own_agent import check_own_agent
-from handrail.doctor.processes import check_processes
+from handrail.doctor.checks import (
+    Finding,
+    back_up,
+    check_journal,
+    check_own_agent,
+    check_processes,
+    configuration,
+    disk,
+    page,
+    private,
+    ripgrep,
+)
 from handrail.places import Places
 
 __all__ = ["Finding", "back_up", "examine"]

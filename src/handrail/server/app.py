@@ -22,7 +22,7 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
 from handrail import __version__
-from handrail.agents.failure import AgentError
+from handrail.agents.acp.agent_errors import AgentError
 from handrail.errors import Conflict, Unwritable
 from handrail.gate.rules.rule_builder import BadRule
 from handrail.gate.rules.rules import NoRule

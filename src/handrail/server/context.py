@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 import anyio
 from starlette.requests import HTTPConnection
 
-from handrail.agents.agents import Agents
-from handrail.agents.registry.registry import Registry
-from handrail.agents.talk.prompt import Prompts
+from handrail.agents.conversation.prompts import Prompts
+from handrail.agents.pool import Agents
+from handrail.agents.registry import Registry
 from handrail.gate.gate import Gate
 from handrail.gate.tool import Undoes
 from handrail.server.access import Access, Person

@@ -5,7 +5,7 @@ from typing import Any
 
 import anyio
 
-from handrail.agents.builtin.tools.tool import Json
+from handrail.own_agent.tools.agent_tool import Json
 
 
 class Heard:

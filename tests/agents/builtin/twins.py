@@ -21,13 +21,13 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 from tests.agents.builtin.valid import check
 
-from handrail.agents.builtin.model.model import Hearing
-from handrail.agents.builtin.thinking.activity import Activity, Told
-from handrail.agents.builtin.thinking.budget import Budget
-from handrail.agents.builtin.thinking.history import History
-from handrail.agents.builtin.thinking.mind import Mind
-from handrail.agents.builtin.thinking.voice import Answer
-from handrail.agents.builtin.tools.tool import Entry, Json, Result, Running, Shown, Tool
+from handrail.own_agent.activity import Activity, Told
+from handrail.own_agent.budget import Budget
+from handrail.own_agent.history import History
+from handrail.own_agent.host import Answer
+from handrail.own_agent.model_request import Mind
+from handrail.own_agent.models.model import Hearing
+from handrail.own_agent.tools.agent_tool import Entry, Json, Result, Running, Shown, Tool
 
 Turn = Callable[[Sequence[ModelMessage], Hearing], Awaitable[ModelResponse]]
 """How the model answers one request."""

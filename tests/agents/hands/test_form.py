@@ -8,8 +8,8 @@ import pytest
 from tests.actors import ANN
 from tests.agents.grip import Grip, grip
 
-from handrail.agents.hands.form import answer
-from handrail.agents.hands.refusal import BAD_PARAMS
+from handrail.agents.requests.permission import form_answer
+from handrail.agents.requests.request_context import BAD_PARAMS
 from handrail.gate import person_actions
 from handrail.gate.call import Outcome
 from handrail.gate.tool import Refusal
@@ -97,8 +97,8 @@ async def test_a_cancelled_question_is_cancelled(here: Grip) -> None:
 
 @pytest.mark.parametrize("ending", ["failed", "interrupted", "completed", "cancelled"])
 def test_whatever_nobody_answered_is_cancelled(ending: Any) -> None:
-    assert answer(Outcome(ending=ending, by=ANN)) == {"action": "cancel"}
-    assert answer(None) == {"action": "cancel"}
+    assert form_answer(Outcome(ending=ending, by=ANN)) == {"action": "cancel"}
+    assert form_answer(None) == {"action": "cancel"}
 
 
 async def test_a_form_without_fields_asks_for_a_yes(here: Grip) -> None:

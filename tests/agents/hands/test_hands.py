@@ -10,16 +10,16 @@ from tests.actors import ANN
 from tests.agents.grip import Grip, data, grip
 from tests.gate.scene import refusing
 
-from handrail.agents.hands.refusal import (
+from handrail.agents.requests.request_context import (
     BAD_PARAMS,
     CANCELLED,
     DENIED,
     FAILED,
+    GIVEN_UP,
     NO_METHOD,
     NOT_FOUND,
     STOPPING,
 )
-from handrail.agents.hands.who import GIVEN_UP
 from handrail.config import AgentSection
 from handrail.gate import person_actions
 from handrail.places import Places

@@ -8,9 +8,9 @@ import anyio
 import pytest
 from tests.agents.grip import BOUND, Grip, data, grip
 
-from handrail.agents.hands import lending
-from handrail.agents.hands.lent import KILLED
-from handrail.agents.hands.refusal import CANCELLED, DENIED, FAILED, NOT_FOUND
+from handrail.agents.requests import agent_terminals
+from handrail.agents.requests.agent_terminals import KILLED
+from handrail.agents.requests.request_context import CANCELLED, DENIED, FAILED, NOT_FOUND
 from handrail.gate import person_actions
 from handrail.gate.call import Call
 from handrail.store.actor import PERSON
@@ -158,7 +158,7 @@ async def test_without_a_limit_there_is_one_all_the_same(here: Grip) -> None:
     await ended(here, terminal)
     told = await output(here, terminal)
     assert told["truncated"] is True
-    assert len(told["output"].encode()) <= lending.MOST_OUTPUT
+    assert len(told["output"].encode()) <= agent_terminals.MOST_OUTPUT
     assert told["output"].endswith("\n399999\n400000\n")
 
 
@@ -383,7 +383,7 @@ async def test_an_agent_that_is_forgotten_holds_nothing(here: Grip) -> None:
 async def test_terminals_that_are_never_given_back_do_not_add_up(
     here: Grip, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lending, "MOST_LENT", 2)
+    monkeypatch.setattr(agent_terminals, "MOST_LENT", 2)
     running = await here.terminal("sleep 1000")
     done = await here.terminal("true")
     await ended(here, done)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from handrail.agents.hands.line import line_of, variables_of
+from handrail.agents.requests.agent_terminals import line_of, variables_of
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8")), min_size=1, max_size=5))

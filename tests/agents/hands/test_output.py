@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from handrail.agents.hands.output import cut, last
+from handrail.agents.requests.agent_terminals import cut, last
 from handrail.terminal.output.plain_text import plain
 from handrail.terminal.output.tail import Tail
 

@@ -9,7 +9,7 @@ import pytest
 from tests.actors import ANN
 from tests.agents.grip import Grip, grip
 
-from handrail.agents.hands.permission import answer, asked
+from handrail.agents.requests.permission import answer, asked
 from handrail.gate import person_actions
 from handrail.gate.approval import Answer
 from handrail.gate.call import Outcome

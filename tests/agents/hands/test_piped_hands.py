@@ -14,10 +14,10 @@ from tests.agents.grip import Grip, grip
 from tests.agents.scripted import Obj, command
 from tests.agents.wire import BOUND, ENVIRONMENT, Notebook, prompt
 
-from handrail.agents.agents import Agents
-from handrail.agents.hands.refusal import CANCELLED, DENIED, NOT_FOUND
-from handrail.agents.program.about import Folder
-from handrail.agents.program.session import Session
+from handrail.agents.acp.capabilities import Folder
+from handrail.agents.acp.session import Session
+from handrail.agents.pool import Agents
+from handrail.agents.requests.request_context import CANCELLED, DENIED, NOT_FOUND
 from handrail.config import AgentSection
 from handrail.gate import person_actions
 from handrail.gate.approval import Answer, Approval

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from acp.schema import InitializeRequest, NewSessionRequest
 
-from handrail.agents.failure import AgentError, Login
-from handrail.agents.program.about import GREETING, About, Folder, McpDoor, about_of
+from handrail.agents.acp.agent_errors import AgentError, Login
+from handrail.agents.acp.capabilities import GREETING, About, Folder, McpDoor, about_of
 
 DOOR = McpDoor(
     url="http://127.0.0.1:4000/mcp",

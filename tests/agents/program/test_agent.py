@@ -8,9 +8,8 @@ from tests.agents.scripted import CAPABILITIES
 from tests.agents.wire import Notebook, acting, prompt
 from tests.keeper.scene import until
 
-from handrail.agents.failure import Login
-from handrail.agents.program.about import Folder, McpDoor
-from handrail.agents.program.agent import AgentError
+from handrail.agents.acp.agent_errors import AgentError, Login
+from handrail.agents.acp.capabilities import Folder, McpDoor
 
 DOOR = McpDoor(url="http://127.0.0.1:1/mcp", bearer="secret", command=("handrail", "mcp"), env={"A": "b"})
 MODES = {

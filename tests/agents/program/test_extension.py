@@ -1,7 +1,6 @@
 """What our own agent is told apart from its environment, and how what it is busy with comes to a desk."""
 
-from handrail.agents.program.about import GREETING
-from handrail.agents.program.extension import TOLD, apart, greeting, joined, update_of
+from handrail.agents.acp.capabilities import GREETING, TOLD, apart, greeting, joined, update_of
 from handrail.config import OWN_COMMAND, AgentSection
 
 ENV = {"HOME": "/h", "ANTHROPIC_API_KEY": "k", "OPENAI_BASE_URL": "u", "https_proxy": "p"}

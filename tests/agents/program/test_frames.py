@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.agents.program.frames import line_of, message_in, shown
+from handrail.agents.acp.framing import line_of, message_in, shown
 
 
 @pytest.mark.parametrize(

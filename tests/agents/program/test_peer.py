@@ -10,11 +10,12 @@ from acp.exceptions import RequestError
 from tests.agents.scripted import OPTIONS, Obj, script
 from tests.agents.wire import BOUND, Notebook, Stage, acting, prompt
 
-from handrail.agents.desk import Desk
-from handrail.agents.program.about import Folder
-from handrail.agents.program.agent import Agent, AgentError
-from handrail.agents.program.peer import SERVED_MAX
-from handrail.agents.program.session import Session
+from handrail.agents.acp.agent import Agent
+from handrail.agents.acp.agent_errors import AgentError
+from handrail.agents.acp.capabilities import Folder
+from handrail.agents.acp.connection import SERVED_MAX
+from handrail.agents.acp.session import Session
+from handrail.agents.acp.sessions import Desk
 from handrail.store.value import Json
 
 

@@ -11,9 +11,9 @@ from tests.agents.scripted import Obj
 from tests.agents.wire import BOUND, Notebook, acting, prompt
 from tests.keeper.scene import is_alive, until
 
-from handrail.agents.program.about import Folder
-from handrail.agents.program.agent import AgentError
-from handrail.agents.program.session import Ended
+from handrail.agents.acp.agent_errors import AgentError
+from handrail.agents.acp.capabilities import Folder
+from handrail.agents.acp.session import Ended
 from handrail.store.event import AgentEnded
 from handrail.store.value import Json
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from handrail import __version__
-from handrail.agents.registry.known import known_agents
-from handrail.agents.registry.own import PASSED, has_key, own_agent
-from handrail.agents.registry.registry import Found, Registry
+from handrail.agents.installed import known_agents
+from handrail.agents.registry import PASSED, Found, Registry, has_key, own_agent
 from handrail.config import OWN_COMMAND, AgentSection
 
 CLAUDE = "@agentclientprotocol/claude-agent-acp"
@@ -143,7 +142,7 @@ def test_every_agent_of_the_list_can_be_asked_for_before_anything_was_looked_at(
     assert qwen is not None
     assert qwen.command == ("qwen", "--acp")
     assert demo is not None
-    assert demo.command[-2:] == ("-m", "handrail.demo.mind")
+    assert demo.command[-2:] == ("-m", "handrail.demo.acp_agent")
     assert registry.spec("nobody") is None
 
 

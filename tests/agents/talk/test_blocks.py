@@ -4,8 +4,8 @@ import base64
 
 import pytest
 
-from handrail.agents.program.about import About
-from handrail.agents.talk.blocks import Piece, blocks_of, first_line
+from handrail.agents.acp.capabilities import About
+from handrail.agents.conversation.send_prompt import Piece, blocks_of, first_line
 
 pytestmark = pytest.mark.anyio
 SEEING = About("seeing", capabilities={"promptCapabilities": {"image": True}})

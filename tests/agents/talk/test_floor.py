@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.actors import ANN
 
-from handrail.agents.talk.floor import Floor, Turn
+from handrail.agents.conversation.prompt_queue import Floor, Turn
 from handrail.gate.operation import Operation
 from handrail.store.actor import actor_from_text
 from handrail.store.thread.message import Message

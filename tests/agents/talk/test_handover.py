@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from handrail.agents.talk.handover import LONGEST, Summary, summary, told
+from handrail.agents.conversation.send_prompt import LONGEST, Summary, summary, told
 from handrail.store.thread.record import MessagePart, MessageRecord
 from handrail.store.value import PartKind, Role, Stop
 

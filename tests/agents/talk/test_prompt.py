@@ -8,8 +8,8 @@ from tests.actors import ANN
 from tests.agents.conversation import calls, conversing, must_hold, notes, parts, text
 from tests.agents.scripted import Obj, script
 
-from handrail.agents.talk.blocks import Piece
-from handrail.agents.talk.prompt import Prompted
+from handrail.agents.conversation.prompts import Prompted
+from handrail.agents.conversation.send_prompt import Piece
 from handrail.gate.gate import Request
 from handrail.store.event import (
     AgentStarted,

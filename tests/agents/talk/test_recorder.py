@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.agents.saying import Page
 
-from handrail.agents.failure import AgentError, Login
-from handrail.agents.talk.recorder import MOST_PARTS, MOST_RAW, MOST_TEXT
-from handrail.agents.talk.shown import MOST_CALLS, MOST_HEARD
-from handrail.agents.talk.telling import Ours
+from handrail.agents.acp.agent_errors import AgentError, Login
+from handrail.agents.conversation.recorder import MOST_PARTS, MOST_RAW, MOST_TEXT
+from handrail.agents.conversation.tool_calls import MOST_CALLS, MOST_HEARD, Ours
 from handrail.store.value import Stop
 
 RUN = Ours("c1", "execute_command", "make test", {"command": "make test"})

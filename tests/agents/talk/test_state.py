@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.agents.talk import state
+from handrail.agents.conversation import session_state
 
 
 def stated(update: Any, before: Mapping[str, Any]) -> Any:
-    return state.stated(update, before)
+    return session_state.stated(update, before)
 
 
 def test_modes_are_those_of_the_session_and_change_by_their_id() -> None:

@@ -8,7 +8,7 @@ from tests.actors import ANN
 from tests.agents.conversation import conversing, must_hold, notes, parts, text
 from tests.agents.scripted import Obj
 
-from handrail.agents.failure import AgentError
+from handrail.agents.acp.agent_errors import AgentError
 from handrail.store.event import AgentEnded, AgentStarted, SessionBound
 
 pytestmark = pytest.mark.anyio

@@ -10,9 +10,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr
 
-from handrail.agents.program.agent import Agent
-from handrail.agents.registry.registry import Found
-from handrail.agents.talk.state import Commands, Modes, Options, Usage
+from handrail.agents.acp.agent import Agent
+from handrail.agents.conversation.session_state import Commands, Modes, Options, Usage
+from handrail.agents.registry import Found
 from handrail.server.access import Person
 from handrail.server.api.models import Wire
 from handrail.store.index import Hits, SearchHit

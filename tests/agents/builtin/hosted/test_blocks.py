@@ -4,7 +4,7 @@ from typing import Any
 from acp.schema import PromptRequest
 from pydantic_ai.messages import BinaryContent
 
-from handrail.agents.builtin.hosted.blocks import content_of, text_of, title_of
+from handrail.own_agent.content import content_of, text_of, title_of
 
 PNG = base64.b64encode(b"\x89PNG").decode()
 

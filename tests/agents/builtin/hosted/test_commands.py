@@ -1,6 +1,6 @@
 import pytest
 
-from handrail.agents.builtin.hosted.commands import Command, command_in, help_text, listed
+from handrail.own_agent.slash_commands import Command, command_in, help_text, listed
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from handrail.agents.builtin.hosted.drafts import drafts
+from handrail.own_agent.updates import drafts
 
 HERE = Path("/project")
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.agents.builtin.hosted import instructions as module
-from handrail.agents.builtin.hosted.instructions import instructions
+from handrail.own_agent import instructions as module
+from handrail.own_agent.instructions import instructions
 
 TODAY = date(2026, 11, 15)
 

@@ -1,7 +1,7 @@
 import pytest
 
-from handrail.agents.builtin.hosted.options import NoSuchOption, Options
-from handrail.agents.builtin.model.offered import Offered
+from handrail.own_agent.models.catalog import Offered
+from handrail.own_agent.slash_commands import NoSuchOption, Options
 
 OFFERED = (Offered(name="openai:small", title="Small"), Offered(name="ollama:llama:7b", title="llama:7b"))
 

@@ -13,7 +13,7 @@ from tests.agents.builtin.hosting import PATIENCE, Host, hosted, somebody
 from tests.model.script import Turn, script
 from tests.model.server import ModelServer
 
-from handrail.agents.builtin.hosted.sessions import Sessions
+from handrail.own_agent.session_files import Sessions
 
 pytestmark = pytest.mark.anyio
 

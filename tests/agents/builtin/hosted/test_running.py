@@ -215,11 +215,11 @@ LOOK = """
 import ctypes, sys
 class Look:
     def find_spec(self, name, *_):
-        if name in ("anyio", "acp", "handrail.agents.builtin.hosted.running"):
+        if name in ("anyio", "acp", "handrail.own_agent.__main__"):
             print(name, ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
             raise SystemExit
 sys.meta_path.insert(0, Look())
-from handrail.agents.builtin.__main__ import main
+from handrail.own_agent.__main__ import main
 main([])
 """
 
@@ -228,7 +228,7 @@ async def test_its_memory_is_hidden_before_anything_else_is_loaded() -> None:
     with anyio.fail_after(PATIENCE):
         done = await anyio.run_process([sys.executable, "-P", "-c", LOOK])
 
-    assert done.stdout == b"handrail.agents.builtin.hosted.running 0\n"
+    assert done.stdout == b"handrail.own_agent.__main__ 0\n"
 
 
 async def test_what_stands_wrong_in_the_configuration_is_said_and_nothing_begins(home: Path) -> None:

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from pydantic_ai.messages import BinaryContent, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
-from handrail.agents.builtin.hosted import sessions as module
-from handrail.agents.builtin.hosted.kept import NoSuchSession
-from handrail.agents.builtin.hosted.sessions import Sessions
-from handrail.agents.builtin.tools.tool import Shown
+from handrail.own_agent import session_files
+from handrail.own_agent.session_files import NoSuchSession, Sessions
+from handrail.own_agent.tools.agent_tool import Shown
 
 
 def said(text: str) -> ModelRequest:
@@ -132,7 +131,7 @@ def test_the_list_has_what_was_said_last_first_and_nothing_of_other_folders(tmp_
 
 
 def test_a_long_list_comes_in_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LISTED", 2)
+    monkeypatch.setattr(session_files, "LISTED", 2)
     sessions = Sessions(tmp_path)
     for number in range(3):
         sessions.new("/a").title(str(number))

@@ -6,11 +6,11 @@ import pytest
 from pydantic_ai.messages import BinaryContent
 from tests.agents.builtin.hearing import Heard
 
-from handrail.agents.builtin.hosted.speech import SHOWN_MAX, Speech
-from handrail.agents.builtin.hosted.wire import Gone
-from handrail.agents.builtin.thinking.activity import Told
-from handrail.agents.builtin.tools.tool import Entry, Json, Result, Shown
-from handrail.agents.program.frames import MESSAGE_MAX
+from handrail.agents.acp.framing import MESSAGE_MAX
+from handrail.own_agent.acp_stdio import Gone
+from handrail.own_agent.activity import Told
+from handrail.own_agent.tools.agent_tool import Entry, Json, Result, Shown
+from handrail.own_agent.updates import SHOWN_MAX, Speech
 
 pytestmark = pytest.mark.anyio
 BOUND = 5.0

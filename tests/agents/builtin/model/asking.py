@@ -9,10 +9,10 @@ from pydantic_ai.messages import ModelRequest, ModelResponse
 from pydantic_ai.tools import ToolDefinition
 from tests.model.server import ModelServer, model_server
 
-from handrail.agents.builtin.model.keys import Keys
-from handrail.agents.builtin.model.models import Models, ThoughtLevel
-from handrail.agents.builtin.model.patience import Patience
 from handrail.config import OwnAgentSection
+from handrail.own_agent.models.api_keys import Keys
+from handrail.own_agent.models.catalog import Models, ThoughtLevel
+from handrail.own_agent.models.http_stream import Patience
 
 HASTY = Patience(first=0.01, longest=0.02, connect=1.0, stall=1.0, long_stall=1.0)
 """Waits that are over at once, in tests that do not measure them."""

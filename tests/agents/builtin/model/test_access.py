@@ -2,9 +2,8 @@
 
 import pytest
 
-from handrail.agents.builtin.model.access import OLLAMA, Access, access, accesses, shown
-from handrail.agents.builtin.model.keys import Keys
-from handrail.agents.builtin.model.model import ModelError
+from handrail.own_agent.models.api_keys import OLLAMA, Access, Keys, access, accesses, shown
+from handrail.own_agent.models.model import ModelError
 
 
 def test_a_key_opens_its_provider() -> None:

@@ -25,8 +25,8 @@ from tests.agents.builtin.model.asking import (
 )
 from tests.model.script import Call, Turn
 
-from handrail.agents.builtin.model.model import ModelError
-from handrail.agents.builtin.model.patience import Patience
+from handrail.own_agent.models.http_stream import Patience
+from handrail.own_agent.models.model import ModelError
 
 pytestmark = pytest.mark.anyio
 AT_ONCE = 0.25

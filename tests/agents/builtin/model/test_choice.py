@@ -2,8 +2,7 @@
 
 import pytest
 
-from handrail.agents.builtin.model.choice import Choice, chosen
-from handrail.agents.builtin.model.model import ModelError
+from handrail.own_agent.models.model import Choice, ModelError, chosen
 
 
 @pytest.mark.parametrize(

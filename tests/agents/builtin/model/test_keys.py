@@ -7,8 +7,8 @@ import sys
 import pytest
 from tests.keyring_twin import Rings, rings
 
-from handrail.agents.builtin.model.keys import Keys
 from handrail.config import PROVIDER_VARIABLES
+from handrail.own_agent.models.api_keys import Keys
 
 pytestmark = pytest.mark.anyio
 __all__ = ["rings"]

@@ -9,11 +9,10 @@ from tests.agents.builtin.model.asking import HASTY, given
 from tests.house.source import SRC
 from tests.model.server import model_server
 
-from handrail.agents.builtin.model.keys import Keys
-from handrail.agents.builtin.model.model import ModelError
-from handrail.agents.builtin.model.models import Models
-from handrail.agents.builtin.model.offered import SHORT
 from handrail.config import OwnAgentSection
+from handrail.own_agent.models.api_keys import Keys
+from handrail.own_agent.models.catalog import SHORT, Models
+from handrail.own_agent.models.model import ModelError
 
 pytestmark = pytest.mark.anyio
 NOWHERE = "http://127.0.0.1:9/v1"
@@ -124,8 +123,8 @@ def test_a_cancel_does_not_wait_for_what_is_slow_to_load() -> None:
     program = f"""
 import sys, time; sys.path.insert(0, {str(SRC)!r})
 import anyio
-from handrail.agents.builtin.model.keys import Keys
-from handrail.agents.builtin.model.models import Models
+from handrail.own_agent.models.api_keys import Keys
+from handrail.own_agent.models.catalog import Models
 from handrail.config import OwnAgentSection
 async def main():
     models = Models(Keys(dict(ANTHROPIC_API_KEY="a")), OwnAgentSection())
@@ -145,7 +144,7 @@ anyio.run(main)
 
 def test_knowing_them_loads_nothing_that_is_slow() -> None:
     program = (
-        f"import sys; sys.path.insert(0, {str(SRC)!r}); import handrail.agents.builtin.model.models; "
+        f"import sys; sys.path.insert(0, {str(SRC)!r}); import handrail.own_agent.models.catalog; "
         "print(sorted({'pydantic_ai', 'httpx2', 'keyring', 'anthropic', 'openai', 'google.genai'} & sys.modules.keys()))"
     )
     done = subprocess.run(

@@ -7,7 +7,7 @@ from tests.agents.builtin.model.asking import CLAUDE, GEMINI, LOCAL, OLLAMA, giv
 from tests.model.script import Turn
 from tests.model.server import model_server
 
-from handrail.agents.builtin.model.models import ThoughtLevel
+from handrail.own_agent.models.catalog import ThoughtLevel
 
 pytestmark = pytest.mark.anyio
 

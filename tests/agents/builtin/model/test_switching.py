@@ -4,8 +4,8 @@ import pytest
 from tests.agents.builtin.model.asking import CLAUDE, EACH, GEMINI, LOCAL, LOOK, Heard, Talk, talking
 from tests.model.script import Call, Turn
 
-from handrail.agents.builtin.thinking.history import History
-from handrail.agents.builtin.tools.tool import Result
+from handrail.own_agent.history import History
+from handrail.own_agent.tools.agent_tool import Result
 
 pytestmark = pytest.mark.anyio
 OLDER = "anthropic:claude-haiku-4-5"

@@ -2,10 +2,9 @@
 
 from pydantic_ai.exceptions import ModelHTTPError
 
-from handrail.agents.builtin.model.choice import Choice
-from handrail.agents.builtin.model.keys import Keys
-from handrail.agents.builtin.model.model import ModelError
-from handrail.agents.builtin.model.trouble import QUOTED, weighed
+from handrail.own_agent.models.api_keys import Keys
+from handrail.own_agent.models.model import Choice, ModelError
+from handrail.own_agent.models.model_errors import QUOTED, weighed
 
 KEY = "sk-0123456789-0123456789"
 

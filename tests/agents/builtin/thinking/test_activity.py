@@ -5,7 +5,7 @@ from contextlib import ExitStack
 import anyio
 import pytest
 
-from handrail.agents.builtin.thinking.activity import Activity, Told, operation
+from handrail.own_agent.activity import Activity, Told, operation
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
 

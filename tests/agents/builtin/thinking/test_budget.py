@@ -5,7 +5,7 @@ from decimal import Decimal
 import anyio
 import pytest
 
-from handrail.agents.builtin.thinking.budget import Budget, Costs
+from handrail.own_agent.budget import Budget, Costs
 
 
 def test_a_budget_without_limits_is_never_over() -> None:

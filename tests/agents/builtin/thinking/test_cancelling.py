@@ -11,9 +11,11 @@ from pydantic_ai.messages import ThinkingPart
 from tests.agents.builtin.twins import Heard, answer, call, heard, mind, quick
 from tests.agents.builtin.valid import check
 
-from handrail.agents.builtin.thinking.activity import Activity, operation
-from handrail.agents.builtin.thinking.loop import Mind, Stop, think
-from handrail.agents.builtin.tools.dispatch import dispatching
+from handrail.own_agent.activity import Activity, operation
+from handrail.own_agent.budget import Stop
+from handrail.own_agent.loop import think
+from handrail.own_agent.model_request import Mind
+from handrail.own_agent.tools.subagent import dispatching
 
 
 def busy() -> Mind:

@@ -8,11 +8,12 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, ToolReturnPart, Us
 from tests.agents.builtin.twins import Turn, answer, call, heard, mind, model, quick, said
 from tests.agents.builtin.valid import check
 
-from handrail.agents.builtin.model.model import Hearing, ModelError
-from handrail.agents.builtin.thinking.activity import Told, operation
-from handrail.agents.builtin.thinking.compaction import compact, is_full
-from handrail.agents.builtin.thinking.loop import Mind, think
-from handrail.agents.builtin.tools.tool import Result
+from handrail.own_agent.activity import Told, operation
+from handrail.own_agent.compaction import compact, is_full
+from handrail.own_agent.loop import think
+from handrail.own_agent.model_request import Mind
+from handrail.own_agent.models.model import Hearing, ModelError
+from handrail.own_agent.tools.agent_tool import Result
 
 pytestmark = pytest.mark.anyio
 

@@ -20,9 +20,8 @@ from pydantic_ai.messages import (
 from tests.agents.builtin.twins import answer, call
 from tests.agents.builtin.valid import check
 
-from handrail.agents.builtin.thinking.history import History, malformed
-from handrail.agents.builtin.thinking.repair import is_note
-from handrail.agents.builtin.tools.tool import Result
+from handrail.own_agent.history import History, is_note, malformed
+from handrail.own_agent.tools.agent_tool import Result
 
 
 def test_prompts_without_an_answer_are_one_request() -> None:

@@ -16,13 +16,13 @@ from pydantic_ai.messages import (
 from tests.agents.builtin.twins import Doing, Gate, answer, below, call, heard, mind, model, quick
 from tests.agents.builtin.valid import check
 
-from handrail.agents.builtin.model.model import Hearing, ModelError
-from handrail.agents.builtin.thinking.activity import Activity, operation
-from handrail.agents.builtin.thinking.budget import Budget
-from handrail.agents.builtin.thinking.calling import MOST_CALLS
-from handrail.agents.builtin.thinking.loop import Mind, Stop, think
-from handrail.agents.builtin.thinking.repair import is_note
-from handrail.agents.builtin.tools.tool import Json, Result, Running, Shown
+from handrail.own_agent.activity import Activity, operation
+from handrail.own_agent.budget import Budget, Stop
+from handrail.own_agent.history import is_note
+from handrail.own_agent.loop import MOST_CALLS, think
+from handrail.own_agent.model_request import Mind
+from handrail.own_agent.models.model import Hearing, ModelError
+from handrail.own_agent.tools.agent_tool import Json, Result, Running, Shown
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
 

@@ -3,7 +3,7 @@
 from pydantic_ai.messages import BinaryContent, ModelRequest, ToolReturnPart, UserPromptPart
 from tests.agents.builtin.twins import answer, call
 
-from handrail.agents.builtin.thinking.pictures import without_pictures
+from handrail.own_agent.sanitize import without_pictures
 
 PICTURE = BinaryContent(b"png", media_type="image/png")
 

@@ -4,7 +4,7 @@ from pydantic_ai.messages import ModelRequest, TextPart, ToolReturnPart, UserPro
 from tests.agents.builtin.twins import answer, call
 from tests.agents.builtin.valid import check
 
-from handrail.agents.builtin.thinking.repair import is_note, note, repaired
+from handrail.own_agent.history import is_note, note, repaired
 
 
 def test_a_call_whose_result_a_crash_took_is_told_to_be_interrupted() -> None:

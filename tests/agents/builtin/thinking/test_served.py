@@ -12,12 +12,13 @@ from tests.agents.builtin.twins import Gate, Heard, heard, quick
 from tests.agents.builtin.valid import check
 from tests.model.script import Call, Turn, script
 
-from handrail.agents.builtin.thinking.activity import Activity, operation
-from handrail.agents.builtin.thinking.budget import Budget
-from handrail.agents.builtin.thinking.history import History
-from handrail.agents.builtin.thinking.loop import Mind, Stop, think
-from handrail.agents.builtin.tools.dispatch import dispatching
-from handrail.agents.builtin.tools.tool import Tool
+from handrail.own_agent.activity import Activity, operation
+from handrail.own_agent.budget import Budget, Stop
+from handrail.own_agent.history import History
+from handrail.own_agent.loop import think
+from handrail.own_agent.model_request import Mind
+from handrail.own_agent.tools.agent_tool import Tool
+from handrail.own_agent.tools.subagent import dispatching
 
 pytestmark = pytest.mark.anyio
 AT_ONCE = 0.5

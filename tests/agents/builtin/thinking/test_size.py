@@ -3,8 +3,8 @@
 from pydantic_ai.messages import BinaryContent, ModelRequest, ThinkingPart, ToolReturnPart, UserPromptPart
 from tests.agents.builtin.twins import answer, call
 
-from handrail.agents.builtin.thinking.repair import note
-from handrail.agents.builtin.thinking.size import characters, tokens
+from handrail.own_agent.budget import characters, tokens
+from handrail.own_agent.history import note
 
 
 def test_nothing_takes_nothing() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.agents.builtin.thinking.words import is_id, sound, tool_name
+from handrail.own_agent.sanitize import is_id, sound, tool_name
 
 
 def test_text_stays_as_it_is_where_it_is_sound() -> None:

@@ -15,11 +15,11 @@ import anyio.lowlevel
 from anyio.abc import TaskGroup
 from tests.e2e.home import BOUND, until
 
-from handrail.agents.builtin.thinking.activity import Told, operation
-from handrail.agents.builtin.thinking.voice import Answer
-from handrail.agents.builtin.tools.servers import Servers
-from handrail.agents.builtin.tools.tool import Entry, Json, Result, Running, Shown, Tool
-from handrail.agents.builtin.tools.wanted import Http, Stdio, Wanted
+from handrail.own_agent.activity import Told, operation
+from handrail.own_agent.host import Answer
+from handrail.own_agent.tools.agent_tool import Entry, Json, Result, Running, Shown, Tool
+from handrail.own_agent.tools.mcp_transport import Http, Stdio, Wanted
+from handrail.own_agent.tools.toolset import Servers
 
 SOMEBODY = Path(__file__).parent / "somebody.py"
 BEARER = "b3arer"

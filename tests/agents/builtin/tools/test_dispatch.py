@@ -20,11 +20,12 @@ from tests.agents.builtin.twins import (
 )
 from tests.agents.builtin.valid import check
 
-from handrail.agents.builtin.model.model import Hearing, ModelError
-from handrail.agents.builtin.thinking.activity import Activity, operation
-from handrail.agents.builtin.thinking.budget import MOST_AGENTS, Budget
-from handrail.agents.builtin.thinking.loop import Mind, think
-from handrail.agents.builtin.tools.dispatch import dispatching
+from handrail.own_agent.activity import Activity, operation
+from handrail.own_agent.budget import MOST_AGENTS, Budget
+from handrail.own_agent.loop import think
+from handrail.own_agent.model_request import Mind
+from handrail.own_agent.models.model import Hearing, ModelError
+from handrail.own_agent.tools.subagent import dispatching
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
 

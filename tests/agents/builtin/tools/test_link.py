@@ -10,9 +10,8 @@ import pytest
 from tests.agents.builtin.tools.company import Listener, company, descriptors, program, use
 from tests.e2e.home import until
 
-from handrail.agents.builtin.tools.link import MOST_TOOLS
-from handrail.agents.builtin.tools.transport import is_local
-from handrail.agents.builtin.tools.wanted import Stdio
+from handrail.own_agent.tools.mcp_servers import MOST_TOOLS
+from handrail.own_agent.tools.mcp_transport import Stdio, is_local
 
 
 def plain(way: str) -> Stdio:
@@ -71,7 +70,7 @@ async def test_our_own_server_is_tried_again_where_it_could_not_be_reached(root:
 async def test_a_server_that_is_slow_to_start_is_waited_for_once_and_comes_later(
     root: Path, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handrail.agents.builtin.tools.server.PATIENCE", 2.0)
+    monkeypatch.setattr("handrail.own_agent.tools.mcp_servers.PATIENCE", 2.0)
     gate = root / "gate"
     os.mkfifo(gate)
     command = f'read _ < gate; exec "{sys.executable}" "{program(log).command[2]}" "{log}"'
@@ -93,7 +92,7 @@ async def test_a_server_that_is_slow_to_start_is_waited_for_once_and_comes_later
 async def test_a_server_that_never_answers_is_given_up_and_ended(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handrail.agents.builtin.tools.link.CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr("handrail.own_agent.tools.mcp_servers.CONNECT_SECONDS", 0.2)
     before = descriptors()
 
     async with company(root, Stdio(name="mute", command=("/bin/sleep", "600.5"))) as servers:

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agents.builtin.tools.company import company, program, use
 
-from handrail.agents.builtin.tools.long import KEPT, LONG, Outputs
-from handrail.agents.builtin.tools.reading import ReadOutput
+from handrail.own_agent.tools.long_output import KEPT, LONG, Outputs, ReadOutput
 
 LINES = "".join(f"line {number}\n" for number in range(10_000))
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from tests.agents.builtin.tools.company import Listener, use
 
-from handrail.agents.builtin.tools.plan import MOST_ENTRIES, UpdatePlan
-from handrail.agents.builtin.tools.tool import Entry
+from handrail.own_agent.tools.agent_tool import Entry
+from handrail.own_agent.tools.plan import MOST_ENTRIES, UpdatePlan
 
 
 async def test_a_plan_is_shown_whole() -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from tests.agents.builtin.tools.company import Listener, company, program, use
 
-from handrail.agents.builtin.tools.answer import MOST_IMAGES
-from handrail.agents.builtin.tools.remote import MOST_SCHEMA, Remote
+from handrail.own_agent.tools.mcp_tool import MOST_IMAGES, MOST_SCHEMA, Remote
 
 
 async def test_content_of_every_sort_is_told_or_said_to_be_there(root: Path, log: Path) -> None:

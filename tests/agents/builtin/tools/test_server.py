@@ -24,7 +24,7 @@ from tests.agents.builtin.tools.company import (
 )
 from tests.e2e.home import free_port, until
 
-from handrail.agents.builtin.tools.servers import Servers
+from handrail.own_agent.tools.toolset import Servers
 
 Way = Literal["stdio", "http", "old http"]
 ways = pytest.mark.parametrize("way", ["stdio", "http", "old http"])

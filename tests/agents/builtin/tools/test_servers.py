@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.agents.builtin.tools.company import company, program, use
 
-from handrail.agents.builtin.tools.servers import LONGEST_NAME, known_as
+from handrail.own_agent.tools.toolset import LONGEST_NAME, known_as
 
 
 async def test_a_program_s_tools_are_offered_under_its_name_and_work(root: Path, log: Path) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handrail.agents.builtin.tools.titles import LONGEST, foreign, shown
+from handrail.own_agent.tools.mcp_tool import LONGEST, foreign, shown
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from tests.agents.builtin.tools.company import SOMEBODY, Listener, descriptors, 
 from tests.e2e.home import BOUND, Home, living, processes, until
 from tests.e2e.person import Person, person_of
 
-from handrail.agents.builtin.tools.toolset import Toolset, opened
-from handrail.agents.builtin.tools.wanted import Given
+from handrail.own_agent.tools.mcp_transport import Given
+from handrail.own_agent.tools.toolset import Toolset, opened
 
 Way = Literal["door", "http"]
 ways = pytest.mark.parametrize("way", ["door", "http"])
@@ -203,7 +203,7 @@ async def test_a_session_that_is_closed_while_it_connects_leaves_nothing(root: P
 
 def test_nothing_slow_is_loaded_before_a_session_is_opened() -> None:
     program = (
-        "import sys; import handrail.agents.builtin.tools.toolset; "
+        "import sys; import handrail.own_agent.tools.toolset; "
         "print({'mcp', 'mcp_types', 'pydantic_ai'} & sys.modules.keys() or 'nothing')"
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.agents.builtin.tools.company import address, company, use
 
-from handrail.agents.builtin.tools.transport import MOST_EVENT
+from handrail.own_agent.tools.mcp_transport import MOST_EVENT
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]

@@ -8,7 +8,7 @@ import pytest
 from acp.schema import AcpMcpServer, EnvVariable, HttpHeader, HttpMcpServer, McpServerStdio
 from tests.agents.builtin.tools.company import company, program, use
 
-from handrail.agents.builtin.tools.wanted import Http, Stdio, own_door, wanted
+from handrail.own_agent.tools.mcp_transport import Http, Stdio, own_door, wanted
 
 
 def test_our_own_door_is_added_where_no_host_named_it(

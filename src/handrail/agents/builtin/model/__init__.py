@@ -1,1 +1,0 @@
-"""The models our agent thinks with: which there are, by whose key, and how one is asked."""

@@ -1,0 +1,1 @@
+"""Prompts to agents and the threads that record them."""

@@ -1,1 +1,0 @@
-"""What agents ask their host for, done through the gate: files, terminals, permissions, forms."""

@@ -1,1 +1,0 @@
-"""One running program that speaks the Agent Client Protocol: its pipes, its line, its sessions."""

@@ -1,0 +1,1 @@
+"""What a hosted agent asks of its host: permission, terminals, files."""

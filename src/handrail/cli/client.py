@@ -1,0 +1,239 @@
+"""The way from a command to the daemon: a greeting on its socket, then HTTP with the bearer from it.
+
+Owns who we say we are (a reader or a person), the requests, and the sentences when they fail. Does not know what any
+route means. The bearer lives as long as the socket, and is written nowhere.
+
+Facts as they happen, over however many daemons.
+"""
+
+import http.client
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, Self
+from urllib.parse import quote, urlencode, urlsplit
+
+from websockets.exceptions import WebSocketException
+from websockets.sync.client import ClientConnection
+from websockets.sync.client import connect as connect_websocket
+
+from handrail.cli.failure import Code, Failure
+from handrail.cli.render.formats import Row
+from handrail.cli.render.output import as_json, note
+from handrail.door.connect import DaemonNotRunning, HelloRefused, connect, say_hello
+from handrail.places import Places
+
+Want = Literal["read", "person"]
+
+REQUEST_SECONDS = 30.0
+"""A daemon answers in milliseconds; bounds the wait for one that hangs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A daemon that let us in, for as long as its socket is open."""
+
+    url: str
+    pid: int
+    version: str
+    bearer: str
+
+    def get(self, *path: str, **query: object) -> Any:
+        return self._request("GET", path, None, query)
+
+    def post(self, *path: str, body: object = None, **query: object) -> Any:
+        return self._request("POST", path, body, query)
+
+    def delete(self, *path: str) -> Any:
+        return self._request("DELETE", path, None, {})
+
+    def patch(self, *path: str, body: object) -> Any:
+        return self._request("PATCH", path, body, {})
+
+    def fetch(self, *path: str, **query: object) -> bytes:
+        """What is there as it is, where it is no answer but a file."""
+        return self._exchange("GET", path, None, query)
+
+    def _request(self, method: str, path: Sequence[str], body: object, query: dict[str, object]) -> Any:
+        answer = self._exchange(method, path, body, query)
+        try:
+            return json.loads(answer) if answer else None
+        except ValueError:
+            raise Failure("The daemon's answer is not JSON. Try `handrail restart`.") from None
+
+    def _exchange(self, method: str, path: Sequence[str], body: object, query: dict[str, object]) -> bytes:
+        given = {name: value for name, value in query.items() if value is not None}
+        target = "/".join(("/api", *(quote(part, safe="") for part in path)))
+        target += f"?{urlencode(given)}" if given else ""
+        headers = {"Authorization": f"Bearer {self.bearer}", "Content-Type": "application/json"}
+        sent = None if body is None else json.dumps(body)
+        where = urlsplit(self.url).netloc
+        try:
+            with closing(http.client.HTTPConnection(where, timeout=REQUEST_SECONDS)) as connection:
+                connection.request(method, target, sent, headers)
+                response = connection.getresponse()
+                return _answer(response.status, response.read())
+        except (OSError, http.client.HTTPException) as error:
+            raise Failure(
+                f"The daemon at {self.url} went away ({error}). Start it with `handrail up`.", Code.NO_DAEMON
+            ) from None
+
+
+@contextmanager
+def reach(
+    want: Want,
+    *,
+    start: bool = False,
+    argv: Sequence[str] | None = None,
+    places: Places | None = None,
+    keep: Sequence[str] = (),
+) -> Generator[Link]:
+    """A link to the daemon, which is started if asked to, with the variables named in `keep`. Raises Failure, which says
+    what helps."""
+    try:
+        sock = connect(places or Places.find(os.environ), start=start, argv=argv, keep=keep)
+        with closing(sock):
+            yield _greet(sock, want)
+    except DaemonNotRunning as problem:
+        raise Failure(str(problem), Code.NO_DAEMON) from None
+
+
+def _greet(sock: socket.socket, want: Want) -> Link:
+    try:
+        reply = say_hello(sock, want)
+    except HelloRefused as refused:
+        raise Failure(refused.why, Code.NO_DAEMON if refused.hung_up else Code.FAILED) from None
+    return Link(url=reply["url"], pid=reply["pid"], version=reply["version"], bearer=reply["bearer"])
+
+
+def _answer(status: int, body: bytes) -> bytes:
+    if status == 401:
+        # Whoever let us in is gone, and our bearer with it; another daemon has its port now.
+        raise Failure("The daemon was replaced meanwhile. Try again.", Code.NO_DAEMON)
+    if status >= 400:
+        raise Failure(_detail(body, status))
+    return body
+
+
+def _detail(body: bytes, status: int) -> str:
+    try:
+        return str(json.loads(body)["detail"])
+    except (ValueError, TypeError, KeyError):
+        return f"The daemon refused this ({status}) without a reason. `handrail doctor` may say more."
+
+
+GONE_SECONDS = 60.0
+"""How long a daemon may be away before a follower gives up: a restart takes two seconds, a `down` is for good."""
+RETRY = 0.25
+MESSAGE_MAX = 1 << 28
+"""Bytes of one message: a batch of facts with the results in them. From our own daemon; bounds a fault."""
+
+
+class Live:
+    """A follower of the journal, from a snapshot on."""
+
+    link: Link
+
+    def __init__(self, want: Want) -> None:
+        self._want: Want = want
+        self._held = ExitStack()
+        self._socket: ClientConnection
+        self.state: Row = {}
+        """The snapshot that the first fact follows."""
+        self._after = 0
+
+    def __enter__(self) -> Self:
+        self.link = self._held.enter_context(reach(self._want))
+        self.state = self.link.get("state")
+        self._after = self.state["seq"]
+        self._listen()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._held.close()
+
+    def wait(self, seconds: float | None = None) -> list[Row]:
+        """The next facts; none when that time has passed, or when the daemon had to be found again."""
+        try:
+            message: Any = json.loads(self._socket.recv(timeout=seconds))
+        except TimeoutError:
+            return []
+        except (WebSocketException, OSError):
+            self._again()
+            return []
+        entries: list[Row] = message["entries"]
+        if entries:
+            self._after = entries[-1]["seq"]
+        return entries
+
+    def changed(self, noun: str) -> Generator[Row]:
+        """Each call, or approval, that a fact was about, as it is now; for ever, over every reconnect."""
+        pending: dict[str, None] = {}
+        while True:
+            about = (entry["event"].get(noun) for entry in self.wait())
+            pending |= dict.fromkeys(name for name in about if name)
+            try:
+                for name in list(pending):
+                    row = self.link.get(f"{noun}s", name)
+                    del pending[name]
+                    yield row
+            except Failure as problem:
+                if problem.code is not Code.NO_DAEMON:
+                    raise
+
+    def _listen(self) -> None:
+        self._socket = self._held.enter_context(listen(self.link, f"live?after={self._after}"))
+
+    def _again(self) -> None:
+        self._held.close()
+        note(("The daemon went away; waiting for it to come back.", "yellow"))
+        until = time.monotonic() + GONE_SECONDS
+        while time.monotonic() < until:
+            try:
+                self.link = self._held.enter_context(reach(self._want))
+                self._listen()
+            except (Failure, WebSocketException, OSError) as problem:
+                self._held.close()
+                if isinstance(problem, Failure) and problem.code is not Code.NO_DAEMON:
+                    raise
+                time.sleep(RETRY)
+            else:
+                note(("The daemon is back.", "green"))
+                return
+        raise Failure(
+            "The daemon has not come back for a minute. Start it with `handrail up`.", Code.NO_DAEMON
+        )
+
+
+def listen(link: Link, path: str) -> ClientConnection:
+    """A socket of the daemon's, below `/api`."""
+    url = f"ws{link.url.removeprefix('http')}/api/{path}"
+    bearer = {"Authorization": f"Bearer {link.bearer}"}
+    return connect_websocket(url, additional_headers=bearer, proxy=None, max_size=MESSAGE_MAX)
+
+
+def follow_status(noun: Literal["approval", "call"], show: Callable[[Row], None], for_programs: bool) -> None:
+    """Show each open row, then each row whose status changes; as a line of JSON for programs."""
+    shown: dict[str, str] = {}
+
+    def update(row: Row) -> None:
+        if shown.get(row["id"]) == row["status"]:
+            return
+        shown[row["id"]] = row["status"]
+        if for_programs:
+            as_json(row, line=True)
+        else:
+            show(row)
+
+    with Live("read") as live:
+        for row in live.state[f"{noun}s"]:
+            update(row)
+        for row in live.changed(noun):
+            update(row)

@@ -1,0 +1,177 @@
+"""`handrail agents`: which agents there are, and the command that installs the others; `handrail agent`: our own.
+
+Finding them is the daemon's; how our own works is its own.
+
+`handrail keys`: keys of models' providers for our own agent, in the system's keyring.
+"""
+
+import getpass
+import os
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from handrail.cli.client import reach
+from handrail.cli.command_help import plain, verb
+from handrail.cli.exact import exact_line
+from handrail.cli.failure import Failure
+from handrail.cli.render.formats import Row
+from handrail.cli.render.output import Piece, as_json, note, say, table
+from handrail.places import Places
+
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    verb(app, "agents", "handrail agents", "handrail agents --json")(agents)
+    verb(
+        app,
+        "agent",
+        "handrail agent",
+        "acpx --agent 'handrail agent' exec 'What does this project do?'",
+        '{"agent_servers": {"Handrail": {"type": "custom", "command": "handrail", "args": ["agent"]}}}   (Zed)',
+    )(agent)
+
+
+def agents(as_json_: AsJson = False) -> None:
+    """List the agents that can be talked to, and how to install those that are missing."""
+    with reach("person") as link:
+        found: list[Row] = link.get("agents")
+    if as_json_:
+        as_json(found)
+        return
+    here, missing = [row for row in found if row["found"]], [row for row in found if not row["found"]]
+    lacking = _lacking(here)
+    rows = [_cells(row, lacks=row in lacking) for row in here]
+    table(("NAME", "STATE", "VERSION", "FROM", "COMMAND"), rows)
+    if missing:
+        say("")
+        note(("Not found here:", "dim"))
+        table(("NAME", "WHAT IS MISSING", "TO INSTALL IT"), [_missing(row) for row in missing])
+    say("")
+    for row in lacking:
+        note((f"{exact_line(row['name'])}: {exact_line(row['why'])}", "yellow"))
+    ready = next((row["name"] for row in here if row not in lacking), "NAME")
+    note((f"handrail chat --agent {exact_line(ready)}", "bold"), " begins to talk.")
+
+
+def agent() -> NoReturn:
+    """Our own agent as an ACP program on stdin and stdout: what an editor launches. To talk here: handrail chat."""
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "handrail", "agent"])
+
+
+def _lacking(here: list[Row]) -> list[Row]:
+    """Our own agent, where it has no key: not in the daemon's environment, as that says, and not in ours."""
+    from handrail.doctor.checks import sources  # noqa: PLC0415 - brings the settings and the keyring
+
+    found = [row for row in here if row["why"]]
+    return [] if found and any(sources(Places.find(os.environ), os.environ).values()) else found
+
+
+def _cells(row: Row, *, lacks: bool) -> tuple[Piece, ...]:
+    state: Piece = ("! no key", "yellow") if lacks else ("✓ found", "green")
+    if row["running"]:
+        state = ("◐ running", "blue")
+    return row["name"], state, row["version"] or "", row["source"], " ".join(row["command"])
+
+
+def _missing(row: Row) -> tuple[Piece, ...]:
+    return row["name"], row["why"], row["install"] or ""
+
+
+PROVIDERS = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "openai": "OPENAI_API_KEY",
+    "google": "GOOGLE_API_KEY",
+    "gemini": "GEMINI_API_KEY",
+    "ollama": "OLLAMA_API_KEY",
+}
+"""As people call them, with the key each is meant by."""
+LONGEST = 4096
+"""Characters of a key; what is longer is something else."""
+Which = Annotated[
+    str, typer.Argument(metavar="PROVIDER|NAME", help="anthropic, openai, google, or a variable's name.")
+]
+
+
+def add_keys_to(app: typer.Typer) -> None:
+    group = plain(
+        invoke_without_command=True,
+        epilog="handrail keys\nhandrail keys set anthropic\nhandrail keys remove anthropic",
+    )
+    group.callback()(keys)
+    verb(
+        group,
+        "set",
+        "handrail keys set anthropic",
+        "handrail keys set OPENAI_API_KEY < key.txt",
+    )(set_)
+    verb(group, "remove", "handrail keys remove anthropic")(remove)
+    app.add_typer(group, name="keys")
+
+
+def keys(context: typer.Context, as_json_: AsJson = False) -> None:
+    """Which keys of models our own agent finds, and where; keep one in the system's keyring, or remove it."""
+    if context.invoked_subcommand is not None:
+        return
+    from handrail.doctor.checks import SECRETS, sources  # noqa: PLC0415 - brings the settings and the keyring
+
+    found = sources(Places.find(os.environ), os.environ)
+    if as_json_:
+        as_json([{"name": name, "found": where} for name, where in found.items()])
+        return
+    shown = {name: where for name, where in found.items() if where or name in SECRETS}
+    table(("NAME", "FOUND IN"), [(name, _where(where)) for name, where in shown.items()])
+    note(("The daemon's own environment may have others. `handrail keys set anthropic` keeps one.", "dim"))
+
+
+def set_(which: Which) -> None:
+    """Keep a key in the system's keyring: typed here without being shown, or read from standard input."""
+    from handrail.keys import NoKeyring, keep  # noqa: PLC0415
+
+    name = _named(which)
+    value = _given(name)
+    try:
+        keep(name, value)
+    except NoKeyring as problem:
+        raise Failure(f"{problem} Nothing was kept.") from None
+    say(f"{name} is in the system's keyring. Our own agent finds it there when it is started next.")
+
+
+def remove(which: Which) -> None:
+    """Remove a key from the system's keyring."""
+    from handrail.keys import NoKeyring, forget  # noqa: PLC0415
+
+    name = _named(which)
+    try:
+        was_there = forget(name)
+    except NoKeyring as problem:
+        raise Failure(str(problem)) from None
+    if not was_there:
+        raise Failure(f"There is no {name} in the system's keyring. `handrail keys` shows what there is.")
+    say(f"{name} is no longer in the system's keyring.")
+
+
+def _named(which: str) -> str:
+    from handrail.doctor.checks import SECRETS  # noqa: PLC0415
+
+    name = PROVIDERS.get(which.lower(), which)
+    if name not in SECRETS:
+        known = ", ".join([*PROVIDERS, *SECRETS])
+        raise typer.BadParameter(f"{which} is no provider and no key of one. Known: {known}.")
+    return name
+
+
+def _given(name: str) -> str:
+    typed = getpass.getpass(f"{name} (not shown): ") if sys.stdin.isatty() else sys.stdin.read(LONGEST + 2)
+    value = typed.strip()
+    if not value:
+        raise Failure("Nothing was given, so nothing was kept.")
+    if len(value) > LONGEST or not value.isprintable() or " " in value:
+        raise Failure("That is no key: a key is one word on one line. Nothing was kept.")
+    return value
+
+
+def _where(where: tuple[str, ...]) -> Piece:
+    return (f"✓ {', '.join(where)}", "green") if where else ("nowhere", "dim")

@@ -1,0 +1,349 @@
+"""`handrail approvals`: what waits for a person.
+
+Owns the listing. How one is answered by a command is `approve`; how a person is asked live is `ask`.
+
+`handrail approve` and `handrail deny`: one question, answered by one command.
+
+Answers as they are sent: with the digest of what was shown, with an edit, with rules that go along.
+"""
+
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from handrail.cli.client import Link, reach
+from handrail.cli.command_help import verb
+from handrail.cli.commands.rules import flattened, made
+from handrail.cli.exact import exact_line, flat
+from handrail.cli.failure import Code, Failure
+from handrail.cli.render.approval_card import show_approval, show_edit
+from handrail.cli.render.formats import (
+    Row,
+    by_prefix,
+    caller,
+    content,
+    elapsed,
+    json_object,
+    risk,
+    seconds,
+    state,
+)
+from handrail.cli.render.output import Piece, as_json, note, say, table
+
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    verb(app, "approvals", "handrail approvals", "handrail approvals -f", "handrail approvals --json")(
+        approvals
+    )
+
+
+def approvals(
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Ask here for each one, as it comes; Ctrl-C ends it.")
+    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also those that were answered.")] = False,
+    as_json_: AsJson = False,
+) -> None:
+    """List what waits for you, or be asked here in the terminal."""
+    if follow:
+        _follow(as_json_)
+        return
+    with reach("read") as link:
+        found: list[Row] = link.get("approvals", open=not every)
+    if as_json_:
+        as_json(found)
+    elif found:
+        table(("ID", "STATUS", "RISK", "WAITED", "CALLER", "TOOL", "TITLE"), [_cells(row) for row in found])
+    else:
+        note("Nothing waits for you.")
+
+
+def _cells(row: Row) -> tuple[Piece, ...]:
+    return (
+        row["id"],
+        state(row["status"]),
+        risk(row["risk"]),
+        elapsed(row["elapsed_ms"]),
+        caller(row),
+        row["tool"],
+        row["title"],
+    )
+
+
+def _follow(for_programs: bool) -> None:
+    from handrail.cli.interactive import inbox  # noqa: PLC0415 - brings the live socket
+
+    if for_programs or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        inbox.stream(for_programs)
+    else:
+        inbox.everything()
+
+
+Scope = Literal["session", "project", "user"]
+
+NO_RULE = (
+    "No rule can decide this one: what is not fully understood, and places that are never allowed without a person, "
+    "always ask."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """What a person would have instead, and what it comes to as the daemon weighed it."""
+
+    changes: Row
+    """`input`, or the `content` of the file."""
+    view: Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a person says to a question they have seen."""
+
+    kind: Literal["allow", "deny"]
+    reason: str = ""
+    edit: Edit | None = None
+    rules: tuple[Row, ...] = ()
+
+
+def send(link: Link, asked: Row, answer: Answer) -> tuple[Row, list[Row]]:
+    """The question as it is then, and the rules made. Raises Failure: another was first, or it is out of date."""
+    seq: int = link.get("state")["seq"] if answer.rules else 0
+    body: Row = {"answer": answer.kind, "digest": asked["digest"], "reason": answer.reason}
+    if answer.edit is not None:
+        body |= {**answer.edit.changes, "digest": answer.edit.view["digest"]}
+    if answer.rules:
+        body["rule"] = list(answer.rules)
+    answered: Row = link.post("approvals", asked["id"], "answer", body=body)
+    return answered, _made(link, asked["id"], seq) if answer.rules else []
+
+
+def weigh(link: Link, asked: Row, changes: Row) -> Edit:
+    """What an edit comes to. Raises Failure when it cannot be."""
+    return Edit(changes=changes, view=link.post("approvals", asked["id"], "edit", body=changes))
+
+
+def offered(asked: Row) -> list[Row]:
+    """The first suggestion for each part of a question: the rules it takes for this not to be asked again."""
+    covered: set[int] = set()
+    found: list[Row] = []
+    for suggestion in asked["suggestions"]:
+        if not suggestion["claims"] or not covered.issuperset(suggestion["claims"]):
+            found.append(suggestion)
+        covered.update(suggestion["claims"])
+    return found
+
+
+def beyond(asked: Row) -> list[str]:
+    """Parts that ask and for which no rule is offered: such a call will be asked about again."""
+    covered = {place for each in offered(asked) for place in each["claims"]}
+    asking = (verdict["claim"] for verdict in asked["verdicts"] if verdict["effect"] != "allow")
+    return [asked["claims"][place]["resource"] for place in asking if place not in covered]
+
+
+def suggested(asked: Row, scope: Scope, expires_in: int | None = None) -> tuple[Row, ...]:
+    """A rule for each part. Raises Failure where no rule can decide it."""
+    found = tuple(reaching(each["rule"], asked, scope, expires_in) for each in offered(asked))
+    if not found:
+        raise Failure(f"{NO_RULE} `handrail approve {asked['id']}` allows it once.")
+    return found
+
+
+def patterned(asked: Row, pattern: str, scope: Scope, expires_in: int | None = None) -> Row:
+    """A rule of what a person wrote, about the same kind of thing that is suggested."""
+    first = offered(asked)[:1]
+    rule = with_pattern(first[0]["rule"], pattern) if first else {"tool": asked["tool"], "pattern": pattern}
+    return reaching(rule, asked, scope, expires_in)
+
+
+def with_pattern(rule: Row, pattern: str) -> Row:
+    about = next((name for name in ("command", "path", "host") if rule[name]), "pattern")
+    return {**rule, about: pattern}
+
+
+def reaching(rule: Row, asked: Row, scope: Scope, expires_in: int | None) -> Row:
+    """The same rule, as far and as long as is wanted."""
+    workspace = None if scope == "user" else asked["caller"]["workspace"]
+    return {**rule, "scope": scope, "workspace": workspace, "expires_in": expires_in}
+
+
+def still_asks(link: Link, asked: Row, rule: Row) -> str:
+    """Why such a call would be asked about all the same, had this rule been there; empty when it would not."""
+    caller: Row = asked["caller"]
+    tried = {**rule, "scope": "project" if rule["scope"] == "session" else rule["scope"]}
+    body: dict[str, Any] = {
+        "tool": asked["tool"],
+        "input": asked["input"],
+        "workspace": caller["workspace"],
+        "agent": caller["client"] or None,
+        "rule": tried,
+    }
+    try:
+        told: Row = link.post("rules", "test", body=body)
+    except Failure as problem:
+        if problem.code is Code.NO_DAEMON:
+            raise
+        return ""  # it cannot be tried; whether it can be made, the answer will tell
+    return "" if told["effect"] == "allow" else told["why"]
+
+
+def _made(link: Link, approval: str, seq: int) -> list[Row]:
+    """The rules that were made with an answer, as they hold now."""
+    ids: set[str] = set()
+    with suppress(Failure):  # it is answered; that we cannot tell more does not change it
+        entries: list[Row] = link.get("events", after=seq)["entries"]
+        while entries:
+            ids |= {each["event"]["rule"]["id"] for each in entries if _is_of(each["event"], approval)}
+            entries = link.get("events", after=entries[-1]["seq"])["entries"]
+        return [flattened(view) for view in link.get("rules")["rules"] if view["rule"]["id"] in ids]
+    return []
+
+
+def _is_of(event: Row, approval: str) -> bool:
+    return event["kind"] == "RuleAdded" and event["approval"] == approval
+
+
+ApprovalId = Annotated[str, typer.Argument(metavar="ID", help="An approval's id, or its first letters.")]
+
+_NOT_HERE = "It holds in every trusted folder. This one is not trusted, so here it goes on asking."
+
+
+def add_answers_to(app: typer.Typer) -> None:
+    verb(
+        app,
+        "approve",
+        "handrail approve a81",
+        "handrail approve a81 --session",
+        "handrail approve a81 --always --expires 7d",
+        "handrail approve a81 --always --pattern 'npm run test:*' --scope user",
+        'handrail approve a81 --input \'{"command": "git push --dry-run"}\'',
+        "handrail approve a81 --content notes.md",
+    )(approve)
+    verb(app, "deny", "handrail deny a81", "handrail deny a81 -m 'Use the staging database.'")(deny)
+
+
+def approve(
+    approval: ApprovalId,
+    session: Annotated[
+        bool, typer.Option("--session", help="And the like of it, from this client, until Handrail restarts.")
+    ] = False,
+    always: Annotated[
+        bool,
+        typer.Option("--always", help="And make a rule of it; --pattern, --scope and --expires say which."),
+    ] = False,
+    pattern: Annotated[
+        str | None, typer.Option(metavar="P", help="Of that rule, instead of the suggested one.")
+    ] = None,
+    scope: Annotated[
+        Literal["project", "user"] | None,
+        typer.Option(help="Where that rule holds: in this folder, or in every trusted one."),
+    ] = None,
+    expires: Annotated[str | None, typer.Option(metavar="7d", help="How long that rule holds.")] = None,
+    edited: Annotated[
+        str | None, typer.Option("--input", metavar="JSON", help="Run with this input instead.")
+    ] = None,
+    written: Annotated[
+        Path | None, typer.Option("--content", metavar="FILE", help="Write what this file holds instead.")
+    ] = None,
+    as_json_: AsJson = False,
+) -> None:
+    """Allow one call: exactly what is shown, or what you would have instead; and the like of it, if you say so."""
+    if session and always:
+        raise typer.BadParameter("Either --session or --always: both say how long it holds.")
+    if (pattern or expires) and not (session or always):
+        raise typer.BadParameter("--pattern and --expires are about a rule: say --always or --session too.")
+    if scope and not always:
+        raise typer.BadParameter("--scope says where a rule holds: say --always too.")
+    if edited and written:
+        raise typer.BadParameter("Either --input or --content: both say what to do instead.")
+    if (edited or written) and (session or always) and not pattern:
+        raise typer.BadParameter(
+            "What is suggested is about what was asked, not your edit: say --pattern too."
+        )
+    reaches: Scope | None = "session" if session else (scope or "project") if always else None
+    lasts, changes = seconds(expires), _changes(edited, written)
+    with reach("person") as link:
+        asked = look_up(link, approval)
+        _show(asked, as_json_)
+        edit = _weighed(link, asked, changes, as_json_) if changes else None
+        rules = _rules(asked, reaches, pattern, lasts) if reaches and asked["status"] == "open" else ()
+        if pattern and not as_json_:
+            _doubt(link, asked, rules, edit)
+        _answer(link, asked, Answer(kind="allow", edit=edit, rules=rules), as_json_)
+
+
+def deny(
+    approval: ApprovalId,
+    reason: Annotated[str, typer.Option("-m", "--reason", help="What the agent is told.")] = "",
+    as_json_: AsJson = False,
+) -> None:
+    """Deny one call. The reason reaches the agent as text; other calls are not touched."""
+    with reach("person") as link:
+        asked = look_up(link, approval)
+        _show(asked, as_json_)
+        _answer(link, asked, Answer(kind="deny", reason=reason), as_json_)
+
+
+def look_up(link: Link, typed: str) -> Row:
+    """The question that is meant: an open one before an older one that begins alike."""
+    still_open = [row["id"] for row in link.get("approvals", open=True) if row["id"].startswith(typed)]
+    found = by_prefix(typed, still_open or [row["id"] for row in link.get("approvals")], "approval")
+    return link.get("approvals", found)
+
+
+def tell_rules(asked: Row, rules: list[Row]) -> None:
+    """Which rules were made, how they are taken back, and where they do not help."""
+    for rule in rules:
+        say(*made(rule))
+        if rule["scope"] == "user" and not asked["trusted"]:
+            say((_NOT_HERE, "yellow"))
+    for part in beyond(asked) if rules else ():
+        say((f"{exact_line(part)} will go on asking: no rule was offered for it.", "yellow"))
+
+
+def _changes(edited: str | None, written: Path | None) -> Row:
+    given, text = json_object(edited), content(written)
+    return {"input": given} if given is not None else {"content": text} if text is not None else {}
+
+
+def _show(asked: Row, for_programs: bool) -> None:
+    if not for_programs and asked["status"] == "open":
+        show_approval(asked)
+
+
+def _weighed(link: Link, asked: Row, changes: Row, for_programs: bool) -> Edit:
+    edit = weigh(link, asked, changes)
+    if not for_programs:
+        say("")
+        show_edit(asked, edit.view)
+    return edit
+
+
+def _rules(asked: Row, scope: Scope, pattern: str | None, lasts: int | None) -> tuple[Row, ...]:
+    if pattern is None:
+        return suggested(asked, scope, lasts)
+    return (patterned(asked, pattern, scope, lasts),)
+
+
+def _doubt(link: Link, asked: Row, rules: tuple[Row, ...], edit: Edit | None) -> None:
+    """A pattern of one's own may miss the very call it was written for; that is said, and no reason to refuse."""
+    done = {**asked, **edit.changes} if edit else asked
+    for rule in rules:
+        if why := still_asks(link, done, rule):
+            note((f"With this rule such a call would not simply pass: {flat(why)}", "yellow"))
+
+
+def _answer(link: Link, asked: Row, answer: Answer, for_programs: bool) -> None:
+    answered, rules = send(link, asked, answer)
+    if for_programs:
+        as_json({**answered, "rules": rules})
+        return
+    word, style = state(answered["status"])
+    say((word, style), f" {answered['id']}", flat(f": {answer.reason}") if answer.reason else "")
+    tell_rules(asked, rules)

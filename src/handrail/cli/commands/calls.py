@@ -1,0 +1,143 @@
+"""Calls on the command line: list, watch, cancel, complete.
+
+Owns those commands. What cancelling and completing mean is the gate's.
+"""
+
+import re
+from typing import Annotated, Any, Literal
+
+import typer
+
+from handrail.cli.client import Link, follow_status, reach
+from handrail.cli.command_help import verb
+from handrail.cli.exact import flat
+from handrail.cli.failure import Failure
+from handrail.cli.render.approval_card import show_approval
+from handrail.cli.render.formats import Row, by_prefix, caller, elapsed, state
+from handrail.cli.render.output import as_json, note, say, table
+
+ID_LENGTH = 11
+"""Letters of a whole id; fewer are a prefix."""
+
+Status = Literal["waiting", "running", "done", "failed", "denied", "cancelled", "completed", "interrupted"]
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+CallId = Annotated[str, typer.Argument(metavar="CALL", help="A call's id, or its first letters.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    verb(
+        app,
+        "calls",
+        "handrail calls",
+        "handrail calls -f",
+        "handrail calls --status running --json",
+        "handrail calls -q pytest",
+    )(calls)
+    verb(app, "cancel", "handrail cancel c3f")(cancel)
+    verb(
+        app,
+        "complete",
+        "handrail complete c3f",
+        "handrail complete c3f --stop",
+        "handrail complete c3f --text 'The server is up on port 8000.'",
+    )(complete)
+
+
+def calls(
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on as calls change; Ctrl-C ends it.")
+    ] = False,
+    status: Annotated[Status | None, typer.Option(help="Only with this status.")] = None,
+    tool: Annotated[str | None, typer.Option(help="Only of this tool.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only of this client.")] = None,
+    q: Annotated[str | None, typer.Option("--query", "-q", help="Only with this text.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 50,
+    as_json_: AsJson = False,
+) -> None:
+    """List calls, newest first, or watch them."""
+    if follow:
+        if status or tool or agent or q:
+            raise typer.BadParameter("-f shows every call; leave the other options out.")
+        _follow(as_json_)
+        return
+    with reach("read") as link:
+        found: list[Row] = link.get("calls", status=status, tool=tool, agent=agent, q=q, limit=limit)
+    if as_json_:
+        as_json(found)
+    elif found:
+        table(("ID", "STATUS", "TIME", "CALLER", "TOOL", "TITLE"), [_cells(row) for row in found])
+    elif status or tool or agent or q:
+        note("No call matches. `handrail calls` lists all of them.")
+    else:
+        note("No calls. Connect an agent (`handrail mcp --help` says how), or try `handrail demo`.")
+
+
+def cancel(call: CallId, as_json_: AsJson = False) -> None:
+    """Stop a call's work. What it printed so far is kept, and the agent gets it."""
+    with reach("person") as link:
+        _tell(link.post("calls", _open_first(link, call), "cancel"), as_json_)
+
+
+def complete(
+    call: CallId,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="End the work too, instead of letting it run on.")
+    ] = False,
+    text: Annotated[str | None, typer.Option(help="Give the agent this text instead of the output.")] = None,
+    as_json_: AsJson = False,
+) -> None:
+    """Stop the waiting: give the agent what there is and let the work run on. A waiting write is accepted."""
+    with reach("person") as link:
+        whole = _open_first(link, call)
+        detail: Row = link.get("calls", whole)
+        body: dict[str, Any] = {"stop": stop, "text": text}
+        if text is None and detail["completion"] and detail["completion"]["does"] == "accept_diff":
+            asked: Row = link.get("approvals", detail["approval_id"])
+            body["digest"] = asked["digest"]
+            if not as_json_:
+                show_approval(asked)
+        _tell(link.post("calls", whole, "complete", body=body), as_json_)
+
+
+def _follow(for_programs: bool) -> None:
+    """A line for each change of a call's status, starting with what is open now."""
+    follow_status("call", _print, for_programs)
+
+
+def _print(row: Row) -> None:
+    word, style = state(row["status"])
+    why = str(row["message"]).partition("\n")[0] if row["status"] in ("failed", "denied") else ""
+    where = f"{row['id']}  {elapsed(row['elapsed_ms']):>8}  {caller(row)}  {row['tool']}  "
+    say((f"{word:<13}", style), f"  {where}", (flat(row["title"]), "bold"), f"  {flat(why)}")
+
+
+def _cells(row: Row) -> tuple[Any, ...]:
+    title = row["title"] + _decided(row)
+    return row["id"], state(row["status"]), elapsed(row["elapsed_ms"]), caller(row), row["tool"], title
+
+
+def _decided(row: Row) -> str:
+    """What a person may want to look up: the question that waits, or the rule of theirs that let it pass."""
+    if row["status"] == "waiting":
+        return f"  (approval {row['approval_id']})"
+    return f"  ({row['allowed_by']})" if re.fullmatch(r"rule r[0-9a-f]{10}", row["allowed_by"] or "") else ""
+
+
+def _open_first(link: Link, typed: str) -> str:
+    """Whom a verb means: an open call before an older one that begins alike."""
+    if len(typed) >= ID_LENGTH:
+        return typed
+    still_open = [row["id"] for row in link.get("state")["calls"] if row["id"].startswith(typed)]
+    return by_prefix(typed, still_open or [row["id"] for row in link.get("calls", limit=1000)], "call")
+
+
+def _tell(forced: Row, for_programs: bool) -> None:
+    if for_programs:
+        as_json(forced)
+    elif forced["won"]:
+        row = forced["call"]
+        say(f"{forced['message']} {row['id']} ", (flat(row["title"]), "bold"))
+        if row["message"]:
+            say(f"The agent is told: {row['message']}")
+    if not forced["won"]:
+        raise Failure(f"{forced['message']} Nothing was changed.")

@@ -1,0 +1,214 @@
+"""`handrail chat`: talk with an agent in the terminal, with what needs the person asked inline.
+
+Owns its options, which conversation is meant, and with whom. The conversation itself is in conversing.py.
+
+A conversation at this terminal: lines typed, answers spoken; or one prompt for a program.
+
+What a person's environment has for our own agent: keys of models' providers, their addresses, a model's
+name.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from handrail.cli.chat_session import Talk, Whom
+from handrail.cli.client import Link, Live
+from handrail.cli.command_help import verb
+from handrail.cli.commands.threads import which
+from handrail.cli.exact import exact_line
+from handrail.cli.failure import Code, Failure
+from handrail.cli.folder import workspace
+from handrail.cli.render.conversation import Speech, Status, ended
+from handrail.cli.render.formats import Row
+from handrail.cli.render.output import as_json, note, say
+from handrail.config import OWN_AGENT, PROVIDER_VARIABLES
+
+DEMO = "demo"
+"""Whom one tries things out with: nobody to go on with by default."""
+AsJson = Annotated[
+    bool, typer.Option("--json", help="One JSON object for each update; the last has stop_reason and thread.")
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    verb(
+        app,
+        "chat",
+        "handrail chat",
+        "handrail chat 'What does this project do?'",
+        "ANTHROPIC_API_KEY=… handrail chat --agent handrail 'Make the failing test pass'",
+        "handrail chat --agent claude --new",
+        "handrail chat --thread h3f 'And now run the tests'",
+        "handrail chat --agent demo --json 'edit'",
+    )(chat)
+
+
+def chat(
+    prompt: Annotated[
+        list[str] | None, typer.Argument(metavar="PROMPT", help="What to say; asked for here unless given.")
+    ] = None,
+    agent: Annotated[str | None, typer.Option("--agent", help="Whom; `handrail agents` lists them.")] = None,
+    thread: Annotated[str | None, typer.Option("--thread", help="Go on with this conversation.")] = None,
+    new: Annotated[
+        bool, typer.Option("--new", help="Begin another, instead of going on with the last.")
+    ] = False,
+    folder: Annotated[
+        Path | None, typer.Option("--workspace", help="The project; the current one unless given.")
+    ] = None,
+    thoughts: Annotated[bool, typer.Option("--thoughts", help="Also show what the agent thinks.")] = False,
+    as_json_: AsJson = False,
+) -> None:
+    """Talk with an agent: one prompt, or a conversation until Ctrl-D."""
+
+    words = " ".join(prompt or ()) or _piped()
+    if as_json_ and not words:
+        raise typer.BadParameter("Give a prompt, or pipe one in: --json is for programs.")
+    with Live("person") as live:
+        found = _which(live.link, thread, new, agent, folder)
+        name = agent or found["agent"]
+        whom = Whom(agent, provided_for(name, os.environ))
+        if as_json_:
+            stop = for_programs(live, found["id"], words, whom)
+        elif words:
+            stop = Voice(live, found["id"], thoughts).prompt(words, whom)
+        else:
+            _greet(found, name)
+            stop = converse(Voice(live, found["id"], thoughts), whom)
+    if stop != "end_turn":
+        raise typer.Exit(Code.FAILED)
+
+
+def _which(link: Link, thread: str | None, new: bool, agent: str | None, folder: Path | None) -> Row:
+    if thread is not None:
+        if new:
+            raise typer.BadParameter("Give --thread or --new, not both.")
+        return link.get("threads", which(link, thread), limit=1)
+    where = workspace(folder)
+    body = {"workspace": str(where) if where else None, "agent": agent or _usual(link)}
+    return link.post("threads", body=body) if new else link.post("threads", "default", body=body)
+
+
+def _usual(link: Link) -> str | None:
+    """Our own agent where this environment has a model for it and nobody was talked to yet; else who usually answers."""
+
+    if not provided(os.environ):
+        return None
+    last: list[Row] = link.get("threads", limit=1)
+    return None if any(row["messages"] and row["agent"] != DEMO for row in last) else OWN_AGENT
+
+
+def _piped() -> str:
+    return "" if sys.stdin.isatty() else sys.stdin.read().strip()
+
+
+def _greet(found: Row, agent: str) -> None:
+    title = exact_line(found["title"]) or "a new conversation"
+    note((f"{agent} · {title} ({found['id']})", "bold"))
+    note(("Enter sends, Ctrl-C stops the agent, Ctrl-D leaves.", "dim"))
+
+
+LEAVE = ("/quit", "/exit", "/q")
+
+
+class Voice:
+    """A conversation on this terminal."""
+
+    def __init__(self, live: Live, thread: str, thoughts: bool) -> None:
+        self._speech = Speech(thoughts=thoughts)
+        self._status = Status()
+        self._talk = Talk(live, thread, self)
+
+    def prompt(self, words: str, whom: Whom) -> str:
+        try:
+            stop = self._talk.prompt(words, whom)
+        finally:
+            self.rest()
+        ended(stop)
+        return stop
+
+    def said(self, flow: Row) -> None:
+        if flow["parts"]:
+            self._status.clear()
+        for part in flow["parts"]:
+            self._speech.show(part)
+
+    def began_or_ended(self, activity: Row) -> None:
+        """Told by the line that shows what is under way."""
+
+    def passes(self, doing: str) -> None:
+        if not self._speech.is_speaking:  # words that come are sign enough
+            self._status.show(doing)
+
+    def rest(self) -> None:
+        self._status.clear()
+        self._speech.rest()
+
+
+class Printed:
+    """A conversation as a program reads it: an object for each thing that it is told."""
+
+    def said(self, flow: Row) -> None:
+        for part in flow["parts"]:
+            as_json({"update": part["kind"], **part}, line=True)
+
+    def began_or_ended(self, activity: Row) -> None:
+        as_json({"update": "activity", **activity}, line=True)
+
+    def passes(self, doing: str) -> None: ...
+
+    def rest(self) -> None: ...
+
+
+def converse(voice: Voice, whom: Whom) -> str:
+    """Until the person leaves; how the last answer ended is of no interest then."""
+    while (line := _typed()) is not None:
+        try:
+            voice.prompt(line, whom)
+        except Failure as problem:
+            if problem.code is Code.NO_DAEMON:
+                raise
+            note((str(problem), "red"))
+    return "end_turn"
+
+
+def for_programs(live: Live, thread: str, words: str, whom: Whom) -> str:
+    """One prompt, each update as an object; how it ended."""
+    stop = Talk(live, thread, Printed()).prompt(words, whom)
+    as_json({"stop_reason": stop, "thread": thread}, line=True)
+    return stop
+
+
+def _typed() -> str | None:
+    """The next thing to say; None when the person leaves."""
+    with suppress(ImportError):
+        import_module("readline")  # gives `input` its editing
+    while True:
+        try:
+            line = input("> ").strip()
+        except EOFError:
+            say("")
+            return None
+        except KeyboardInterrupt:
+            say("")
+            continue
+        if line in LEAVE:
+            return None
+        if line:
+            return line
+
+
+def provided(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that are set, by their names."""
+    return {name: environ[name] for name in PROVIDER_VARIABLES if environ.get(name, "").strip()}
+
+
+def provided_for(agent: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """The same, for this agent: nothing, unless it is our own."""
+    return provided(environ) if agent == OWN_AGENT else {}

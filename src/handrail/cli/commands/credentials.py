@@ -1,0 +1,84 @@
+"""Credentials for clients that speak MCP over HTTP: make, list, revoke.
+
+Owns those commands. A bearer is printed once and kept nowhere.
+"""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from handrail.cli.client import reach
+from handrail.cli.command_help import plain, verb
+from handrail.cli.folder import project
+from handrail.cli.render.formats import Row, by_prefix
+from handrail.cli.render.output import as_json, note, say, table
+
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    verb(
+        app,
+        "credential",
+        "handrail credential",
+        "handrail credential --workspace ~/code/api --name cursor",
+    )(credential)
+    group = plain(invoke_without_command=True, epilog="handrail credentials\nhandrail credentials revoke k20")
+    group.callback()(credentials)
+    verb(group, "revoke", "handrail credentials revoke k20")(revoke)
+    app.add_typer(group, name="credentials")
+
+
+def credential(
+    workspace: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The folder it is for; the current project unless given."),
+    ] = None,
+    name: Annotated[str, typer.Option(help="What the client is called in lists.")] = "http client",
+    as_json_: AsJson = False,
+) -> None:
+    """Let a client call over HTTP, in one workspace. Its bearer is shown this once."""
+    body = {"name": name, "workspace": str(project(workspace))}
+    with reach("person") as link:
+        made: Row = link.post("credentials", body=body)
+    if as_json_:
+        as_json(made)
+        return
+    say(f"URL        {made['url']}")
+    say(f"Bearer     {made['bearer']}")
+    say(f"Workspace  {made['workspace']}   (credential {made['id']})")
+    note("The bearer is not shown again. Give it to one client, for example:")
+    note(
+        f"  claude mcp add --transport http handrail {made['url']} "
+        f'--header "Authorization: Bearer {made["bearer"]}"'
+    )
+
+
+def credentials(context: typer.Context, as_json_: AsJson = False) -> None:
+    """List the clients that may call over HTTP, or revoke one."""
+    if context.invoked_subcommand is not None:
+        return
+    with reach("read") as link:
+        found: list[Row] = link.get("credentials")
+    if as_json_:
+        as_json(found)
+    elif found:
+        rows = [(row["id"], row["name"], _day(row["issued_at"]), row["workspace"]) for row in found]
+        table(("ID", "NAME", "SINCE", "WORKSPACE"), rows)
+    else:
+        note("No client calls over HTTP. `handrail credential` makes a credential for one.")
+
+
+def revoke(id: Annotated[str, typer.Argument(metavar="ID", help="Its id, or the first letters.")]) -> None:
+    """End a credential: whoever holds it can call no longer."""
+    with reach("person") as link:
+        known = (row["id"] for row in link.get("credentials"))
+        found = by_prefix(id, known, "credential")
+        link.delete("credentials", found)
+    say(f"Revoked {found}.")
+
+
+def _day(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")

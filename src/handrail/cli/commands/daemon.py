@@ -1,0 +1,243 @@
+"""Starting and ending: up, down, restart, open.
+
+Owns those commands. What the daemon does when it starts or ends is its
+own; `up --foreground` is the daemon, in this process.
+
+Telling the daemon to end, and waiting until it really has.
+"""
+
+import os
+import select
+import sys
+import time
+import webbrowser
+from collections.abc import Iterable
+from contextlib import ExitStack
+from typing import Annotated
+
+import typer
+
+from handrail import __version__
+from handrail.cli.client import Link, reach
+from handrail.cli.command_help import verb
+from handrail.cli.failure import Code, Failure
+from handrail.cli.render.formats import Row, count
+from handrail.cli.render.output import note, say
+from handrail.door.connect import dial_path
+from handrail.places import Places
+
+Port = Annotated[int | None, typer.Option(min=1, max=65535, help="Listen here; a free port if it is taken.")]
+NoOpen = Annotated[bool, typer.Option("--no-open", help="Do not open the page.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    verb(app, "up", "handrail up", "handrail up --no-open --port 8000", "handrail up --foreground")(up)
+    verb(app, "down", "handrail down")(down)
+    verb(app, "restart", "handrail restart")(restart)
+    verb(app, "open", "handrail open", "handrail open --print")(open_page)
+
+
+def up(
+    foreground: Annotated[
+        bool, typer.Option("--foreground", help="Stay here; Ctrl-C ends all of it.")
+    ] = False,
+    port: Port = None,
+    no_open: NoOpen = False,
+) -> None:
+    """Start Handrail, if it does not run yet, and open its page."""
+    if foreground:
+        raise typer.Exit(_be_the_daemon(port, announce=not no_open))
+    _check_config()
+    with reach("read", start=True, argv=_on_port(port), keep=_keys()) as link:
+        say(f"Handrail runs at {link.url} (pid {link.pid}).")
+        _warn_of_skew(link)
+        if port is not None and not link.url.endswith(f":{port}"):
+            note(f"That is not port {port}: it ran before, or the port is taken. Try `handrail down` first.")
+    try:
+        with reach("person") as person:
+            show_page(person, browse=not no_open)
+    except Failure as refused:
+        note(str(refused))
+
+
+def down() -> None:
+    """End Handrail and everything it started."""
+    places = Places.find(os.environ)
+    with reach("person", start=_keeper_lives(places)) as link:
+        health: Row = link.get("health")
+        pids = [link.pid, *([health["keeper"]["pid"]] if health["keeper"] else [])]
+        ended = _terminals(link.get("terminals", running="true"))
+        end(link, pids, keep_terminals=False)
+    say(f"Handrail is down, and everything it started has ended{ended}.")
+
+
+def _terminals(running: list[Row]) -> str:
+    """What goes down with it, where that is more than nothing."""
+    if not running:
+        return ""
+    own = sum(row["of"] == "shell" for row in running)
+    yours = f", {own} of them your own `handrail shell`" if own else ""
+    return f": {len(running)} terminal{'s' * (len(running) > 1)}{yours}"
+
+
+def restart(port: Port = None) -> None:
+    """Replace the daemon; terminals run on and waiting approvals are kept, and the page keeps its address."""
+    port = port or (None if _check_config() else _asked_port())
+    ran: list[str] = []
+    try:
+        with reach("person") as link:
+            ran = [call["id"] for call in link.get("state")["calls"] if call["status"] == "running"]
+            end(link, [link.pid], keep_terminals=True)
+    except Failure as failure:
+        if failure.code is not Code.NO_DAEMON:
+            raise
+        note("It was not running.")
+    with reach("read", start=True, argv=_on_port(port), keep=_keys()) as link:
+        say(f"Handrail runs at {link.url} (pid {link.pid}): {_what_became(link, ran)}")
+
+
+def open_page(
+    only_print: Annotated[bool, typer.Option("--print", help="Only print the link.")] = False,
+) -> None:
+    """Open the page, already signed in; print a fresh link where there is no browser to open."""
+    with reach("person") as link:
+        show_page(link, browse=not only_print)
+
+
+def _what_became(link: Link, ran: list[str]) -> str:
+    """What a restart did to the calls that ran and to all that was kept."""
+    found: Row = link.get("state")["started"]
+    stopped = sum(link.get("calls", call)["status"] == "interrupted" for call in ran)
+    return (
+        f"{count(max(stopped, found['interrupted']), 'call')} interrupted, "
+        f"{count(found['approvals_kept'], 'approval')} kept, "
+        f"{count(found['terminals_adopted'], 'terminal')} re-adopted."
+    )
+
+
+def _be_the_daemon(port: int | None, announce: bool) -> int:
+    from handrail import daemon  # noqa: PLC0415 - everything there is; only who becomes the daemon pays for it
+    from handrail.config import BadConfig, load  # noqa: PLC0415 - pydantic, which most commands do without
+
+    places = Places.find(os.environ)
+    try:
+        return daemon.run(places, load(places.config), port=port, announce=announce)
+    except BadConfig as problem:
+        raise Failure(str(problem)) from None
+
+
+def _check_config() -> bool:
+    """Say here what is wrong with it, not in the log of a daemon that does not come up. Does it name a port?"""
+    from handrail.config import BadConfig, settings  # noqa: PLC0415 - pydantic, which most commands do without
+    from handrail.doctor.checks import check_rules  # noqa: PLC0415 - brings the rules, where there are any
+
+    path = Places.find(os.environ).config
+    try:
+        found = settings(path)
+        check_rules(path)
+    except BadConfig as problem:
+        raise Failure(str(problem)) from None
+    return any(each.name == "server.port" and each.origin != "default" for each in found)
+
+
+def _asked_port() -> int | None:
+    """The port that the daemon was told with --port, as it noted itself; a restart is not to forget it."""
+    from handrail.config import load  # noqa: PLC0415 - pydantic, which most commands do without
+
+    places = Places.find(os.environ)
+    try:
+        wished = int(places.port.read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return None
+    return None if wished == load(places.config).server.port else wished
+
+
+def _on_port(port: int | None) -> tuple[str, ...] | None:
+    """How the daemon is started, where it differs from what any door would do."""
+    if port is None:
+        return None
+    return (sys.executable, "-m", "handrail", "up", "--foreground", "--no-open", "--port", str(port))
+
+
+def _keys() -> tuple[str, ...]:
+    """What a person who starts it here wants it to have, for our own agent: keys of models, and their addresses."""
+    from handrail.config import PROVIDER_VARIABLES  # noqa: PLC0415 - pydantic, which most commands do without
+
+    return PROVIDER_VARIABLES
+
+
+def _warn_of_skew(link: Link) -> None:
+    if link.version != __version__:
+        note(f"The daemon is version {link.version}, this command {__version__}. Run `handrail restart`.")
+
+
+def show_page(link: Link, *, browse: bool) -> None:
+    page: str = link.post("code")["url"]
+    if browse and _has_screen() and webbrowser.open(page):
+        say("The page is open in your browser.")
+    else:
+        say("Open this within a minute; it signs you in once:")
+        say(f"  {page}")
+
+
+def _has_screen() -> bool:
+    """A text browser would take over this terminal, so one is opened only where there is a screen."""
+    return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _keeper_lives(places: Places) -> bool:
+    """What a lost daemon started is still there, and a new one is needed to end it."""
+    keeper = dial_path(str(places.keeper_socket))
+    if keeper is not None:
+        keeper.close()
+    return keeper is not None
+
+
+GONE_SECONDS = 15.0
+"""A daemon ends within five seconds, what it started within its grace; bounds the wait for one that does not."""
+
+
+def end(link: Link, pids: Iterable[int], *, keep_terminals: bool) -> None:
+    """Tell the daemon to end and wait until these processes are gone."""
+    with ExitStack() as held:
+        gone = [Gone(pid, held) for pid in pids]
+        if sys.stderr.isatty():
+            note(("Ending …", "dim"))
+        link.post("down", keep_terminals=str(keep_terminals).lower())
+        until = time.monotonic() + GONE_SECONDS
+        left = [each.pid for each in gone if not each.wait(until)]
+    if left:
+        raise Failure(
+            f"Told to end, but still there after {GONE_SECONDS:.0f} s: process {', '.join(map(str, left))}. "
+            "`handrail doctor` says more; its log is "
+            f"in {Places.find(os.environ).logs}."
+        )
+
+
+class Gone:
+    """A process whose end is awaited, whoever gets its number later."""
+
+    def __init__(self, pid: int, held: ExitStack) -> None:
+        self.pid = pid
+        self._fd = -1
+        if sys.platform == "linux":
+            try:
+                self._fd = os.pidfd_open(pid)
+            except OSError:
+                return
+            held.callback(os.close, self._fd)
+
+    def wait(self, until: float) -> bool:
+        if self._fd >= 0:
+            return bool(select.select([self._fd], [], [], max(0.0, until - time.monotonic()))[0])
+        while _exists(self.pid) and time.monotonic() < until:
+            time.sleep(0.05)
+        return not _exists(self.pid)
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True

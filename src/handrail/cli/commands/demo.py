@@ -1,0 +1,48 @@
+"""`handrail demo`: shows the way to the page, then lets the scripted agent loose.
+
+Owns the command. What the agent does is the demo's.
+"""
+
+from contextlib import ExitStack, suppress
+from typing import Annotated
+
+import typer
+
+from handrail.cli.client import Link, reach
+from handrail.cli.command_help import verb
+from handrail.cli.commands.daemon import show_page
+from handrail.cli.failure import Failure
+from handrail.cli.render.output import note, say
+
+
+def add_to(app: typer.Typer) -> None:
+    verb(app, "demo", "handrail demo", "handrail demo --minutes 2 --no-open")(demo)
+
+
+def demo(
+    minutes: Annotated[float, typer.Option(min=0.05, max=60, help="Ends by itself after so long.")] = 10.0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open the page.")] = False,
+) -> None:
+    """A scripted agent that hangs, asks, edits, floods and shares a terminal, to see every part at work."""
+    from handrail.demo.story import tell  # noqa: PLC0415
+
+    with reach("read", start=True) as link:
+        say(f"Handrail runs at {link.url}.")
+    with ExitStack() as held:
+        # Before the agent's door is opened: whoever has launched one is no longer taken for a person.
+        try:
+            person = held.enter_context(reach("person"))
+            show_page(person, browse=not no_open)
+        except Failure as refused:
+            person = None
+            note(str(refused))
+        left = tell(minutes * 60, say)
+        if person is not None:
+            _tidy(person, left)
+
+
+def _tidy(person: Link, left: list[str]) -> None:
+    """Take the agent's open questions out of the inbox: nobody waits for their answers any more."""
+    for call in left:
+        with suppress(Failure):
+            person.post("calls", call, "cancel")

@@ -1,0 +1,340 @@
+"""`handrail rules`: what holds, in the order of evaluation; add, remove, and try a call.
+
+Owns those commands. What a rule means is the daemon's; how a tried call is shown is `tester`.
+
+`handrail rules test`: what would be decided about a call that nobody makes, by which rule, and why.
+
+Rules as the command line speaks of them: cells of a table, sentences, and the command that would make one.
+"""
+
+import shlex
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from handrail.cli.client import Link, reach
+from handrail.cli.command_help import plain, verb
+from handrail.cli.command_help import verb as add_verb
+from handrail.cli.exact import exact_line, flat
+from handrail.cli.failure import Failure
+from handrail.cli.folder import project, workspace
+from handrail.cli.render.approval_card import action_verb, remarks
+from handrail.cli.render.formats import Row, ago, by_prefix, count, effect, json_object, risk, seconds
+from handrail.cli.render.output import Piece, as_json, note, say, table, width
+
+MOST_SUGGESTED = 3
+"""Suggestions below the list; the page shows all."""
+
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+Folder = Annotated[
+    Path | None,
+    typer.Option("--workspace", metavar="DIR", help="The folder; the current project unless given."),
+]
+EXAMPLES = """\
+handrail rules
+handrail rules add allow 'npm test'
+handrail rules test 'git push -f'
+handrail rules remove r1f"""
+
+
+def add_to(app: typer.Typer) -> None:
+    group = plain(invoke_without_command=True, epilog=EXAMPLES)
+    group.callback()(rules)
+    verb(
+        group,
+        "add",
+        "handrail rules add allow 'npm test'",
+        "handrail rules add deny 'git push' --user --note 'Pushing is for people.'",
+        "handrail rules add ask --path 'migrations/**'",
+        "handrail rules add allow --tool write_file 'docs/**' --expires 7d",
+        "handrail rules add allow 'make' --match 'make test' --not-match 'makepkg'",
+    )(add)
+    verb(group, "remove", "handrail rules remove r1f")(remove)
+    add_tester_to(group)
+    app.add_typer(group, name="rules")
+
+
+def rules(
+    context: typer.Context,
+    folder: Folder = None,
+    every: Annotated[bool, typer.Option("--all", help="Also those of other folders.")] = False,
+    as_json_: AsJson = False,
+) -> None:
+    """List what holds here, in the order of evaluation; or add, remove and test rules."""
+    if context.invoked_subcommand is not None:
+        return
+    here = workspace(folder)
+    with reach("read") as link:
+        found: Row = link.get("rules", workspace=None if here is None else str(here))
+    rows = [flattened(view) for view in found["rules"] if every or _is_here(view["rule"], here)]
+    if as_json_:
+        as_json(rows)
+        return
+    now, wide = int(time.time() * 1000), width() >= WIDE
+    table(columns(wide), [cells(row, now, wide) for row in rows])
+    for line in (_standing(found, here), *_suggestions(found)):
+        note((exact_line(line), "dim"))
+
+
+def add(
+    effect: Annotated[
+        Literal["allow", "ask", "deny"], typer.Argument(metavar="EFFECT", help="allow, ask or deny.")
+    ],
+    pattern: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PATTERN", help="The words a command begins with; with --tool, what that takes."
+        ),
+    ] = None,
+    tool: Annotated[str | None, typer.Option(help="Only calls of this tool.")] = None,
+    path: Annotated[str | None, typer.Option(metavar="GLOB", help="Files: 'src/**', '*.md'.")] = None,
+    host: Annotated[str | None, typer.Option(help="A host named in commands: '*.example.org'.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only clients of this name: 'claude-*'.")] = None,
+    user: Annotated[
+        bool, typer.Option("--user/--project", help="In every trusted folder, or in this one (the usual).")
+    ] = False,
+    folder: Folder = None,
+    expires: Annotated[str | None, typer.Option(metavar="7d", help="How long it holds.")] = None,
+    remark: Annotated[str, typer.Option("--note", help="Why; of a refusal, the agent reads it.")] = "",
+    match: Annotated[
+        list[str] | None, typer.Option(help="An example it must match; may be repeated.")
+    ] = None,
+    not_match: Annotated[list[str] | None, typer.Option(help="An example it must not match.")] = None,
+    as_json_: AsJson = False,
+) -> None:
+    """Add a rule. Open questions that it decides are answered by it at once."""
+    body: Row = {
+        "effect": effect,
+        "tool": tool,
+        "command" if tool is None else "pattern": pattern,
+        "path": path,
+        "host": host,
+        "agent": agent,
+        "scope": "user" if user else "project",
+        "workspace": None if user else str(project(folder)),
+        "expires_in": seconds(expires),
+        "note": remark,
+        "match": match or [],
+        "not_match": not_match or [],
+    }
+    with reach("person") as link:
+        past = "" if as_json_ else _judged(link, body)
+        row = flattened(link.post("rules", body=body))
+    if as_json_:
+        as_json(row)
+        return
+    say(*made(row), f" {past}" if past else "")
+
+
+def remove(
+    id: Annotated[str, typer.Argument(metavar="ID", help="A rule's id, or its first letters.")],
+    as_json_: AsJson = False,
+) -> None:
+    """Remove a rule that was made by an answer or by hand. Those in files are removed there."""
+    with reach("person") as link:
+        rows = [flattened(view) for view in link.get("rules")["rules"] if not view["builtin"]]
+        found = by_prefix(id, (row["id"] for row in rows), "rule")
+        link.delete("rules", found)
+    row = next(row for row in rows if row["id"] == found)
+    if as_json_:
+        as_json(row)
+    else:
+        say(f"Removed {found}: ", flat(f"{row['effect']} {what(row)}"))
+
+
+def _is_here(rule: Row, here: Path | None) -> bool:
+    return here is None or rule["workspace"] in (None, str(here))
+
+
+def _standing(found: Row, here: Path | None) -> str:
+    """Where this was looked at, and whether that folder is trusted."""
+    if here is None:
+        return "Not in a project: these are the rules of every folder. An agent without a workspace is always asked about."
+    folder = next((each for each in found["folders"] if each["folder"] == str(here)), None)
+    if folder is None or not folder["trusted"]:
+        problem = folder["problem"] if folder else ""
+        return (
+            f"In {here}, which is not trusted{': ' + problem if problem else '. `handrail trust` trusts it.'}"
+        )
+    return f"In {here}, which is trusted. {folder['problem']}".rstrip()
+
+
+def _suggestions(found: Row) -> list[str]:
+    return [
+        f"You allowed {each['words']} {each['answers']} times: {command(each['rule'])}"
+        for each in found["suggestions"][:MOST_SUGGESTED]
+        if each["rule"]["effect"] == "allow"
+    ]
+
+
+def _judged(link: Link, body: Row) -> str:
+    """What the rule would have done. Raises Failure when it cannot be made."""
+    proposed: Row = link.post("rules", "propose", body={"rule": body})
+    if proposed["problem"]:
+        raise Failure(proposed["problem"])
+    return judged(proposed)
+
+
+def add_tester_to(group: typer.Typer) -> None:
+    add_verb(
+        group,
+        "test",
+        "handrail rules test 'git push -f'",
+        "handrail rules test 'npm test && npm publish' --workspace ~/code/api --json",
+        'handrail rules test --tool write_file --input \'{"path": "a.md", "content": ""}\'',
+    )(explain)
+
+
+def explain(
+    command: Annotated[
+        str | None, typer.Argument(metavar="COMMAND", help="A command line, as an agent would run it.")
+    ] = None,
+    tool: Annotated[str | None, typer.Option(help="Another tool, with --input.")] = None,
+    given: Annotated[
+        str | None, typer.Option("--input", metavar="JSON", help="What that tool is given.")
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--workspace", metavar="DIR", help="The agent's folder; the current project unless given."
+        ),
+    ] = None,
+    agent: Annotated[str | None, typer.Option(help="The name of the client that would ask.")] = None,
+    as_json_: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Say which rule decides about a call, and why. Nothing is run and nobody is asked."""
+    if (command is None) == (tool is None):
+        raise typer.BadParameter("Give a command line, or --tool with --input.")
+    if given is not None and tool is None:
+        raise typer.BadParameter("--input is what a tool is given: name it with --tool.")
+    here = workspace(folder)
+    body: Row = {
+        "command": command,
+        "tool": tool,
+        "input": json_object(given) or ({} if tool else None),
+        "workspace": None if here is None else str(here),
+        "agent": agent,
+    }
+    with reach("person") as link:
+        told: Row = link.post("rules", "test", body=body)
+    if as_json_:
+        as_json(told)
+    else:
+        _show(told, here)
+
+
+def _show(told: Row, here: Path | None) -> None:
+    where = f"in {here}, {'trusted' if told['trusted'] else 'not trusted'}" if here else "without a workspace"
+    say(effect(told["effect"]), f"  by {told['rule']}   ", risk(told["risk"]), exact_line(f" risk, {where}"))
+    say(flat(told["why"]))
+    if told["reasons"]:
+        say(("Risk: ", "dim"), flat(" · ".join(told["reasons"])))
+    say("")
+    table(
+        ("PART", "EFFECT", "BY", "WHAT"), [_part(place, part) for place, part in enumerate(told["parts"], 1)]
+    )
+    say("")
+    table(("", "LOOKED AT, IN ORDER", "EFFECT", "PARTS", "ABOUT"), [_step(step) for step in told["chain"]])
+
+
+def _part(place: int, part: Row) -> tuple[Piece, ...]:
+    does = "" if part["action"] == "run" else f"{action_verb(part['action'])} "
+    told = " · ".join([f"{does}{part['text']}", *remarks(part)])
+    return str(place), effect(part["effect"]), part["rule"], told
+
+
+def _step(step: Row) -> tuple[Piece, ...]:
+    """Dim where it applies to nothing; marked where it decided."""
+    style = "bold" if step["decides"] else "" if step["effect"] else "dim"
+    places = ", ".join(str(place + 1) for place in step["parts"])
+    decided = effect(step["effect"]) if step["effect"] else ("-", "dim")
+    return (
+        ("→", "bold") if step["decides"] else "",
+        (step["name"], style),
+        decided,
+        places,
+        (step["words"], style),
+    )
+
+
+WIDE = 120
+"""Columns from which a table of rules has one for each thing there is to know."""
+_ALLOWED = {"allow": "allows", "ask": "asks about", "deny": "refuses"}
+
+
+def flattened(view: Row) -> Row:
+    """A rule with what is known of it, all on one level."""
+    return {**view["rule"], **{name: value for name, value in view.items() if name != "rule"}}
+
+
+def columns(wide: bool) -> tuple[str, ...]:
+    if wide:
+        return ("ID", "EFFECT", "SCOPE", "HITS", "LAST USE", "SOURCE", "WHAT")
+    return ("ID", "EFFECT", "USED", "WHAT")
+
+
+def cells(row: Row, now: int, wide: bool) -> tuple[Piece, ...]:
+    """Of a rule, as `flattened` gives it; where there is little room, its source stands with what it is about."""
+    last = ago(row["last_used_at"], now) if row["last_used_at"] or not row["builtin"] else ""
+    hits = str(row["hits"]) if row["hits"] else ""
+    style = "" if row["in_force"] else "dim"
+    if not wide:
+        used = f"{hits}, {last}" if hits else last
+        return row["id"], effect(row["effect"]), used, (f"{what(row)} · {source(row)}", style)
+    scope = "" if row["builtin"] else row["scope"]
+    return row["id"], effect(row["effect"]), scope, hits, last, source(row), (what(row), style)
+
+
+def what(row: Row) -> str:
+    """What it is about, until when, why, and whether it holds."""
+    told = [
+        row["words"],
+        f"until {day(row['expires_at'])}" if row["expires_at"] else "",
+        f"({row['note']})" if row["note"] and not row["builtin"] else "",
+        f"· not in force: {row['says']}" if not row["in_force"] else "",
+    ]
+    return " ".join(filter(None, told))
+
+
+def source(row: Row) -> str:
+    """A file and its line; or where the person sat who made it."""
+    by = (row["added_by"] or "").removeprefix("a person on the ")
+    return row["source"] or (f"{by}, {day(row['added_at'])}" if row["added_at"] else by)
+
+
+def made(row: Row) -> tuple[Piece, ...]:
+    """What a new rule does, and how it is taken back."""
+    does = f" {_ALLOWED[row['effect']]} {what(row)}. "
+    return "Rule ", (row["id"], "bold"), exact_line(does), f"`handrail rules remove {row['id']}` removes it."
+
+
+def judged(proposed: Row) -> str:
+    """What a rule would have done; empty where there is no past to tell it by."""
+    told: list[str] = []
+    if proposed["calls"]:
+        told.append(f"matches {proposed['matches']} of the last {count(proposed['calls'], 'call')}")
+    if proposed["prompts"]:
+        told.append(
+            f"would have decided {proposed['decided']} of your last {count(proposed['prompts'], 'prompt')}"
+        )
+    return "It " + " and ".join(told) + "." if told else ""
+
+
+def command(body: Row) -> str:
+    """The command that makes a rule of a suggestion."""
+    about = body["command"] or body["pattern"]
+    options = [(name, body[name]) for name in ("path", "host", "agent") if body[name]]
+    tool = body["tool"] if body["tool"] != "execute_command" or about is None else None
+    words = ["handrail", "rules", "add", body["effect"]]
+    words += [about] if about else []
+    for name, value in [*([("tool", tool)] if tool else []), *options]:
+        words += [f"--{name}", value]
+    words += ["--user"] if body["scope"] == "user" else ["--workspace", body["workspace"] or "."]
+    return shlex.join(words)
+
+
+def day(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,325 @@
+"""`handrail shell` for those who ask how it is used, or for its profile; what opens a shell is the door's.
+
+Owns the options as they are described. Does not know terminals.
+
+Handrail as the default terminal profile of VS Code and its kin: written, shown, and taken back.
+
+The settings file of VS Code or one of its kin, its backup, and what is remembered of our change to it.
+"""
+
+import hashlib
+import json
+import os
+import shlex
+import sys
+from dataclasses import asdict, dataclass
+from difflib import unified_diff
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn
+
+import typer
+
+from handrail.cli.command_help import verb
+from handrail.cli.failure import Failure
+from handrail.cli.jsonc import NotAnObject, NotJson, at, parse, put, remove
+from handrail.cli.render.output import note, say
+from handrail.places import Places
+
+Editor = Literal["vscode", "insiders", "vscodium", "cursor"]
+BACKUP = ".before-handrail"
+TITLES: dict[Editor, str] = {
+    "vscode": "VS Code",
+    "insiders": "VS Code Insiders",
+    "vscodium": "VSCodium",
+    "cursor": "Cursor",
+}
+_FOLDERS: dict[Editor, tuple[str, str]] = {
+    "vscode": ("Code", ".vscode-server"),
+    "insiders": ("Code - Insiders", ".vscode-server-insiders"),
+    "vscodium": ("VSCodium", ".vscodium-server"),
+    "cursor": ("Cursor", ".cursor-server"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What an undo needs to know of one file."""
+
+    wrote: str
+    """The hash of what we wrote: as long as it is the file's, an undo gives back what was there before."""
+    existed: bool
+    profile: str | None
+    """What stood in the two places before us."""
+    default: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFile:
+    """One settings file, and what is remembered of it."""
+
+    path: Path
+
+    @classmethod
+    def find(cls, editor: Editor, named: Path | None) -> "SettingsFile":
+        if named is not None:
+            return cls(named.expanduser().absolute())
+        places = _candidates(editor)
+        found = next((path for path in places if path.parent.is_dir()), None)
+        if found is None:
+            raise Failure(
+                f"{TITLES[editor]} was not found: there is no {places[0].parent}. Name its settings with --settings PATH."
+            )
+        return cls(found)
+
+    @property
+    def backup(self) -> Path:
+        return self.path.with_name(self.path.name + BACKUP)
+
+    def text(self) -> str:
+        try:
+            return self.path.read_bytes().decode()
+        except FileNotFoundError:
+            return ""
+        except (OSError, ValueError) as error:
+            raise Failure(f"{self.path} cannot be read: {error}. Nothing was changed.") from None
+
+    def write(self, text: str) -> None:
+        """All of it or nothing, where the file really lies, with the mode it has."""
+        target = Path(os.path.realpath(self.path))
+        fresh = target.with_name(f"{target.name}.handrail-{os.getpid()}")
+        try:
+            mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
+            fresh.touch(mode=mode)
+            fresh.chmod(mode)
+            fresh.write_bytes(text.encode())
+            fresh.replace(target)
+        except OSError as error:
+            fresh.unlink(missing_ok=True)
+            raise Failure(f"{self.path} cannot be written: {error}. Nothing was changed.") from None
+
+    def back_up(self) -> None:
+        """Keep what is there beside it, unless that is what we wrote: then the backup holds what was there before."""
+        if self.ours(self.text()) is not None:
+            return
+        if self.path.exists():
+            try:
+                self.backup.write_bytes(self.path.read_bytes())
+                self.backup.chmod(0o600)
+            except OSError as error:
+                raise Failure(f"{self.backup} cannot be written: {error}. Nothing was changed.") from None
+
+    def ours(self, text: str) -> Memory | None:
+        """What is remembered of this text, if it is exactly what we wrote."""
+        memory = self.memory()
+        return memory if memory is not None and memory.wrote == digest(text) else None
+
+    def memory(self) -> Memory | None:
+        known = _memories().get(str(self.path))
+        return None if known is None else Memory(**known)
+
+    def remember(self, memory: Memory) -> None:
+        _remember({**_memories(), str(self.path): asdict(memory)})
+
+    def forget(self) -> None:
+        self.backup.unlink(missing_ok=True)
+        _remember({path: known for path, known in _memories().items() if path != str(self.path)})
+
+
+def _candidates(editor: Editor) -> list[Path]:
+    folder, server = _FOLDERS[editor]
+    home = Path.home()
+    if sys.platform == "darwin":
+        own = home / "Library" / "Application Support" / folder
+    else:
+        own = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / folder
+    # The second is where a window on another machine keeps what holds for this one.
+    return [own / "User" / "settings.json", home / server / "data" / "Machine" / "settings.json"]
+
+
+def _memories() -> dict[str, Any]:
+    try:
+        return json.loads(_memory_file().read_text())
+    except (OSError, ValueError):
+        return {}
+
+
+def _remember(memories: dict[str, Any]) -> None:
+    file = _memory_file()
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.write_text(json.dumps(memories, indent=2))
+    except OSError as error:
+        note(f"What an undo needs could not be kept: {error}. The backup is still there.")
+
+
+def _memory_file() -> Path:
+    return Places.find(os.environ).state / "profiles.json"
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def add_to(app: typer.Typer) -> None:
+    verb(
+        app,
+        "shell",
+        "handrail shell",
+        "handrail shell -- make watch",
+        "handrail shell --keep --name server -- npm run dev",
+        "handrail shell --install-profile vscode",
+        "handrail shell --install-profile vscode --undo",
+        context_settings={"allow_interspersed_args": False},
+    )(shell)
+
+
+def shell(
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="-- CMD", help="Run this instead of your shell.")
+    ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Go on when this window is closed, instead of ending.")
+    ] = False,
+    name: Annotated[str, typer.Option(help="What it is called in lists.")] = "",
+    or_plain: Annotated[
+        bool, typer.Option("--or-plain", help="Be the plain shell when Handrail cannot keep it.")
+    ] = False,
+    install_profile: Annotated[
+        Editor | None, typer.Option(help="Make it the default terminal of this editor instead.")
+    ] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="With --install-profile: take that back.")] = False,
+    only_print: Annotated[
+        bool, typer.Option("--print", help="With --install-profile: only show the change.")
+    ] = False,
+    settings: Annotated[
+        Path | None, typer.Option(help="With --install-profile: the editor's settings.json.")
+    ] = None,
+) -> None:
+    """Your own shell in a terminal that Handrail keeps: agents may read it, and it survives the daemon.
+
+    Everything is as without it: size, colours, keys, environment. It ends with the exit status of the shell, or by the
+    signal that ended it; 3 says that Handrail could not be started, 127 that there is no such command.
+    """
+    if install_profile is None:
+        if undo or only_print or settings:
+            raise typer.BadParameter("--undo, --print and --settings belong to --install-profile.")
+        _open(command or [], keep, name, or_plain)
+
+    if command or keep or name or or_plain:
+        raise typer.BadParameter("--install-profile opens no shell; leave the other options out.")
+    act = undo if undo else install
+    act(install_profile, settings, only_print=only_print)
+
+
+def _open(command: list[str], keep: bool, name: str, or_plain: bool) -> NoReturn:
+    from handrail.door import shell as door  # noqa: PLC0415
+
+    raise typer.Exit(door.run(door.Wish(keep=keep, name=name, or_plain=or_plain, command=command)))
+
+
+NAME = "handrail"
+_SYSTEM = "osx" if sys.platform == "darwin" else "linux"
+PROFILES = (f"terminal.integrated.profiles.{_SYSTEM}",)
+PROFILE = (*PROFILES, NAME)
+DEFAULT = (f"terminal.integrated.defaultProfile.{_SYSTEM}",)
+
+
+def install(editor: Editor, settings: Path | None, *, only_print: bool) -> None:
+    """Make Handrail the default profile, or only show how the file would change."""
+    file = SettingsFile.find(editor, settings)
+    before = file.text()
+    try:
+        after = put(put(before, PROFILE, profile()), DEFAULT, NAME)
+    except (NotJson, NotAnObject) as problem:
+        raise Failure(f"{file.path} cannot be read: {problem}. Nothing was changed.") from None
+    if before == after:
+        say(f"{file.path} has it already.")
+        return
+    _show(file.path, before, after)
+    if only_print:
+        return
+    memory = _memory(file, before, after)
+    file.back_up()
+    file.write(after)
+    file.remember(memory)
+    say(f"New terminals of {TITLES[editor]} are kept by Handrail from now on.")
+    say(
+        f"Undo it with `handrail shell --install-profile {editor} --undo`; the file as it was is {file.backup}."
+    )
+
+
+def undo(editor: Editor, settings: Path | None, *, only_print: bool) -> None:
+    """Give the file back as it was; if it was changed since, take out only what we put in."""
+    file = SettingsFile.find(editor, settings)
+    now = file.text()
+    ours = file.ours(now)
+    if ours is None:
+        then = _without_us(file, now)
+    else:
+        then = file.backup.read_bytes().decode() if ours.existed else ""
+    if then == now:
+        say(f"{file.path} has nothing of Handrail in it.")
+        return
+    _show(file.path, now, then)
+    if only_print:
+        return
+    if ours is not None and not ours.existed:
+        file.path.unlink()
+    else:
+        file.write(then)
+    file.forget()
+    say(
+        "It is as it was."
+        if ours
+        else "It was changed since, so only Handrail's own settings were taken out."
+    )
+
+
+def profile() -> dict[str, Any]:
+    """What VS Code is to run. Through `sh`, which also finds that this installation is gone."""
+    main = Path(__file__).parent.parent / "__main__.py"
+    python = shlex.quote(sys.executable)
+    options = " --or-plain" + (' -- "${SHELL:-/bin/zsh}" -l' if sys.platform == "darwin" else "")
+    script = (
+        f"[ -x {python} ] && [ -r {shlex.quote(str(main))} ] && exec {python} -P -m handrail shell{options}; "
+        'echo "Not kept by Handrail: it is no longer installed where it was." >&2; exec "${SHELL:-/bin/sh}"'
+    )
+    made: dict[str, Any] = {"path": "/bin/sh", "args": ["-c", script], "icon": "terminal"}
+    home = os.environ.get("HANDRAIL_HOME")
+    return {**made, "env": {"HANDRAIL_HOME": str(Path(home).absolute())}} if home else made
+
+
+def _show(path: Path, before: str, after: str) -> None:
+    lines = unified_diff(before.splitlines(), after.splitlines(), str(path), str(path), lineterm="", n=2)
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    for line in lines:
+        say((line, styles.get(line[:1], "")))
+
+
+def _memory(file: SettingsFile, before: str, after: str) -> Memory:
+    """What stood there before us, also when we are written a second time."""
+    ours = file.ours(before)
+    if ours is not None:
+        return Memory(digest(after), ours.existed, ours.profile, ours.default)
+    return Memory(digest(after), file.path.exists(), at(before, PROFILE), at(before, DEFAULT))
+
+
+def _without_us(file: SettingsFile, text: str) -> str:
+    """The text with our two settings taken out, or what stood in their places put back."""
+    memory = file.memory()
+    try:
+        if at(text, DEFAULT) == json.dumps(NAME):
+            text = _restored(text, DEFAULT, memory and memory.default)
+        if at(text, PROFILE) is not None:
+            text = _restored(text, PROFILE, memory and memory.profile)
+        return remove(text, PROFILES) if _is_empty(at(text, PROFILES)) else text
+    except (NotJson, NotAnObject) as problem:
+        raise Failure(f"{file.path} cannot be read: {problem}. Nothing was changed.") from None
+
+
+def _restored(text: str, path: tuple[str, ...], before: str | None) -> str:
+    return remove(text, path) if before is None else put(text, path, parse(before).value)
+
+
+def _is_empty(value: str | None) -> bool:
+    return value is not None and value.strip("{} \t\r\n") == ""

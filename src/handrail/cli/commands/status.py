@@ -1,0 +1,145 @@
+"""Looking at Handrail itself: status, doctor, config, and the door's help.
+
+Owns those commands. What is examined, and how, is the doctor's.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from handrail.cli.client import Link, reach
+from handrail.cli.command_help import verb
+from handrail.cli.failure import Code, Failure
+from handrail.cli.render.formats import Row, count
+from handrail.cli.render.output import Piece, as_json, say, table
+from handrail.places import Places
+
+if TYPE_CHECKING:
+    from handrail.doctor.checks import Finding
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+_LEVELS = {"ok": ("✓ ok", "green"), "warn": ("! warn", "yellow"), "bad": ("✗ bad", "red")}
+
+
+def add_to(app: typer.Typer) -> None:
+    verb(app, "status", "handrail status", "handrail status --json")(status)
+    verb(app, "doctor", "handrail doctor", "handrail doctor --backup handrail-copy.db")(doctor)
+    verb(app, "config", "handrail config", "handrail config --show-origin")(config)
+    verb(
+        app,
+        "mcp",
+        "handrail mcp",
+        "handrail mcp --workspace ~/code/api",
+        "claude mcp add handrail -- handrail mcp",
+    )(mcp)
+
+
+def status(as_json_: AsJson = False) -> None:
+    """What runs. Exit status 3 when nothing does."""
+    with reach("read") as link:
+        found = _status(link)
+    if as_json_:
+        as_json(found)
+        return
+    say(("● ", "green"), f"Handrail {found['version']} runs at {found['url']}")
+    keeper = f", keeper {found['keeper_pid']}" if found["keeper_pid"] else ", no keeper"
+    say(f"  process {found['pid']}{keeper}")
+    say(f"  home    {found['home']}")
+    say(f"  calls   {found['running']} running, {count(found['waiting'], 'approval')} waiting for you")
+
+
+def doctor(
+    backup: Annotated[
+        Path | None, typer.Option(help="Also copy the database to this new file, and check the copy.")
+    ] = None,
+    as_json_: AsJson = False,
+) -> None:
+    """Say what is wrong, and the command that fixes it. Exit status 1 when something is bad."""
+    found: list[Finding] = []
+    for finding in _examined(backup):
+        found.append(finding)
+        if not as_json_:
+            _show(finding)
+    bad = any(finding.level == "bad" for finding in found)
+    if as_json_:
+        as_json({"ok": not bad, "findings": [asdict(finding) for finding in found]})
+    raise typer.Exit(Code.FAILED if bad else Code.OK)
+
+
+def config(
+    show_origin: Annotated[bool, typer.Option("--show-origin", help="Where each value comes from.")] = False,
+    as_json_: AsJson = False,
+) -> None:
+    """The settings in force."""
+    from handrail.config import BadConfig, settings  # noqa: PLC0415 - pydantic, which most commands do without
+    from handrail.doctor.checks import check_rules  # noqa: PLC0415 - brings the rules, where there are any
+
+    path = Places.find(os.environ).config
+    try:
+        found = settings(path)
+        check_rules(path)
+    except BadConfig as problem:
+        raise Failure(str(problem)) from None
+    if as_json_:
+        as_json([asdict(setting) for setting in found])
+        return
+    columns = ("SETTING", "VALUE", "FROM") if show_origin else ("SETTING", "VALUE")
+    rows: list[tuple[Piece, ...]] = [(each.name, _toml(each.value), each.origin) for each in found]
+    table(columns, [row[: len(columns)] for row in rows])
+    say((f"Change them in {path}, then run `handrail restart`.", "dim"))
+
+
+def mcp(
+    workspace: Annotated[
+        str | None, typer.Option(metavar="DIR", help="The folder its paths are relative to.")
+    ] = None,
+) -> None:
+    """Speak MCP on stdin and stdout: what an MCP client launches."""
+    from handrail.door import mcp_stdio  # noqa: PLC0415
+
+    raise typer.Exit(mcp_stdio.main(["--workspace", workspace] if workspace else []))
+
+
+def _examined(backup: Path | None) -> "Iterator[Finding]":
+    from handrail import doctor as surgery  # noqa: PLC0415 - brings the store
+
+    places = Places.find(os.environ)
+    yield from surgery.examine(places)
+    if backup is not None:
+        yield surgery.back_up(places, backup)
+
+
+def _show(finding: "Finding") -> None:
+    word, style = _LEVELS[finding.level]
+    say((f"{word:<7}", style), f"{finding.name:<12}", finding.says)
+    if finding.fix:
+        say(" " * 19, ("→ " + finding.fix, "bold"))
+
+
+def _status(link: Link) -> Row:
+    health, state = link.get("health"), link.get("state")
+    return {
+        "pid": link.pid,
+        "url": link.url,
+        "version": link.version,
+        "home": str(Places.find(os.environ).data),
+        "keeper_pid": health["keeper"]["pid"] if health["keeper"] else None,
+        "running": sum(call["status"] == "running" for call in state["calls"]),
+        "waiting": len(state["approvals"]),
+    }
+
+
+def _toml(value: object) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return str(value)
+        case _:  # strings and lists of them look alike in TOML and JSON
+            return json.dumps(value)

@@ -1,0 +1,347 @@
+"""`handrail terminal …`: type into a terminal, search it, close it.
+
+Owns those commands, which are a person's. Reading one is in `reading`. What typing and closing mean is the daemon's.
+
+`handrail terminals`: every terminal, whoever's it is.
+
+`handrail terminal read`: what a terminal printed, as text, as its screen, or as the bytes themselves.
+"""
+
+import base64
+import sys
+import time
+from typing import Annotated, Literal
+
+import typer
+
+from handrail.cli.client import Link, reach
+from handrail.cli.command_help import plain, verb
+from handrail.cli.failure import Code, Failure
+from handrail.cli.render.formats import Row, by_prefix, elapsed
+from handrail.cli.render.output import Piece, as_json, note, raw_bytes, say, table, text
+
+Mode = Literal["text", "raw", "screen"]
+TerminalId = Annotated[
+    str, typer.Argument(metavar="ID", help="A terminal's id, its first letters, or its name.")
+]
+
+LOOK_SECONDS = 0.2
+"""Between two looks at a terminal that is followed."""
+
+GONE_SECONDS = 60.0
+"""For a daemon to come back; a restart takes one."""
+
+
+def read(
+    terminal: TerminalId,
+    lines: Annotated[
+        int | None, typer.Option("--lines", "-n", min=1, max=100_000, help="Only the last so many lines.")
+    ] = None,
+    after: Annotated[int | None, typer.Option(min=0, help="Only what comes after this offset.")] = None,
+    screen: Annotated[bool, typer.Option("--screen", help="As it looks now.")] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="The bytes as they came; they may do anything to your terminal.")
+    ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on until it ends; Ctrl-C leaves it running.")
+    ] = False,
+    as_json_: Annotated[
+        bool, typer.Option("--json", help="For programs; one piece, with its offsets.")
+    ] = False,
+) -> None:
+    """Show what a terminal printed: all that is kept of it, unless told otherwise."""
+    if screen and (raw or follow or lines or after is not None):
+        raise typer.BadParameter("--screen shows the screen as it is now; leave the other options out.")
+    if lines and after is not None:
+        raise typer.BadParameter("Either --lines or --after: both say where to begin.")
+    mode: Mode = "screen" if screen else "raw" if raw else "text"
+    with reach("person") as link:
+        found = which(link, terminal)
+        piece: Row = link.get("terminals", found, "output", mode=mode, lines=lines, after=after)
+        _show_output(piece, mode, as_json_, is_stream=follow)
+        if as_json_ and not follow:
+            return
+        at = _rest(link, found, mode, piece, as_json_)
+    if follow:
+        _follow(found, mode, at, as_json_)
+    if mode == "text" and not as_json_ and sys.stdout.isatty():
+        text("\n")
+
+
+def _rest(link: Link, terminal: str, mode: Mode, piece: Row, for_programs: bool) -> int:
+    """Show what was there when it was asked for first; the offset after it."""
+    end: int = piece["end"]
+    while mode != "screen" and piece["next"] < end:
+        more: Row = link.get("terminals", terminal, "output", mode=mode, after=piece["next"])
+        if more["next"] == piece["next"]:
+            break  # the rest is the beginning of something unfinished
+        _show_output(more, mode, for_programs, is_stream=True)
+        piece = more
+    return piece["next"]
+
+
+def _follow(terminal: str, mode: Mode, at: int, for_programs: bool) -> None:
+    """Show what comes until the terminal has ended, whatever becomes of the daemon meanwhile."""
+    until = time.monotonic() + GONE_SECONDS
+    while True:
+        try:
+            with reach("person") as link:
+                _watch(link, terminal, mode, at, for_programs)
+                return
+        except _Gone as gone:
+            at, until = gone.at, max(until, gone.seen + GONE_SECONDS)
+        except Failure as failure:
+            if failure.code is not Code.NO_DAEMON or time.monotonic() > until:
+                raise
+        time.sleep(LOOK_SECONDS)
+
+
+class _Gone(Exception):
+    """The daemon went away while a terminal was followed."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__(at)
+        self.at = at
+        self.seen = time.monotonic()
+
+
+def _watch(link: Link, terminal: str, mode: Mode, at: int, for_programs: bool) -> None:
+    """The same, for as long as this daemon lives."""
+    while True:
+        try:
+            running: bool = link.get("terminals", terminal)["running"]
+            piece: Row = link.get("terminals", terminal, "output", mode=mode, after=at)
+        except Failure as failure:
+            if failure.code is Code.NO_DAEMON:
+                raise _Gone(at) from None
+            raise
+        if piece["next"] > at:
+            _show_output(piece, mode, for_programs, is_stream=True)
+            at = piece["next"]
+        elif not running:
+            return
+        else:
+            time.sleep(LOOK_SECONDS)
+
+
+def _show_output(piece: Row, mode: Mode, for_programs: bool, *, is_stream: bool) -> None:
+    if for_programs:
+        as_json(piece, line=is_stream)
+        return
+    if piece["left_out"]:
+        note((f"{piece['left_out']:,} bytes before this are no longer kept.", "yellow"))
+    if mode == "raw":
+        raw_bytes(base64.b64decode(piece["base64"]))
+    else:
+        text(piece["text"] + ("\n" if mode == "screen" else ""))
+
+
+EXAMPLES = """\
+handrail terminal read t3f
+handrail terminal send t3f 'make test'
+handrail terminal search t3f 'error|warning'
+handrail terminal close t3f"""
+
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    group = plain(
+        epilog=EXAMPLES, no_args_is_help=True, help="Read a terminal, type into it, search it, close it."
+    )
+    verb(
+        group,
+        "read",
+        "handrail terminal read t3f",
+        "handrail terminal read t3f --lines 50",
+        "handrail terminal read t3f --follow",
+        "handrail terminal read t3f --screen",
+        "handrail terminal read t3f --raw > session.raw",
+    )(read)
+    verb(
+        group,
+        "send",
+        "handrail terminal send t3f 'make test'",
+        "handrail terminal send t3f --key ctrl-c",
+        "handrail terminal send t3f y --no-newline",
+        "handrail terminal send t3f - < answer.txt",
+    )(send)
+    verb(
+        group,
+        "search",
+        "handrail terminal search t3f 'error|warning'",
+        "handrail terminal search t3f -i -C 2 traceback",
+    )(search)
+    verb(group, "close", "handrail terminal close t3f")(close)
+    app.add_typer(group, name="terminal")
+
+
+def send(
+    terminal: TerminalId,
+    text: Annotated[
+        str | None, typer.Argument(help="What to type; - takes it from stdin, where nobody sees it.")
+    ] = None,
+    no_newline: Annotated[bool, typer.Option("--no-newline", help="Do not press Enter after it.")] = False,
+    key: Annotated[
+        list[str] | None, typer.Option(help="Then press this key: ctrl-c, enter, up, f1 … May be repeated.")
+    ] = None,
+    as_json_: AsJson = False,
+) -> None:
+    """Type into a terminal, as yourself."""
+    if text is None and not key:
+        raise typer.BadParameter("Say what to type: a text, or --key.")
+    typed = sys.stdin.read().removesuffix("\n") if text == "-" else text
+    with reach("person") as link:
+        found = which(link, terminal)
+        row: Row = link.post(
+            "terminals", found, "input", body={"text": typed, "newline": not no_newline, "keys": key or []}
+        )
+    if as_json_:
+        as_json(row)
+    else:
+        say(f"Typed into terminal {row['id']} ", (row["name"], "bold"), ".")
+
+
+def search(
+    terminal: TerminalId,
+    pattern: Annotated[str, typer.Argument(help="A regular expression.")],
+    context: Annotated[
+        int, typer.Option("--context", "-C", min=0, max=100, help="Also so many lines around each.")
+    ] = 0,
+    ignore_case: Annotated[bool, typer.Option("--ignore-case", "-i", help="Letters in any case.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="In the bytes as they came, escapes and all.")] = False,
+    most: Annotated[int, typer.Option("--max", min=1, max=1000, help="At most so many matches.")] = 100,
+    as_json_: AsJson = False,
+) -> None:
+    """Search all that is kept of a terminal's output. Exit status 1 when nothing matches."""
+    with reach("person") as link:
+        found: Row = link.get(
+            *("terminals", which(link, terminal), "search"),
+            pattern=pattern,
+            context=context,
+            max_results=most,
+            case_insensitive=str(ignore_case).lower(),
+            raw=str(raw).lower(),
+        )
+    if as_json_:
+        as_json(found)
+    elif found["matches"]:
+        _show(found, context)
+    else:
+        note("Nothing matches.")
+    raise typer.Exit(Code.OK if found["matches"] else Code.FAILED)
+
+
+def close(terminal: TerminalId, as_json_: AsJson = False) -> None:
+    """End everything that runs in a terminal. What it printed is kept."""
+    with reach("person") as link:
+        closed: Row = link.post("terminals", which(link, terminal), "close")
+    if as_json_:
+        as_json(closed)
+    else:
+        say(f"Terminal {closed['id']} ", (closed["name"], "bold"), f" is closed. {closed['message']}")
+    if closed["left"]:
+        raise Failure("Not everything could be ended. `handrail doctor` may say more.")
+
+
+def _show(found: Row, context: int) -> None:
+    """As `grep -n` does: a colon after the number of a match, a dash after that of a line around it."""
+    shown = 0
+    for match in found["matches"]:
+        number = match["line_number"]
+        around = [
+            *(
+                (number - len(match["before"]) + index, "-", line)
+                for index, line in enumerate(match["before"])
+            ),
+            (number, ":", match["text"]),
+            *((number + 1 + index, "-", line) for index, line in enumerate(match["after"])),
+        ]
+        if context and shown and around[0][0] > shown + 1:
+            say(("--", "dim"))
+        for line_number, mark, line in around:
+            if line_number > shown:
+                say((f"{line_number}{mark}", "green" if mark == ":" else "dim"), line)
+        shown = around[-1][0]
+    if found["more"]:
+        note("There are more; --max shows them.")
+
+
+MOST = 1000
+"""Terminals in one listing; older ones are found through their calls."""
+
+
+def add_list_to(app: typer.Typer) -> None:
+    verb(
+        app, "terminals", "handrail terminals", "handrail terminals --all", "handrail terminals --all --json"
+    )(terminals)
+
+
+def terminals(
+    every: Annotated[bool, typer.Option("--all", help="Also those that have ended.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="At most so many.")] = 200,
+    as_json_: AsJson = False,
+) -> None:
+    """List the terminals that run, newest first."""
+    with reach("read") as link:
+        found: list[Row] = link.get("terminals", running=str(not every).lower(), limit=limit)
+    if as_json_:
+        as_json(found)
+    elif found:
+        table(("ID", "STATE", "SINCE", "OF", "NAME", "PID", "CWD"), [_cells(row) for row in found])
+    elif every:
+        note("No terminals. `handrail shell` opens one.")
+    else:
+        note(
+            "No terminal runs. `handrail shell` opens one; `handrail terminals --all` also lists ended ones."
+        )
+
+
+def which(link: Link, typed: str) -> str:
+    """The id of the terminal that is meant: a running one before one that has ended."""
+    running: list[Row] = link.get("terminals", running="true", limit=MOST)
+    if any(_may_mean(row, typed) for row in running):
+        return _one(typed, running)
+    return _one(typed, link.get("terminals", limit=MOST))
+
+
+def _one(typed: str, rows: list[Row]) -> str:
+    ids = [row["id"] for row in rows]
+    named = [row["id"] for row in rows if row["name"] == typed]
+    if len(named) == 1 and not any(each.startswith(typed) for each in ids):
+        return named[0]
+    return by_prefix(typed, ids, "terminal")
+
+
+def _may_mean(row: Row, typed: str) -> bool:
+    return row["id"].startswith(typed) or row["name"] == typed
+
+
+def _cells(row: Row) -> tuple[Piece, ...]:
+    since = elapsed(max(0, int(time.time() * 1000) - (row["ended_at"] or row["started_at"])))
+    return row["id"], state(row), since, _whose(row), row["name"], str(row["pid"]), row["cwd"]
+
+
+def state(row: Row) -> Piece:
+    """What it does, or how it ended."""
+    if not row["running"]:
+        return _ended(row)
+    if row["asks"]:
+        return ("● asks for a secret" if row["asks"]["secret"] else "● asks", "yellow")
+    if row["taken"]:
+        return "◐ taken over", "yellow"
+    return (f"◐ {row['foreground'] or 'busy'}", "blue") if row["busy"] else ("◐ running", "blue")
+
+
+def _ended(row: Row) -> Piece:
+    if row["signal"]:
+        return f"✗ {row['signal']}", "red"
+    if row["exit_code"] is None:
+        return "◌ lost", "magenta"
+    return ("✓ exit 0", "green") if row["exit_code"] == 0 else (f"✗ exit {row['exit_code']}", "red")
+
+
+def _whose(row: Row) -> str:
+    """`shell`, or `command of claude`."""
+    owner = row["owner"]
+    return row["of"] if owner is None or owner["person"] else f"{row['of']} of {owner['name']}"

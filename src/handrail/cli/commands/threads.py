@@ -1,0 +1,197 @@
+"""`handrail threads`, `thread …`, `export` and `import`: conversations, whoever had them.
+
+Owns the listing, and how a conversation is named by people: by its id, or the id's first letters. Talking is `chat`.
+
+`handrail search`: words in all that was said, asked for or printed. Finding is the daemon's; here it is
+shown.
+"""
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from handrail.cli.client import Link, reach
+from handrail.cli.command_help import plain, verb
+from handrail.cli.exact import exact_line, flat
+from handrail.cli.failure import Failure
+from handrail.cli.folder import project
+from handrail.cli.interactive.keyboard import sure
+from handrail.cli.render.formats import Row, ago, by_prefix, count
+from handrail.cli.render.output import Piece, as_json, note, raw_bytes, say, table, text
+
+MOST = 1000
+"""Conversations in one listing; `handrail search` finds older ones."""
+
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="A thread's id, or its first letters.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    verb(app, "threads", "handrail threads", "handrail threads --here", "handrail threads --json")(threads)
+    group = plain(
+        epilog="handrail thread rename h3f 'The login page'\nhandrail thread delete h3f",
+        no_args_is_help=True,
+        help="Rename a conversation, or delete it.",
+    )
+    verb(group, "rename", "handrail thread rename h3f 'The login page'")(rename)
+    verb(group, "delete", "handrail thread delete h3f")(delete)
+    app.add_typer(group, name="thread")
+    verb(
+        app,
+        "export",
+        "handrail export h3f",
+        "handrail export h3f --json > talk.json",
+        "handrail export h3f -o talk.md",
+    )(export)
+    verb(app, "import", "handrail import talk.json")(import_)
+
+
+def threads(
+    here: Annotated[bool, typer.Option("--here", help="Only those of this project.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="At most so many.")] = 100,
+    as_json_: AsJson = False,
+) -> None:
+    """List conversations with agents, the one that was updated last first."""
+    workspace = str(project(None)) if here else None
+    with reach("person") as link:
+        found: list[Row] = link.get("threads", workspace=workspace, limit=limit)
+    if as_json_:
+        as_json(found)
+    elif found:
+        table(("ID", "STATE", "UPDATED", "AGENT", "SAID", "FOLDER", "TITLE"), [_cells(row) for row in found])
+    else:
+        note("No conversations yet. `handrail chat` begins one.")
+
+
+def rename(
+    thread: ThreadId, title: Annotated[str, typer.Argument(metavar="TITLE", help="The new title.")]
+) -> None:
+    """Give a conversation another title."""
+    with reach("person") as link:
+        renamed: Row = link.patch("threads", which(link, thread), body={"title": title})
+    say(f"{renamed['id']} is now “{exact_line(renamed['title'])}”.")
+
+
+def delete(
+    thread: ThreadId, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False
+) -> None:
+    """Delete a conversation and all that was said in it. The calls made for it stay in the record."""
+    with reach("person") as link:
+        meant = which(link, thread)
+        found: Row = link.get("threads", meant, limit=1)
+        said = f"“{exact_line(found['title'])}”, {count(found['messages'], 'message')}"
+        if not yes and not sure(f"Delete {meant}, {said}? It cannot be undone."):
+            raise Failure("Nothing was deleted.")
+        link.delete("threads", meant)
+    say(f"Deleted {meant}.")
+
+
+def export(
+    thread: ThreadId,
+    as_json_: Annotated[bool, typer.Option("--json", help="As JSON, which `handrail import` takes.")] = False,
+    markdown: Annotated[bool, typer.Option("--md", help="As Markdown, which is usual.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A new file to write to, instead of here.")
+    ] = None,
+) -> None:
+    """Take a conversation elsewhere."""
+    if as_json_ and markdown:
+        raise typer.BadParameter("Give --md or --json, not both.")
+    with reach("person") as link:
+        whole = link.fetch("threads", which(link, thread), "export", format="json" if as_json_ else "md")
+    if output is None:
+        raw_bytes(whole) if as_json_ else text(whole.decode())
+        return
+    try:
+        with output.open("xb") as file:
+            file.write(whole)
+    except OSError as error:
+        raise Failure(f"{output} could not be written: {error.strerror}. Name another file.") from None
+    note(f"Written to {output}.")
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `handrail export --json` wrote.")],
+) -> None:
+    """Bring a conversation in, as a new one."""
+    try:
+        whole = json.loads(file.read_bytes())
+    except (OSError, ValueError) as error:
+        raise Failure(
+            f"{file} cannot be read as JSON: {error}. Give what `handrail export --json` wrote."
+        ) from None
+    with reach("person") as link:
+        made: Row = link.post("threads", "import", body=whole)
+    say(f"{made['id']}  {exact_line(made['title'])}, {count(made['messages'], 'message')}")
+
+
+def which(link: Link, typed: str) -> str:
+    """The id of the conversation that is meant."""
+    return by_prefix(typed, [row["id"] for row in link.get("threads", limit=MOST)], "thread")
+
+
+def _cells(row: Row) -> tuple[Piece, ...]:
+    folder = (row["workspace"] or "").rstrip("/").rpartition("/")[2]
+    updated = ago(row["updated_at"], int(time.time() * 1000))
+    return row["id"], _state(row), updated, row["agent"], str(row["messages"]), folder, row["title"]
+
+
+_ENDS = {
+    "failed": ("✗ failed", "red"),
+    "interrupted": ("◌ interrupted", "magenta"),
+    "cancelled": ("⊗ cancelled", "dim"),
+    "refusal": ("⊘ refused", "red"),
+}
+
+
+def _state(row: Row) -> Piece:
+    if row["operation"]:
+        return "◐ speaking", "blue"
+    if row["queued"]:
+        return f"● {count(row['queued'], 'prompt')} queued", "yellow"
+    return _ENDS.get(row["stop"] or "", ("✓", "green"))
+
+
+def add_search_to(app: typer.Typer) -> None:
+    verb(app, "search", "handrail search 'flaky test'", "handrail search --here deploy --json")(search)
+
+
+def search(
+    words: Annotated[list[str], typer.Argument(metavar="TEXT", help="Words that all stand there.")],
+    here: Annotated[bool, typer.Option("--here", help="Only in this project.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="At most so many.")] = 30,
+    as_json_: AsJson = False,
+) -> None:
+    """Search conversations, and what calls were asked for and gave back."""
+    workspace = str(project(None)) if here else None
+    with reach("person") as link:
+        found: Row = link.get("search", q=" ".join(words), workspace=workspace, limit=limit)
+    if as_json_:
+        as_json(found["hits"])
+        return
+    for hit in found["hits"]:
+        _show(hit)
+    if not found["hits"]:
+        note("Nothing was found. Try fewer words, or the beginning of one.")
+    elif found["more"]:
+        note(f"There is more; `--limit {limit * 2}` shows it.")
+
+
+def _show(hit: Row) -> None:
+    where = hit["thread"] if hit["message"] or hit["kind"] == "title" else hit["call"]
+    when = ago(hit["at"], int(time.time() * 1000))
+    say((where or hit["call"] or "", "bold"), f"  {flat(hit['title'])}  ", (f"{hit['kind']}, {when}", "dim"))
+    say("    ", *_marked(hit["snippet"], hit["marks"]))
+
+
+def _marked(snippet: str, marks: list[list[int]]) -> list[Piece]:
+    snippet = snippet.replace("\n", " ")
+    pieces: list[Piece] = []
+    end = 0
+    for begin, stop in marks:
+        pieces += [flat(snippet[end:begin]), (flat(snippet[begin:stop]), "bold yellow")]
+        end = stop
+    return [*pieces, flat(snippet[end:])]

@@ -1,0 +1,205 @@
+"""`handrail trust`: let a folder's own file, and a person's rules for all folders, allow things there.
+
+Owns showing what comes into force, from the very bytes whose hash is then trusted. Whether the file is sound, and what
+trust changes, is the daemon's.
+
+A project's own `.handrail/config.toml`, as a person sees it before they trust it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from handrail.cli.client import Link, reach
+from handrail.cli.command_help import verb
+from handrail.cli.commands.rules import day
+from handrail.cli.exact import flat
+from handrail.cli.failure import Failure
+from handrail.cli.folder import project, top_level
+from handrail.cli.interactive.keyboard import sure
+from handrail.cli.render.formats import Row
+from handrail.cli.render.output import Piece, as_json, note, say, table
+
+if TYPE_CHECKING:
+    from handrail.config import ProjectConfig, RuleSection
+
+
+FILE = ".handrail/config.toml"
+LARGEST = 256 * 1024
+"""Bytes: more than the daemon reads of such a file."""
+_ABOUT = ("tool", "pattern", "command", "path", "host", "server", "agent")
+_DEFAULTS = {
+    "allow": "allow whatever no rule is about, but for high risk (default_policy = allow)",
+    "ask": "ask about what no rule is about, also where your own default refuses it (default_policy = ask)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The file as it was read."""
+
+    sha: str
+    config: ProjectConfig
+
+
+def seen(folder: Path) -> Seen | None:
+    """The folder's own file, read once: what is shown is what is trusted. Raises Failure."""
+    from handrail.config import BadConfig, load_project  # noqa: PLC0415 - pydantic, which most commands do without
+
+    path = folder / FILE
+    try:
+        raw = _bytes(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Failure(
+            f"{path} cannot be read: {error.strerror}. Make it a plain file, or remove it."
+        ) from None
+    if len(raw) > LARGEST:
+        raise Failure(f"{path} is larger than {LARGEST:,} bytes. Make it smaller, or remove it.")
+    try:
+        return Seen(hashlib.sha256(raw).hexdigest(), load_project(path, raw.decode()))
+    except (BadConfig, UnicodeDecodeError) as problem:
+        raise Failure(f"{folder} cannot be trusted while its file is wrong: {problem}") from None
+
+
+def _bytes(path: Path) -> bytes:
+    """By no link of its own: the daemon follows none either."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
+        return opened.read(LARGEST + 1)
+
+
+def loosens(config: ProjectConfig) -> list[str]:
+    """What the file allows, each with its line."""
+    settings = [
+        *([_DEFAULTS[config.default_policy]] if config.default_policy in _DEFAULTS else []),
+        *(["allow low risk (human_in_the_loop = false)"] if config.human_in_the_loop is False else []),
+    ]
+    return [*settings, *(_allowed(rule) for rule in config.rules if rule.effect == "allow")]
+
+
+def _allowed(rule: RuleSection) -> str:
+    told = [f"{name} {getattr(rule, name)}" for name in _ABOUT if getattr(rule, name) is not None]
+    until = f", until {rule.expires}" if rule.expires else ""
+    said = f"   ({rule.note})" if rule.note else ""
+    return flat(f"allow {', '.join(told)}{until}{said}   (line {rule.line})")
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    verb(
+        app,
+        "trust",
+        "handrail trust",
+        "handrail trust ~/code/api",
+        "handrail trust --undo ~/code/api",
+        "handrail trust --list",
+    )(trust)
+
+
+def trust(
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="DIR", help="The folder; the current project unless given.")
+    ] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Trust it no longer.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the folders that are known.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
+    as_json_: AsJson = False,
+) -> None:
+    """Trust a folder: your rules for all folders hold in it, and what its own file allows, as it is now."""
+    if listed and (undo or folder is not None):
+        raise typer.BadParameter("--list shows every folder; leave the rest out.")
+    if listed:
+        _list(as_json_)
+        return
+    here = project(folder, "handrail trust DIR")
+    body: Row = {"folder": str(here)}
+    with reach("person") as link:
+        if undo:
+            _tell(link.post("folders", "distrust", body=body), as_json_)
+            return
+        file = seen(here)
+        if not as_json_:
+            _show(link, here, file)
+        if not (yes or as_json_ or sure(f"Trust {flat(str(here))}?")):
+            raise Failure("Nothing was changed.")
+        body["config"] = file.sha if file else None
+        _tell(link.post("folders", "trust", body=body), as_json_)
+    if not as_json_ and (top := top_level(here)) != here:
+        note(
+            flat(
+                f"Agents launched in it work in {top} and are not meant: `handrail trust {top}` is for them."
+            )
+        )
+
+
+def _list(for_programs: bool) -> None:
+    with reach("read") as link:
+        found: list[Row] = link.get("folders")
+    if for_programs:
+        as_json(found)
+    elif found:
+        table(("TRUSTED", "SINCE", "PROBLEM", "FOLDER"), [_cells(row) for row in found])
+    else:
+        note("No folder is known yet. `handrail trust` trusts the current one.")
+
+
+def _cells(row: Row) -> tuple[Piece, ...]:
+    trusted = ("✓ trusted", "green") if row["trusted"] else ("● not trusted", "yellow")
+    since = day(row["trusted_at"]) if row["trusted"] and row["trusted_at"] else ""
+    return (
+        trusted,
+        since,
+        ("⚠", "yellow") if row["problem"] else "",
+        f"{row['folder']}  {row['problem']}".rstrip(),
+    )
+
+
+def _show(link: Link, folder: Path, file: Seen | None) -> None:
+    """What comes into force."""
+    say((flat(str(folder)), "bold"))
+    say("Only this very folder is meant, not those below it.")
+    lines = loosens(file.config) if file else []
+    if lines:
+        say(f"Its {FILE} would from then on, until it changes:")
+        for line in lines:
+            say(("  " + line, "yellow"))
+    elif file:
+        say(f"Its {FILE} allows nothing; what it tightens holds already.")
+    else:
+        say("It brings no rules of its own.")
+    for line in _own(link, folder):
+        say(line)
+
+
+def _own(link: Link, folder: Path) -> list[str]:
+    """The person's own rules that wait for this."""
+    found: Row = link.get("rules", workspace=str(folder))
+    waiting = [
+        view
+        for view in found["rules"]
+        if not view["builtin"] and not view["in_force"] and view["rule"]["effect"] == "allow"
+        if view["rule"]["workspace"] is None
+    ]
+    lines = [flat(f"  allow {view['words']}   ({view['rule']['id']})") for view in waiting]
+    return ["Your own rules for all folders would hold in it too:", *lines] if lines else []
+
+
+def _tell(folder: Row, for_programs: bool) -> None:
+    if for_programs:
+        as_json(folder)
+        return
+    trusted = ("✓ trusted", "green") if folder["trusted"] else ("● not trusted", "yellow")
+    say(trusted, flat(f"  {folder['folder']}"))
+    if folder["trusted"]:
+        note(("`handrail trust --undo` takes it back.", "dim"))
+    else:
+        note(("Whatever acts in it asks, but for rules you made for this very folder.", "dim"))

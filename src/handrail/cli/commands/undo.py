@@ -1,0 +1,124 @@
+"""`handrail undo`: take back what calls did to files, after seeing what that means.
+
+Owns the command and how a preview looks. What can be undone, and that nobody else's change is lost, is the daemon's;
+it is sent the digest of what was shown, and does nothing else.
+"""
+
+from typing import Annotated
+
+import typer
+
+from handrail.cli.client import Link, reach
+from handrail.cli.command_help import verb
+from handrail.cli.exact import flat
+from handrail.cli.failure import Failure
+from handrail.cli.interactive.keyboard import sure
+from handrail.cli.render.approval_card import diff_lines
+from handrail.cli.render.formats import Row, by_prefix, count
+from handrail.cli.render.output import Piece, as_json, say
+
+ID_LENGTH = 11
+"""Letters of a whole id; fewer are a prefix."""
+_DOES = {
+    "restore": ("restore", "restored", "cyan"),
+    "recreate": ("bring back", "brought back", "cyan"),
+    "remove": ("remove", "removed", "yellow"),
+    "nothing": ("as it was", "as it was", "dim"),
+    "refuse": ("leave alone", "left alone", "red"),
+}
+_ACTS = ("restore", "recreate", "remove")
+
+
+def add_to(app: typer.Typer) -> None:
+    verb(
+        app,
+        "undo",
+        "handrail undo c3f --dry-run",
+        "handrail undo c3f",
+        "handrail undo u9a1c04e77b",
+        "handrail undo c3f --dry-run --json",
+    )(undo)
+
+
+def undo(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="A call, an operation, a thread or an earlier undo; a call's first letters do."
+        ),
+    ],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what it would do.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
+    as_json_: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Put files back as they were before a call, an operation or a thread changed them; or take back an undo."""
+    with reach("person") as link:
+        plan: Row = link.get("undo", _whole(link, what))
+        if dry_run or not as_json_:
+            _show(plan, as_json_)
+        if dry_run:
+            return
+        done = _carry_out(link, plan, asks=not (yes or as_json_))
+    _tell(done, as_json_)
+
+
+def _carry_out(link: Link, plan: Row, *, asks: bool) -> Row:
+    acting = [file for file in plan["files"] if file["does"] in _ACTS]
+    if not plan["files"]:
+        raise Failure("Nothing was undone: no file was changed by it through Handrail's own tools.")
+    if asks and acting and not sure(f"Undo {count(len(acting), 'file')}?"):
+        raise Failure("Nothing was changed.")
+    return link.post("undo", plan["what"], body={"digest": plan["digest"]})
+
+
+def _show(plan: Row, for_programs: bool) -> None:
+    if for_programs:
+        as_json(plan)
+        return
+    say(f"Undo of the {plan['of']} {plan['what']}  ", (flat(plan["title"]), "bold"))
+    for file in plan["files"]:
+        say("")
+        say(*_line(file, 0))
+        for line in diff_lines(file["diff"]) if file["diff"] else ():
+            say(*line)
+    _show_not_covered(plan)
+
+
+def _show_not_covered(plan: Row) -> None:
+    if plan["not_covered"]:
+        say("")
+        say(("Not covered:", "yellow"))
+        for line in plan["not_covered"]:
+            say(flat(f"  {line}"))
+
+
+def _tell(done: Row, for_programs: bool) -> None:
+    """What became of each file."""
+    refused = [file for file in done["files"] if file["does"] == "refuse"]
+    if for_programs:
+        as_json(done)
+    else:
+        say("")
+        for file in done["files"]:
+            say(*_line(file, 1))
+        if done["undo"]:
+            say(f"`handrail undo {done['undo']}` takes this back.")
+    if refused:
+        rest = "nothing was undone" if done["undo"] is None else "the rest was undone"
+        raise Failure(
+            f"{count(len(refused), 'file')} left alone; {rest}. `--dry-run` says why, and shows what is in the way."
+        )
+
+
+def _line(file: Row, tense: int) -> list[Piece]:
+    *words, style = _DOES.get(file["does"], (file["does"], file["does"], ""))
+    counted = f"  +{file['added']} \N{MINUS SIGN}{file['removed']}" if file["diff"] else ""
+    return [(words[tense], style), flat(f"  {file['path']}{counted}  {file['says']}")]
+
+
+def _whole(link: Link, typed: str) -> str:
+    """The id that is meant; what is no call's beginning is left to the daemon."""
+    if len(typed) >= ID_LENGTH or not typed:
+        return typed or "?"
+    found = [row["id"] for row in link.get("calls", limit=1000) if row["id"].startswith(typed)]
+    return by_prefix(typed, found, "call") if found else typed

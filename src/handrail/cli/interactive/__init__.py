@@ -1,0 +1,1 @@
+"""Questions and editing in a terminal."""

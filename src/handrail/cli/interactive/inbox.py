@@ -1,0 +1,41 @@
+"""Being asked in the terminal: each approval in full, one after the other.
+
+Owns the order of what is asked. Does not know how one question is put (question.py), nor what an approval allows.
+"""
+
+from handrail.cli.client import Live, follow_status
+from handrail.cli.exact import exact_line
+from handrail.cli.failure import Code, Failure
+from handrail.cli.interactive.keyboard import Hand, Inbox, Keyboard
+from handrail.cli.interactive.question import Question
+from handrail.cli.render.formats import Row, caller, risk, state
+from handrail.cli.render.output import note, say
+
+
+def everything() -> None:
+    """Ask for each approval, until Ctrl-C."""
+    with Live("person") as live, Keyboard() as keyboard:
+        inbox = Inbox([row["id"] for row in live.state["approvals"]])
+        note(("Whatever needs you is asked here. Ctrl-C ends it.", "dim"))
+        while True:
+            next_one = inbox.first()
+            try:
+                if next_one is None:
+                    inbox.hear(live.wait())
+                else:
+                    asked: Row = live.link.get("approvals", next_one)
+                    Question(Hand(live, keyboard, inbox, asked), asked).put()
+            except Failure as problem:
+                if problem.code is not Code.NO_DAEMON:
+                    raise
+                inbox.hear(live.wait())
+
+
+def stream(for_programs: bool) -> None:
+    """The same for a program or a pipe: each change of an approval, without asking."""
+    follow_status("approval", _print, for_programs)
+
+
+def _print(row: Row) -> None:
+    what = exact_line(f"  {caller(row)}  {row['title']}")
+    say(state(row["status"]), f"  {row['id']}  ", risk(row["risk"]), what)

@@ -1,0 +1,203 @@
+"""One question in the terminal, from the moment it is shown until it is answered, or left.
+
+Owns what each answer needs before it is sent: a reason, a pattern, an edit, a second key. Does not know which questions
+there are (ask.py), nor which keys count (hand.py).
+
+What each key answers, and how the keys are shown.
+
+Making rules from a question, one line for each: the suggested pattern, or the person's own.
+"""
+
+from typing import Literal
+
+from handrail.cli.commands.approvals import (
+    NO_RULE,
+    Answer,
+    Edit,
+    offered,
+    reaching,
+    send,
+    suggested,
+    tell_rules,
+    weigh,
+    with_pattern,
+)
+from handrail.cli.commands.rules import judged
+from handrail.cli.exact import exact_line
+from handrail.cli.failure import Code, Failure
+from handrail.cli.interactive.editor import changes, command, in_editor, on_one_line
+from handrail.cli.interactive.keyboard import Hand
+from handrail.cli.render.approval_card import show_approval, show_edit
+from handrail.cli.render.formats import Row, state
+from handrail.cli.render.output import say
+
+Choice = Literal["allow", "session", "rule", "edit", "original", "deny", "reason", "next"]
+
+_KEYS: dict[str, Choice] = {
+    "s": "session",
+    "r": "rule",
+    "e": "edit",
+    "o": "original",
+    "d": "deny",
+    "D": "reason",
+    "n": "next",
+}
+
+
+def choice(key: str, risk: str) -> Choice | None:
+    """What a key means; None when it means nothing here."""
+    return "allow" if allows(key, risk) else _KEYS.get(key)
+
+
+def allows(key: str, risk: str) -> bool:
+    return key == "A" or (key == "a" and risk in ("low", "medium"))
+
+
+def keys(risk: str, *, ruled: bool, edited: bool, editable: bool = True) -> str:
+    """The keys of a question; `ruled` where a rule can decide it, `edited` once a person changed it, if they may."""
+    allow = "[a]llow" if risk in ("low", "medium") else "[A]llow (Shift)"
+    lasting = "   [s]ession   [r]ule…" if ruled and not edited else ""
+    edit = "   [e]dit again   [o]riginal" if edited else "   [e]dit…" if editable else ""
+    return (
+        f"{allow} {'as edited' if edited else 'once'}{lasting}{edit}   [d]eny   [D]eny with a reason   [n]ext"
+    )
+
+
+class Question:
+    """What is asked now."""
+
+    def __init__(self, hand: Hand, asked: Row) -> None:
+        self._hand = hand
+        self._asked = asked
+        self._edit: Edit | None = None
+        self._stands = True
+        self._verbs = {
+            "allow": lambda: self._send(Answer(kind="allow", edit=self._edit)),
+            "session": self._allow_for_session,
+            "rule": self._allow_with_rule,
+            "edit": self._change,
+            "original": self._back_to_original,
+            "deny": lambda: self._send(Answer(kind="deny")),
+            "reason": self._deny_with_reason,
+            "next": lambda: self._leave("Left for now; it still waits."),
+        }
+
+    def put(self) -> None:
+        """Ask until it is answered here or elsewhere, or left. What turns out to be out of date is to be asked anew."""
+        say("")
+        show_approval(self._asked)
+        while self._stands:
+            self._show_keys()
+            chosen = self._hand.pressed(self._choice)
+            try:
+                if chosen is None:
+                    self._leave("Answered elsewhere, or no longer needed.")
+                else:
+                    self._verbs[chosen]()
+            except Failure as problem:
+                if problem.code is Code.NO_DAEMON:
+                    raise
+                say((str(problem), "yellow"))
+
+    @property
+    def _risk(self) -> str:
+        return (self._edit.view if self._edit else self._asked)["risk"]
+
+    def _show_keys(self) -> None:
+        words = ", ".join(exact_line(each["words"]) for each in offered(self._asked))
+        if words and self._edit is None:
+            say((f"For the session, or by a rule, this would also be allowed: {words}", "dim"))
+        editable = self._asked["can_edit"]
+        say(keys(self._risk, ruled=bool(words), edited=self._edit is not None, editable=editable))
+
+    def _choice(self, key: str) -> Choice | None:
+        if key == "a" and not allows(key, self._risk):
+            say(("High risk: press Shift+A to allow it.", "yellow"))
+        return choice(key, self._risk)
+
+    def _send(self, answer: Answer) -> None:
+        self._stands = False  # a refused one is looked at anew: it may have changed
+        answered, rules = send(self._hand.link, self._asked, answer)
+        self._hand.drop()
+        say(state(answered["status"]), exact_line(f": {answer.reason}") if answer.reason else "")
+        tell_rules(self._asked, rules)
+
+    def _leave(self, words: str) -> None:
+        self._stands = False
+        self._hand.drop()
+        say((words, "dim"))
+
+    def _deny_with_reason(self) -> None:
+        reason = self._hand.line("Reason (the agent reads it; empty goes back):")
+        if reason:
+            self._send(Answer(kind="deny", reason=reason))
+
+    def _allow_for_session(self) -> None:
+        self._check_ruled()
+        if self._risk in ("low", "medium") or self._is_meant("that hold for the session"):
+            self._send(Answer(kind="allow", rules=suggested(self._asked, "session")))
+
+    def _allow_with_rule(self) -> None:
+        self._check_ruled()
+        rules = rule_lines(self._hand, self._asked)
+        if rules and self._is_meant("the rule" if len(rules) == 1 else "these rules"):
+            self._send(Answer(kind="allow", rules=rules))
+
+    def _check_ruled(self) -> None:
+        if self._edit is not None:
+            raise Failure(
+                "Rules are about what was asked. Press o to go back to that, or allow your edit once."
+            )
+        if not offered(self._asked):
+            raise Failure(NO_RULE)
+
+    def _is_meant(self, what: str) -> bool:
+        """By a second key, now that all of it has been shown; a capital one where the risk is high."""
+        key = "[a]" if self._risk in ("low", "medium") else "High risk: [A] (Shift)"
+        say((f"{key} allows it and makes {what}; any other key goes back.", "bold"))
+        return self._hand.pressed(lambda pressed: allows(pressed, self._risk)) is True
+
+    def _change(self) -> None:
+        """Edit, have it weighed, show it; what then lies under the hand is another question."""
+        if not self._asked["can_edit"]:
+            raise Failure(self._asked["why_not_edit"])
+        begun = self._edit.changes if self._edit else None
+        editor = in_editor if command() else on_one_line(self._hand.line)
+        with self._hand.keyboard.lent():
+            changed = changes(self._hand.link, self._asked, editor, begun)
+        if changed is None:
+            say("Nothing was changed.")
+            return
+        self._edit = weigh(self._hand.link, self._asked, changed)
+        say("")
+        show_edit(self._asked, self._edit.view)
+
+    def _back_to_original(self) -> None:
+        self._edit = None
+        say("")
+        show_approval(self._asked)
+
+
+def rule_lines(hand: Hand, asked: Row) -> tuple[Row, ...]:
+    """The rules a person wants for this question, each of which can be made; none when they want none. Raises Failure."""
+    wanted = [_wanted(hand, asked, each) for each in offered(asked)]
+    rules = tuple(rule for rule in wanted if rule is not None)
+    for rule in rules:
+        _show_proposed(hand, asked, rule)
+    return rules
+
+
+def _wanted(hand: Hand, asked: Row, suggestion: Row) -> Row | None:
+    rule: Row = suggestion["rule"]
+    pattern = exact_line(rule["command"] or rule["path"] or rule["host"] or "")
+    typed = hand.line(f"Pattern of the rule, for this project. Enter: {pattern}   - : no such rule")
+    if typed == "-":
+        return None
+    return reaching(with_pattern(rule, typed) if typed else rule, asked, "project", None)
+
+
+def _show_proposed(hand: Hand, asked: Row, rule: Row) -> None:
+    proposed: Row = hand.link.post("rules", "propose", body={"rule": rule, "approval": asked["id"]})
+    if proposed["problem"]:
+        raise Failure(exact_line(proposed["problem"]))
+    say(("Would allow ", "green"), exact_line(proposed["words"]), f". {judged(proposed)}".rstrip())

@@ -1,0 +1,231 @@
+"""An approval in full: all a person needs to decide, rendered from what will run.
+
+Owns how it looks. Does not know how it is answered.
+
+What a call would touch, part by part, and what was decided about each.
+
+What will run, be written, be opened or be typed, whole and as it is.
+"""
+
+import re
+import shlex
+
+from handrail.cli.exact import flat, warning
+from handrail.cli.render.formats import Row, caller, effect, elapsed, risk
+from handrail.cli.render.output import Piece, say
+
+_PROSE = frozenset(
+    (
+        "description",
+        "explanation",
+        "reason",
+        "why",
+        "justification",
+        "rationale",
+        "summary",
+        "comment",
+        "purpose",
+    )
+)
+"""Names under which agents speak about a call; never what will run."""
+
+
+def show_approval(asked: Row) -> None:
+    """All a person needs to decide, from what will run and not from what the agent says of it."""
+    word, style = risk(asked["risk"])
+    say((asked["tool"], "bold"), " · ", (word, style), flat(f" · {caller(asked)} · {asked['id']}"))
+    for line in (*_about(asked), *_weighed(asked), ["Why you are asked: ", flat(asked["why"])]):
+        say(*line)
+    for remark in _remarks(asked):
+        say((remark, "dim"))
+    _show_what(asked)
+
+
+def show_edit(asked: Row, edit: Row) -> None:
+    """What a person's edit comes to: weighed anew, with all its parts."""
+    word, style = risk(edit["risk"])
+    say(("As you edited it", "bold"), " · ", (word, style), f" · {asked['id']}")
+    for line in _weighed(edit):
+        say(*line)
+    say("Decided anew: ", effect(edit["effect"]), flat(f". {edit['why']}"))
+    _show_what({**asked, **edit})
+    say("The agent will be told: ", indented(edit["tells"]).lstrip())
+
+
+def _show_what(asked: Row) -> None:
+    shown = previewed(asked)
+    for line in (*shown, *parts(asked)):
+        say(*line)
+    hidden = warning("".join(text for line in shown for text in map(_text, line)))
+    if hidden:
+        say((f"⚠ {hidden}", "bold red"))
+
+
+def _about(asked: Row) -> list[list[Piece]]:
+    """What the tool is for, how long such calls take, and what the agent says of this one."""
+    purpose = flat(re.split(r"(?<=\.)\s", asked["description"], maxsplit=1)[0])
+    usual: Row | None = asked["usual"]
+    took = f"usually {elapsed(usual['median_ms'])}" if usual else ""
+    about = " · ".join(filter(None, [purpose, took]))
+    says = [flat(value) for name, value in asked["input"].items() if _is_prose(name, value)]
+    return [
+        *([[(about, "dim")]] if about else []),
+        *([("Agent says: ", "dim"), f"“{each}”"] for each in says),
+    ]
+
+
+def _is_prose(name: str, value: object) -> bool:
+    return name.lower() in _PROSE and isinstance(value, str) and bool(value.strip())
+
+
+def _weighed(asked: Row) -> list[list[Piece]]:
+    word, style = risk(asked["risk"])
+    reasons = flat(" · ".join(asked["reasons"]))
+    return [[(f"Why {word.lower()}: ", style), reasons]] if reasons else []
+
+
+def _remarks(asked: Row) -> list[str]:
+    folder: str | None = asked["caller"]["workspace"]
+    untrusted = folder is not None and not asked["trusted"]
+    trust = f"Not trusted: `handrail trust {shlex.quote(folder or '')}` trusts this folder."
+    gone = "The client is gone; what comes of it is kept for when it asks."
+    return [*([flat(trust)] if untrusted else []), *([gone] if asked["client_gone"] else [])]
+
+
+def _text(piece: Piece) -> str:
+    return piece if isinstance(piece, str) else piece[0]
+
+
+_VERBS = {
+    "read": "reads",
+    "write": "writes",
+    "delete": "deletes",
+    "run": "runs",
+    "connect": "connects to",
+    "type": "types",
+    "stop": "ends",
+    "recall": "recalls",
+}
+_PLACED = {"read", "write", "delete", "run"}
+
+
+def parts(asked: Row) -> list[list[Piece]]:
+    """A line for each part of a question, or of an edit of it; none where the question itself says it all."""
+    claims: list[Row] = asked["claims"]
+    if len(claims) < 2 and not any(claim["opaque"] or claim["protected"] for claim in claims):
+        return []
+    verdicts: dict[int, Row] = {verdict["claim"]: verdict for verdict in asked["verdicts"]}
+    every_run = all(claim["action"] == "run" for claim in claims)
+    return [
+        _line(place, claim, verdicts.get(place), every_run, asked["why"])
+        for place, claim in enumerate(claims)
+    ]
+
+
+def remarks(part: Row) -> list[str]:
+    """What stands out of a part: where it leads, and that it is not understood."""
+    outside = part["action"] in _PLACED and not part["inside"]
+    return [
+        *(["protected"] if part["protected"] else []),
+        *(["outside the workspace"] if outside else []),
+        *([f"not fully understood: {part['opaque']}"] if part["opaque"] else []),
+    ]
+
+
+def action_verb(action: str) -> str:
+    return _VERBS.get(action, action)
+
+
+def _line(place: int, claim: Row, verdict: Row | None, every_run: bool, asked_why: str) -> list[Piece]:
+    does = "" if every_run else f"{action_verb(claim['action'])} "
+    what: list[Piece] = [f"  {place + 1}  {does}", (flat(claim["resource"]), "bold")]
+    told: list[Piece] = [(f"  · {flat(remark)}", "yellow") for remark in remarks(claim)]
+    return [*what, *_decided(claim, verdict, asked_why), *told]
+
+
+def _decided(claim: Row, verdict: Row | None, asked_why: str) -> list[Piece]:
+    """By which rule; or why it asks, where the question has not said that already."""
+    if verdict is None:
+        return []
+    word, style = effect(verdict["effect"])
+    if verdict["effect"] != "ask":
+        return [(f"  {word}", style), f" by {verdict['rule']}"]
+    why = verdict["why"]
+    said = bool(claim["opaque"]) or why == asked_why
+    return [(f"  {word}", style), "" if said else f": {flat(why)}"]
+
+
+def previewed(asked: Row) -> list[list[Piece]]:
+    """The lines of what is asked, from what will run; from the input, where a tool shows nothing."""
+    preview: Row = asked["preview"] or {"kind": "input"}
+    return _SHOWN[preview["kind"]](asked, preview)
+
+
+def indented(text: str) -> str:
+    return "\n".join("  " + line for line in text.split("\n"))
+
+
+def coloured(line: str) -> Piece:
+    """A line of a diff."""
+    return "  " + line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+
+
+def diff_lines(diff: str) -> list[list[Piece]]:
+    return [[coloured(line)] for line in diff.removesuffix("\n").split("\n")]
+
+
+def _command(_asked: Row, preview: Row) -> list[list[Piece]]:
+    names = preview["environment"]
+    added: list[list[Piece]] = [[f"  with {flat(', '.join(names))} set"]] if names else []
+    return [[("\n" + indented(preview["command"]) + "\n", "bold")], [f"  in {flat(preview['cwd'])}"], *added]
+
+
+def _diff(_asked: Row, preview: Row) -> list[list[Piece]]:
+    does = "deletes" if preview["deletes"] else "creates" if preview["creates"] else "changes"
+    head = f"{does} {flat(preview['path'])}  +{preview['added']} \N{MINUS SIGN}{preview['removed']}"
+    notes: list[list[Piece]] = [[(f"  {flat(note)}", "yellow")] for note in preview["notes"]]
+    return [[(head, "bold")], *diff_lines(preview["diff"]), *notes]
+
+
+def _path(_asked: Row, preview: Row) -> list[list[Piece]]:
+    return [[("  " + flat(preview["path"]), "bold")]]
+
+
+def _input(asked: Row, preview: Row) -> list[list[Piece]]:
+    if "text" in preview:
+        return _typed(preview)
+    return [[f"  {flat(name)}: ", (flat(str(value)), "bold")] for name, value in asked["input"].items()]
+
+
+def _typed(preview: Row) -> list[list[Piece]]:
+    """Keys stand by their names too: the characters they send say little."""
+    text: str = preview["text"]
+    line = text.removesuffix("\r")
+    enter = " ⏎" if line != text else ""
+    keys: list[list[Piece]] = [[f"  keys {' '.join(preview['keys'])}"]] if preview["keys"] else []
+    return [
+        [("\n" + indented(line.replace("\r", "⏎\n")) + enter + "\n", "bold")],
+        *keys,
+        [flat(f"  typed into {preview['name']} ({preview['terminal']}) of {preview['owner']}")],
+        [flat(f"  read by {preview['foreground'] or 'whatever reads there'}, in {preview['cwd']}")],
+    ]
+
+
+def _form(asked: Row, preview: Row) -> list[list[Piece]]:
+    """What is asked, field by field, with what is filled in so far."""
+    fields: Row = preview["schema"].get("properties") or {}
+    needed: list[str] = preview["schema"].get("required") or []
+    values: Row = asked["input"].get("values") or {}
+    lines: list[list[Piece]] = [[("\n" + indented(preview["message"]) + "\n", "bold")]]
+    for name, field in fields.items():
+        about = f"  {flat(str(field.get('title') or name))} ({_sort(field)}{', needed' if name in needed else ''}): "
+        lines.append([flat(about), (flat(str(values[name])) if name in values else "—", "bold")])
+    return [*lines, [("Fill it in by an edit: `values` of the input.", "dim")]]
+
+
+def _sort(field: Row) -> str:
+    allowed: list[object] = field.get("enum") or []
+    return " | ".join(map(str, allowed)) or str(field.get("type") or "text")
+
+
+_SHOWN = {"command": _command, "diff": _diff, "path": _path, "input": _input, "form": _form}

@@ -1,0 +1,249 @@
+"""What an agent says, on a terminal: as it comes, in the order it came, with nothing in it that could drive the terminal.
+
+Owns how each kind of part looks. Does not know where the flow comes from, nor when it ends.
+
+One line below all that was said, there only for as long as it is true.
+
+What an agent is busy with, as the facts tell it: which step, what in it, and for how long.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from handrail.cli.exact import exact_line, exact_text, flat
+from handrail.cli.render.formats import Row, clock
+from handrail.cli.render.output import Piece, note, say, text, width
+
+_MARKS = {
+    "pending": ("○", "dim"),
+    "in_progress": ("◐", "blue"),
+    "completed": ("✓", "green"),
+    "failed": ("✗", "red"),
+    "cancelled": ("⊗", "dim"),
+}
+_DONE = {"completed": "✓", "in_progress": "◐", "pending": "○"}
+
+
+class Speech:
+    """One agent's answer on this terminal."""
+
+    def __init__(self, *, thoughts: bool) -> None:
+        self._thoughts = thoughts
+        self._open: tuple[str, int] | None = None
+        """The part whose line is not ended yet."""
+        self._seen: dict[tuple[str, int], Any] = {}
+
+    def show(self, growth: Row) -> None:
+        """A part that is new, has grown, or has changed."""
+        part = (growth["message"], growth["n"])
+        match growth["kind"]:
+            case "text":
+                self._grow(part, growth, "")
+            case "thought":
+                if self._thoughts:
+                    self._grow(part, growth, "dim")
+            case "call":
+                self._call(part, growth["data"])
+            case "plan":
+                self._change(part, _plan(growth["data"]))
+            case "error":
+                self._change(part, _error(growth))
+            case "note":
+                self._change(part, [(line, "dim") for line in growth["text"].strip().splitlines()])
+            case "raw":
+                self._change(part, [("(the agent sent something that is not understood here)", "dim")])
+            case _:
+                self._change(part, [(flat(growth["text"] or _name(growth["data"])), "dim")])
+
+    @property
+    def is_speaking(self) -> bool:
+        """There is a line that is not ended yet."""
+        return self._open is not None
+
+    def rest(self) -> None:
+        """End the line that is being spoken, before something else is written."""
+        if self._open is not None:
+            self._open = None
+            say("")
+
+    def _grow(self, part: tuple[str, int], growth: Row, style: str) -> None:
+        if self._open != part:
+            self.rest()
+        self._open = part
+        said = growth["text"]
+        if style and sys.stdout.isatty():
+            sys.stdout.write("\x1b[2m")
+            text(said)
+            sys.stdout.write("\x1b[0m")
+            sys.stdout.flush()
+        else:
+            text(said)
+        if said.endswith("\n"):
+            self._open = None
+
+    def _change(self, part: tuple[str, int], lines: list[Piece], looks: object = None) -> None:
+        """A part that is shown whole, each time it looks another way."""
+        if not lines or self._seen.get(part) == (looks or lines):
+            return
+        self._seen[part] = looks or lines
+        self.rest()
+        for line in lines:
+            say(line)
+
+    def _call(self, part: tuple[str, int], data: Row | None) -> None:
+        """Its id, which becomes known a moment later, is no news by itself."""
+        if data is None or data["status"] == "pending":
+            return
+        mark, style = _MARKS[data["status"]]
+        line = f"{mark} {exact_line(data['title'] or data['tool'])}"
+        ours = f"  ({data['call']})" if data["call"] else ""
+        self._change(part, [(line + ours, style)], looks=line)
+
+
+def _plan(data: Row | None) -> list[Piece]:
+    entries: list[Row] = data["entries"] if data else []
+    return [(f"{_DONE.get(each['status'], '○')} {exact_line(each['content'])}", "cyan") for each in entries]
+
+
+def _error(growth: Row) -> list[Piece]:
+    data: Row = growth["data"] or {}
+    said = [(f"    {exact_line(line)}", "dim") for line in data.get("said", [])]
+    logins = [f"    Log in: {exact_line(each['command'] or each['name'])}" for each in data.get("logins", [])]
+    return [(f"✗ {exact_text(growth['text'])}", "red"), *said, *logins]
+
+
+def _name(data: Row | None) -> str:
+    found = data or {}
+    return str(found.get("name") or found.get("mime") or "")
+
+
+def ended(stop: str) -> None:
+    """How the answer ended, where that is not the usual way."""
+    words = {
+        "cancelled": "Stopped.",
+        "failed": "It failed.",
+        "interrupted": "Interrupted: Handrail went down meanwhile.",
+        "refusal": "The agent refused.",
+        "max_tokens": "The agent stopped at its limit of tokens.",
+        "max_turn_requests": "The agent stopped at its limit of requests.",
+    }
+    if stop in words:
+        note((words[stop], "yellow"))
+
+
+ERASE = "\r\x1b[2K"
+DIM, PLAIN = "\x1b[2m", "\x1b[0m"
+
+
+class Status:
+    """The line, if it is shown."""
+
+    def __init__(self) -> None:
+        self._is_terminal = sys.stdout.isatty() and sys.stderr.isatty()
+        self._shown = ""
+
+    def show(self, words: str) -> None:
+        """Nothing else may be written before it is cleared."""
+        if not words:
+            self.clear()
+        elif self._is_terminal and words != self._shown:
+            sys.stdout.write(f"{ERASE}{DIM}{_fitting(exact_line(words))}{PLAIN}")
+            sys.stdout.flush()
+            self._shown = words
+
+    def clear(self) -> None:
+        if self._shown:
+            sys.stdout.write(ERASE)
+            sys.stdout.flush()
+            self._shown = ""
+
+
+def _fitting(words: str) -> str:
+    """On one line: what wraps could not be taken back."""
+    from rich.cells import cell_len, set_cell_size  # noqa: PLC0415
+
+    most = max(1, width() - 1)
+    return words if cell_len(words) <= most else f"{set_cell_size(words, most - 1)}…"
+
+
+@dataclass(frozen=True, slots=True)
+class _Doing:
+    operation: str
+    parent: str
+    sort: str
+    title: str
+    since: float
+
+    def __str__(self) -> str:
+        match self.sort:
+            case "model":
+                return f"asking {self.title.partition(':')[2] or self.title}"  # without its provider
+            case "thinking":
+                return "thinking"
+            case _:
+                return self.title
+
+
+class Busy:
+    """What is under way in one thread, in the order in which it began."""
+
+    def __init__(self, thread: str) -> None:
+        self._thread = thread
+        self._open: dict[str, _Doing] = {}
+        self._over: set[str] = set()
+
+    def hear(self, entries: Sequence[Row], now: float) -> list[Row]:
+        """Those of these facts that tell what this thread's agent does."""
+        told: list[Row] = []
+        for event in (entry["event"] for entry in entries):
+            if event["kind"] == "OperationEnded":
+                self._end(event["operation"])
+            elif event["kind"] in ("ActivityStarted", "ActivityEnded") and event["thread"] == self._thread:
+                self._take(event, now)
+                told.append(event)
+        return told
+
+    def is_over(self, operation: str) -> bool:
+        """Whether the facts have come to the end of this one: nothing more of it will be told."""
+        return operation in self._over
+
+    def line(self, now: float) -> str:
+        """`Step 3 · asking claude-opus-5 · 0:12`; nothing while nothing is under way."""
+        leaves = self._leaves()
+        if not leaves:
+            return ""
+        since = min(leaf.since for leaf in leaves)
+        return " · ".join([*self._way(leaves), *map(str, leaves), clock(now - since)])
+
+    def _take(self, event: Row, now: float) -> None:
+        if event["kind"] == "ActivityEnded":
+            self._open.pop(event["activity"], None)
+            return
+        self._open[event["activity"]] = _Doing(
+            event["operation"], event["parent"] or "", event["sort"], event["title"], now
+        )
+
+    def _end(self, operation: str) -> None:
+        self._over.add(operation)
+        self._open = {key: doing for key, doing in self._open.items() if doing.operation != operation}
+
+    def _leaves(self) -> list[_Doing]:
+        """What is really done: below it there is nothing, and it is no mere frame."""
+        above = {doing.parent for doing in self._open.values()}
+        ends = (doing for key, doing in self._open.items() if key not in above)
+        return [doing for doing in ends if doing.sort not in ("operation", "step", "agent")]
+
+    def _way(self, leaves: list[_Doing]) -> list[str]:
+        """The step that all of it belongs to; and, where there is one thing, by which way it came to be done."""
+        above = list(self._above(leaves[0]))
+        step = next((doing.title for doing in reversed(above) if doing.sort == "step"), None)
+        by_way = [doing.title for doing in reversed(above) if doing.sort in ("agent", "compaction")]
+        return [*([step] if step else []), *(by_way if len(leaves) == 1 else [])]
+
+    def _above(self, doing: _Doing) -> Iterator[_Doing]:
+        """From the nearest to the root."""
+        while (parent := self._open.get(doing.parent)) is not None:
+            yield parent
+            doing = parent

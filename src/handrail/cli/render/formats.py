@@ -1,0 +1,157 @@
+"""How states, times and risks look on a terminal: the page's glyphs and colours, never a colour alone.
+
+Pure. Does not know where the facts come from.
+
+Values of options that are more than a word: lengths of time, JSON, the content of a file.
+
+Ids as people type them: whole, or the first few letters.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, cast
+
+import typer
+
+from handrail.cli.exact import flat
+from handrail.cli.failure import Failure
+
+Row = dict[str, Any]
+"""One object as the daemon's routes give it; its shape is described at /api/openapi.json."""
+
+_STATES = {
+    "waiting": ("● needs you", "yellow"),
+    "running": ("◐ running", "blue"),
+    "done": ("✓ done", "green"),
+    "completed": ("✓ completed", "cyan"),
+    "failed": ("✗ failed", "red"),
+    "denied": ("⊘ denied", "red"),
+    "cancelled": ("⊗ cancelled", "dim"),
+    "interrupted": ("◌ interrupted", "magenta"),
+    "open": ("● needs you", "yellow"),
+    "allowed": ("✓ allowed", "green"),
+    "expired": ("◌ expired", "magenta"),
+    "withdrawn": ("◌ withdrawn", "dim"),
+}
+_EFFECTS = {"allow": ("✓ allow", "green"), "ask": ("● ask", "yellow"), "deny": ("⊘ deny", "red")}
+_RISKS = {"low": ("low", "green"), "medium": ("medium", "yellow"), "high": ("HIGH", "bold red")}
+
+
+def state(name: str) -> tuple[str, str]:
+    return _STATES.get(name, (name, ""))
+
+
+def risk(name: str) -> tuple[str, str]:
+    return _RISKS.get(name, (name, "bold red"))
+
+
+def effect(name: str) -> tuple[str, str]:
+    """What a rule, or a decision, comes to."""
+    return _EFFECTS.get(name, (name, ""))
+
+
+def elapsed(ms: int) -> str:
+    """12 ms · 3.4 s · 1:07 · 2:01:07."""
+    if ms < 1000:
+        return f"{ms} ms"
+    if ms < 10_000:
+        return f"{ms / 1000:.1f} s"
+    return clock(ms / 1000)
+
+
+def clock(seconds: float) -> str:
+    """0:03 · 1:07 · 2:01:07."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def ago(then: int | None, now: int) -> str:
+    """When something was last, in milliseconds since 1970: `3 m ago`; `never`."""
+    if then is None:
+        return "never"
+    minutes = max(0, now - then) // 60_000
+    for unit, name in ((1440, "d"), (60, "h"), (1, "m")):
+        if minutes >= unit:
+            return f"{minutes // unit} {name} ago"
+    return "just now"
+
+
+def caller(row: Row) -> str:
+    """Who asks, and where: `claude ▸ api-server`."""
+    who, folder = flat(row["caller"]["client"]), flat(row["caller"]["workspace"] or "")
+    return f"{who} ▸ {folder.rstrip('/').rpartition('/')[2]}" if folder else who
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+MOST_SECONDS = 315_360_000
+"""Ten years: more than anybody means."""
+CONTENT_MAX = 16_000_000
+"""Bytes of a file's content in an answer."""
+
+
+def seconds(text: str | None) -> int | None:
+    """`90s`, `30m`, `12h`, `7d`, `2w`."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"([0-9]{1,9})([smhdw])", text.strip())
+    length = int(found[1]) * _UNITS[found[2]] if found else 0
+    if not 0 < length <= MOST_SECONDS:
+        raise typer.BadParameter(f"{text!r} is no length of time. Write 90s, 30m, 12h, 7d or 2w.")
+    return length
+
+
+def json_object(text: str | None) -> dict[str, Any] | None:
+    """A JSON object, as a tool's input is one."""
+    if text is None:
+        return None
+    try:
+        found: object = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise typer.BadParameter(f"The input is not JSON: {error}. Quote it as one word.") from None
+    if not isinstance(found, dict):
+        raise typer.BadParameter('The input is a JSON object: \'{"command": "git status"}\'.')
+    return cast("dict[str, Any]", found)
+
+
+def content(file: Path | None) -> str | None:
+    """The text of a file, or of stdin for `-`. Raises Failure."""
+    if file is None:
+        return None
+    try:
+        raw = sys.stdin.buffer.read(CONTENT_MAX + 1) if str(file) == "-" else _read(file)
+        text = raw.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failure(f"{file} cannot be read as text: {error}. Name a text file with --content.") from None
+    if len(raw) > CONTENT_MAX:
+        raise Failure(f"{file} is larger than {CONTENT_MAX:,} bytes. Such a file is written by hand.")
+    return text
+
+
+def _read(file: Path) -> bytes:
+    with file.expanduser().open("rb") as opened:
+        return opened.read(CONTENT_MAX + 1)
+
+
+MOST_SHOWN = 5
+
+
+def by_prefix(typed: str, ids: Iterable[str], noun: str) -> str:
+    """The one id that is `typed` or starts with it. Raises Failure when there is none, or more than one."""
+    known = list(ids)
+    if typed in known:
+        return typed
+    found = [each for each in known if typed and each.startswith(typed)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise Failure(f"There is no {noun} {typed}. `handrail {noun}s` lists what there is.")
+    shown = ", ".join(found[:MOST_SHOWN]) + (" …" if len(found) > MOST_SHOWN else "")
+    raise Failure(f"{typed} is the beginning of {len(found)} {noun}s: {shown}. Type more of it.")

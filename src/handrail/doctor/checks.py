@@ -1,0 +1,318 @@
+"""One thing that was looked at.
+
+The processes: a daemon that answers, its keeper, their versions, the port.
+
+What Handrail needs of the machine: its settings, private files, space, its page, and ripgrep.
+
+The journal's health: the chain of hashes, its head, and a copy on request.
+
+Our own agent: whether what it is made of is installed, and where it would find a key for a model.
+"""
+
+import http.client
+import json
+import os
+import shutil
+import socket
+import sqlite3
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from shlex import quote
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from handrail import __version__
+from handrail.config import OWN_AGENT, PROVIDER_VARIABLES, BadConfig, load
+from handrail.door.connect import HelloRefused, dial, dial_path, say_hello
+from handrail.keys import kept
+from handrail.places import Places
+from handrail.store.backup import backup
+from handrail.store.verify import verify
+
+Level = Literal["ok", "warn", "bad"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What was looked at, what was found, and what to do about it."""
+
+    name: str
+    level: Level
+    says: str
+    fix: str | None = None
+
+
+ANSWER_SECONDS = 10.0
+"""A daemon answers in milliseconds; one that takes longer hangs, which is the finding."""
+
+
+def check_processes(places: Places, within: float = ANSWER_SECONDS) -> Iterator[Finding]:
+    sock = dial(places)
+    if sock is None:
+        yield Finding(name="daemon", level="warn", says="The daemon is not running.", fix="handrail up")
+        yield from _left_keeper(places)
+        yield from _port(places, None)
+        return
+    with closing(sock):
+        try:
+            reply = say_hello(sock, "read", within=within)
+            health = _health(reply["url"], reply["bearer"])
+        except (HelloRefused, OSError, http.client.HTTPException, ValueError) as problem:
+            says = f"The daemon runs but does not answer ({problem})."
+            yield Finding(name="daemon", level="bad", says=says, fix="handrail restart")
+            return
+    yield Finding(name="daemon", level="ok", says=f"Runs at {reply['url']} (pid {reply['pid']}).")
+    yield _version(reply["version"])
+    yield _keeper(health)
+    yield from _port(places, reply["url"])
+
+
+def _health(url: str, bearer: str) -> dict[str, Any]:
+    where = urlsplit(url).netloc
+    with closing(http.client.HTTPConnection(where, timeout=ANSWER_SECONDS)) as connection:
+        connection.request("GET", "/api/health", headers={"Authorization": f"Bearer {bearer}"})
+        return json.loads(connection.getresponse().read())
+
+
+def _version(daemon: str) -> Finding:
+    if daemon == __version__:
+        return Finding(name="version", level="ok", says=f"Command and daemon are both {daemon}.")
+    says = f"The daemon is version {daemon}, this command {__version__}."
+    return Finding(name="version", level="warn", says=says, fix="handrail restart")
+
+
+def _keeper(health: dict[str, Any]) -> Finding:
+    keeper = health.get("keeper")
+    if keeper:
+        return Finding(name="keeper", level="ok", says=f"Lives (pid {keeper['pid']}).")
+    says = "The daemon has lost its keeper, so no command can be run."
+    return Finding(name="keeper", level="bad", says=says, fix="handrail restart")
+
+
+def _left_keeper(places: Places) -> Iterator[Finding]:
+    keeper = dial_path(str(places.keeper_socket))
+    if keeper is not None:
+        keeper.close()
+        says = "A keeper still holds what the last daemon started."
+        yield Finding(
+            name="keeper", level="warn", says=says, fix="handrail up   (or handrail down, to end it)"
+        )
+
+
+def _port(places: Places, url: str | None) -> Iterator[Finding]:
+    try:
+        wanted = load(places.config).server.port
+    except BadConfig:
+        return  # a finding of its own
+    used = urlsplit(url).port if url else None
+    if used in (wanted, None) and (used or _is_free(wanted)):
+        yield Finding(name="port", level="ok", says=f"{wanted}, as configured.")
+        return
+    if used and _is_free(wanted):
+        yield _moved(places, wanted, used)
+        return
+    says = f"Port {wanted} is taken by another program" + (f", so {used} is used." if used else ".")
+    fix = f"Set another port under [server] in {places.config}."
+    yield Finding(name="port", level="warn", says=says, fix=fix)
+
+
+def _moved(places: Places, wanted: int, used: int) -> Finding:
+    """The port is not the configured one, although that is free: another was asked for, or it was taken then."""
+    if _wished(places) != wanted:
+        return Finding(name="port", level="ok", says=f"{used}, as asked for at the start.")
+    says = f"{used}, because {wanted} was taken at the start; it is free now."
+    return Finding(name="port", level="warn", says=says, fix="handrail down, then handrail up")
+
+
+def _wished(places: Places) -> int | None:
+    """The port that the daemon was to have, as it noted itself."""
+    try:
+        return int(places.port.read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+LOW_BYTES = 1 << 30
+"""Free space below which a few large outputs may fill the disk."""
+NO_BYTES = 100 << 20
+"""Free space below which the journal may soon be unwritable, and every call refused."""
+
+
+def check_rules(path: Path) -> None:
+    """Whether the rules in this file can be, and their examples hold. Raises BadConfig."""
+    config = load(path)
+    if config.rules:
+        from handrail.gate.rules.rules import Standing  # noqa: PLC0415 - brings the shell's grammar
+
+        Standing.of(config, path, os.path.realpath(Path.home()))
+
+
+def configuration(places: Places) -> Finding:
+    try:
+        check_rules(places.config)
+    except BadConfig as problem:
+        return Finding(name="config", level="bad", says=str(problem), fix="Mend that line.")
+    says = f"{places.config} is in order." if places.config.exists() else "Everything is at its default."
+    return Finding(name="config", level="ok", says=says)
+
+
+def private(places: Places) -> list[Finding]:
+    """Whether other users could read or alter what is ours."""
+    found = [*_open_directories(places), *_open_files(places)]
+    if found:
+        return found
+    return [Finding(name="permissions", level="ok", says=f"{places.data} is private to this user.")]
+
+
+def disk(places: Places) -> Finding:
+    folder = next(each for each in (places.data, *places.data.parents) if each.exists())
+    free = shutil.disk_usage(folder).free
+    level = "bad" if free < NO_BYTES else "warn" if free < LOW_BYTES else "ok"
+    fix = None if level == "ok" else f"Free some space where {folder} lies."
+    return Finding(
+        name="disk", level=level, says=f"{free / (1 << 30):.1f} GiB are free in {folder}.", fix=fix
+    )
+
+
+def page(package: Path) -> Finding:
+    if (package / "server" / "static" / "index.html").exists():
+        return Finding(name="page", level="ok", says="The page is built.")
+    fix = "make ui   (in a checkout; else install Handrail again)"
+    return Finding(
+        name="page", level="bad", says="The page is not built, so a browser shows nothing.", fix=fix
+    )
+
+
+def ripgrep() -> Finding:
+    beside = Path(sys.executable).parent / "rg"
+    found = shutil.which("rg") or (str(beside) if beside.exists() else None)
+    if found:
+        return Finding(name="ripgrep", level="ok", says=f"Search uses {found}.")
+    says = "There is no rg, so files and terminals cannot be searched."
+    return Finding(name="ripgrep", level="bad", says=says, fix="Install ripgrep with your system's packages.")
+
+
+def _open_directories(places: Places) -> Iterator[Finding]:
+    for folder in dict.fromkeys((places.config_dir, places.data, places.state, places.logs)):
+        if not folder.exists():
+            continue
+        known = folder.stat()
+        if known.st_uid != os.getuid():
+            says, fix = f"{folder} belongs to another user.", f"sudo chown -R $(id -u) {quote(str(folder))}"
+            yield Finding(name="permissions", level="bad", says=says, fix=fix)
+        elif known.st_mode & 0o077:
+            says = f"{folder} is open to others ({stat.filemode(known.st_mode)})."
+            yield Finding(name="permissions", level="bad", says=says, fix=f"chmod 700 {quote(str(folder))}")
+
+
+def _open_files(places: Places) -> Iterator[Finding]:
+    """Files that others could read if their folder were open; in a private one, a second lock that is missing."""
+    sockets = (places.daemon_socket, places.keeper_socket)
+    database = (places.database.with_name(places.database.name + end) for end in ("", "-wal", "-shm"))
+    for file in (*database, places.head, places.daemon_json, *sockets):
+        if file.exists() and (mode := file.stat().st_mode) & 0o077:
+            says, fix = f"{file} is open to others ({stat.filemode(mode)}).", f"chmod 600 {quote(str(file))}"
+            yield Finding(name="permissions", level="bad", says=says, fix=fix)
+    if places.config.exists() and places.config.stat().st_mode & 0o022:
+        says, fix = f"Others may write {places.config}.", f"chmod 600 {quote(str(places.config))}"
+        yield Finding(name="permissions", level="bad", says=says, fix=fix)
+
+
+COPY = "Keep a copy with `handrail doctor --backup FILE`, then find out who wrote to the database."
+
+
+def check_journal(places: Places) -> Finding:
+    """Whether the record is as it was written."""
+    if not places.database.exists():
+        if places.head.exists():
+            says = f"{places.database} is gone, though it was there: {places.head.name} still names its last event."
+            return Finding(name="journal", level="bad", says=says, fix="Put a backup in its place.")
+        return Finding(name="journal", level="ok", says="There is none yet: nothing has happened.")
+    verdict = verify(places.database, places.head)
+    return Finding(
+        name="journal",
+        level="ok" if verdict.ok else "bad",
+        says=str(verdict),
+        fix=None if verdict.ok else COPY,
+    )
+
+
+def back_up(places: Places, target: Path) -> Finding:
+    """Copy the database to a new file, also while a daemon writes."""
+    if not places.database.exists():
+        return _failed(
+            f"there is no database at {places.database} yet", "Start Handrail once: `handrail up`."
+        )
+    try:
+        verdict = backup(places.database, target)
+    except FileExistsError as error:
+        return _failed(str(error).rstrip("."), None)
+    except (OSError, sqlite3.Error) as error:
+        return _failed(
+            f"{target} could not be written ({error})", "Name a file in a folder that you may write."
+        )
+    says = f"{verdict.rows} events are in {target}."
+    if not verdict.ok:
+        says += f" {verdict}"
+    return Finding(name="backup", level="ok" if verdict.ok else "bad", says=says)
+
+
+def _failed(why: str, fix: str | None) -> Finding:
+    return Finding(name="backup", level="bad", says=f"No copy was made: {why}.", fix=fix)
+
+
+MADE_OF = ("acp", "anthropic", "mcp", "openai", "pydantic_ai")
+SECRETS = tuple(name for name in PROVIDER_VARIABLES if name.endswith(("_KEY", "_TOKEN")))
+"""Those that a keyring keeps; the others are addresses, and a model's name."""
+
+
+def check_own_agent(places: Places, environ: Mapping[str, str]) -> Finding:
+    missing = [name for name in MADE_OF if find_spec(name) is None]
+    if missing:
+        says = f"Our own agent cannot run: {', '.join(missing)} cannot be imported."
+        return Finding(name="agent", level="bad", says=says, fix="Install Handrail again.")
+    found = {name: where for name, where in sources(places, environ).items() if where}
+    told = "; ".join(f"{name} ({', '.join(where)})" for name, where in found.items())
+    says = (
+        f"Our own agent has {told}."
+        if found
+        else "Our own agent has no key here, and needs one unless Ollama runs: `handrail keys set anthropic`."
+    )
+    return Finding(name="agent", level="ok", says=says)
+
+
+def sources(places: Places, environ: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """For each of the variables where it is found, in the order in which they count."""
+    configured, secret = _configured(places), kept(*SECRETS)
+    return {
+        name: (
+            *(["environment"] if environ.get(name, "").strip() else []),
+            *(["config"] if name in configured else []),
+            *(["keyring"] if name in secret else []),
+        )
+        for name in PROVIDER_VARIABLES
+    }
+
+
+def _configured(places: Places) -> set[str]:
+    """What `[[agents]]` sets for it."""
+    try:
+        sections = load(places.config).agents
+    except BadConfig:
+        return set()  # a finding of its own
+    return {name for section in sections if section.name == OWN_AGENT for name in section.env}

@@ -1,0 +1,1 @@
+"""Handrail's own agent: an ACP program that works from an API key alone."""

@@ -1,0 +1,214 @@
+"""Our agent as a program of the Agent Client Protocol: what it answers to each request.
+
+Owns the open sessions, what is said of ourselves, and the protocol's words for what goes wrong. Importing it loads no
+model and no MCP, because `initialize` is to be answered in a moment; both are loaded aside afterwards. It does not know
+how a prompt is worked on (session.py).
+"""
+
+from datetime import UTC
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import anyio.to_thread
+from acp.agent.router import build_agent_router
+from acp.exceptions import RequestError
+from acp.meta import AGENT_METHODS, PROTOCOL_VERSION
+from acp.router import Route
+from acp.schema import ClientCapabilities, DeleteSessionRequest
+from anyio.abc import TaskGroup
+
+from handrail import __version__
+from handrail.config import OwnAgentSection
+from handrail.own_agent.acp_stdio import Wire
+from handrail.own_agent.agent_session import Session, Work
+from handrail.own_agent.content import Block
+from handrail.own_agent.models.api_keys import Keys
+from handrail.own_agent.models.catalog import Models
+from handrail.own_agent.models.model import ModelError
+from handrail.own_agent.session_files import Kept, NoSuchSession, Sessions
+from handrail.own_agent.slash_commands import NoSuchOption
+from handrail.own_agent.tools.agent_tool import Json
+from handrail.own_agent.tools.mcp_transport import Given
+from handrail.own_agent.updates import Speech
+
+SLOW = tuple(
+    f"handrail.agents.builtin.{name}"
+    for name in ("hosted.conversation", "tools.servers", "model.ask", "model.speak")
+)
+"""What takes a second to load: one after the other, since two threads that load the same packages get in each other's way."""
+HEARD = frozenset({"session/cancel"})
+CAPABILITIES: Json = {
+    "loadSession": True,
+    "promptCapabilities": {"image": True, "embeddedContext": True},
+    "mcpCapabilities": {"http": True},
+    "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}},
+    "_meta": {"handrail": {"activities": True}},
+}
+
+
+class Program:
+    """All of it, behind one line to a host."""
+
+    def __init__(
+        self, sessions: Sessions, models: Models, keys: Keys, settings: OwnAgentSection, group: TaskGroup
+    ) -> None:
+        self._kept, self._models, self._settings, self._group = sessions, models, settings, group
+        self._keys = keys
+        self._sessions: dict[str, Session] = {}
+        self._ours = False
+        self._loading, self._loaded = False, anyio.Event()
+        router = build_agent_router(cast("Any", self), use_unstable_protocol=True)
+        delete = AGENT_METHODS["session_delete"]
+        router.add_route(Route(method=delete, func=self._delete, kind="request"))
+        self._route = router
+        self.wire = Wire(self._handle, HEARD)
+
+    async def leave(self) -> None:
+        """The host is gone: end everything."""
+        async with anyio.create_task_group() as group:
+            for session in self._sessions.values():
+                group.start_soon(lambda session=session: session.close(heard=False))
+        await self._models.aclose()
+
+    # What a host asks for, by the SDK's names
+
+    async def initialize(
+        self, protocol_version: int, client_capabilities: ClientCapabilities | None = None, **meta: Any
+    ) -> Json:
+        self._keys.give(_object(_object(meta.get("handrail")).get("keys")))
+        told = client_capabilities.field_meta if client_capabilities is not None else None
+        self._ours = _knows_us(told)
+        self.wire.afterwards(self._warm_up)
+        return {
+            "protocolVersion": min(protocol_version, PROTOCOL_VERSION),
+            "agentCapabilities": CAPABILITIES,
+            "agentInfo": {"name": "handrail", "title": "Handrail", "version": __version__},
+            "authMethods": [],
+        }
+
+    async def new_session(self, cwd: str, mcp_servers: list[Given] | None = None, **_: Any) -> Json:
+        kept = await anyio.to_thread.run_sync(self._kept.new, _folder(cwd))
+        session = await self._open(kept, cwd, mcp_servers)
+        return {"sessionId": session.id, "configOptions": session.work.listed()}
+
+    async def load_session(
+        self, cwd: str, session_id: str, mcp_servers: list[Given] | None = None, **_: Any
+    ) -> Json:
+        session = await self._again(cwd, session_id, mcp_servers)
+        await session.work.show()
+        return {"configOptions": session.work.listed()}
+
+    async def resume_session(
+        self, cwd: str, session_id: str, mcp_servers: list[Given] | None = None, **_: Any
+    ) -> Json:
+        session = await self._again(cwd, session_id, mcp_servers)
+        return {"configOptions": session.work.listed()}
+
+    async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> Json:
+        start = int(cursor) if cursor is not None and cursor.isdecimal() else 0
+        found, more = await anyio.to_thread.run_sync(self._kept.listed, cwd, start)
+        listed = [
+            {
+                "sessionId": each.id,
+                "cwd": each.cwd,
+                "title": each.title,
+                "updatedAt": each.updated.astimezone(UTC).isoformat(),
+            }
+            for each in found
+        ]
+        return {"sessions": listed, **({} if more is None else {"nextCursor": str(more)})}
+
+    async def close_session(self, session_id: str, **_: Any) -> None:
+        await self._close(session_id)
+
+    async def prompt(self, session_id: str, prompt: list[Block], **_: Any) -> Json:
+        return {"stopReason": await self._session(session_id).prompt(prompt)}
+
+    async def cancel(self, session_id: str, **_: Any) -> None:
+        if session_id in self._sessions:
+            self._sessions[session_id].cancel()
+
+    async def set_config_option(self, config_id: str, session_id: str, value: str | bool, **_: Any) -> Json:
+        session = self._session(session_id)
+        session.work.set(config_id, value)
+        return {"configOptions": session.work.listed()}
+
+    async def ext_method(self, method: str, params: Json) -> Json:
+        if method != "handrail/cancel_activity":
+            raise RequestError.method_not_found(f"_{method}")
+        session = self._session(str(params.get("sessionId")))
+        return {"cancelled": session.cancel_activity(str(params.get("activity")))}
+
+    async def _delete(self, params: Any) -> Json:
+        asked = DeleteSessionRequest.model_validate(params)
+        await self._close(asked.session_id)
+        await anyio.to_thread.run_sync(self._kept.delete, asked.session_id)
+        return {}
+
+    # How that is done
+
+    async def _handle(self, method: str, params: Any, is_notification: bool) -> Any:
+        """The one place where what went wrong becomes the protocol's."""
+        try:
+            return await self._route(method, params, is_notification)
+        except ModelError as error:
+            raise RequestError(-32000 if error.login else -32603, error.sentence) from None
+        except NoSuchSession:
+            raise RequestError(-32002, "There is no such session here.") from None
+        except NoSuchOption as error:
+            raise RequestError(-32602, str(error)) from None
+        except OSError as error:
+            raise RequestError(-32603, f"The conversation could not be kept: {error}.") from None
+
+    async def _again(self, cwd: str, id: str, servers: list[Given] | None) -> Session:
+        await self._close(id)
+        kept = await anyio.to_thread.run_sync(self._kept.open, id)
+        return await self._open(kept, _folder(cwd), servers)
+
+    async def _open(self, kept: Kept, cwd: str, servers: list[Given] | None) -> Session:
+        speech = Speech(self.wire, kept.id, Path(cwd), ours=self._ours, on_call=kept.shown)
+        work = Work(kept, Path(cwd), speech, self._models, self._settings)
+        session = Session(kept.id, speech, work)
+        self._warm_up()
+        self._sessions[session.id] = session
+        self._group.start_soon(session.live, servers or [], self._loaded)
+        await session.work.menu()
+        self.wire.afterwards(session.work.greet)
+        return session
+
+    async def _close(self, id: str) -> None:
+        session = self._sessions.pop(id, None)
+        if session is not None:
+            await session.close()
+
+    def _warm_up(self) -> None:
+        """Load what the first prompt will need, while the person still thinks about it."""
+        if not self._loading:
+            self._loading = True
+            self._group.start_soon(self._load)
+
+    async def _load(self) -> None:
+        for name in SLOW:
+            await anyio.to_thread.run_sync(import_module, name, abandon_on_cancel=True)
+        self._loaded.set()
+
+    def _session(self, id: str) -> Session:
+        if id not in self._sessions:
+            raise NoSuchSession
+        return self._sessions[id]
+
+
+def _knows_us(told: Json | None) -> bool:
+    return bool(_object((told or {}).get("handrail")).get("activities"))
+
+
+def _object(value: object) -> Json:
+    return cast("Json", value) if isinstance(value, dict) else {}
+
+
+def _folder(cwd: str) -> str:
+    if not Path(cwd).is_absolute():
+        raise RequestError(-32602, "`cwd` must be an absolute path.")
+    return cwd

@@ -1,0 +1,166 @@
+"""What one prompt may use: steps, tokens and seconds; and what a conversation has cost.
+
+Owns the counting and the sentence each limit ends with. It does not know what the steps do.
+
+How much of a model's context a conversation takes, as far as one can tell without the model's own
+dictionary.
+"""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import takewhile
+from typing import Literal, cast
+
+import anyio
+from pydantic_ai.messages import (
+    BinaryContent,
+    ModelMessage,
+    ModelResponse,
+    TextContent,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+Stop = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
+"""Why an operation ended, in the protocol's words."""
+
+MOST_AGENTS = 100
+"""Sub-agents of one prompt, however deep: each has steps of its own, so that otherwise there would be no end to them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """A limit that was reached."""
+
+    stop: Stop
+    sentence: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Budget:
+    """Of one prompt, or of what a sub-agent was given to do, which also counts `above`. 0 is no limit."""
+
+    steps: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    above: "Budget | None" = None
+    taken: int = field(default=0, init=False)
+    """Steps so far."""
+    used: int = field(default=0, init=False)
+    """Tokens so far, read and written."""
+    agents: int = field(default=0, init=False)
+    """Sub-agents so far, with theirs."""
+    _time: anyio.CancelScope | None = field(default=None, init=False)
+
+    def below(self) -> "Budget":
+        """For a sub-agent: steps of its own, the tokens and the time of this one."""
+        return Budget(steps=self.steps, above=self)
+
+    def step(self) -> int:
+        """One more; which it is."""
+        self.taken += 1
+        return self.taken
+
+    def spend(self, tokens: int) -> None:
+        self.used += tokens
+        if self.above is not None:
+            self.above.spend(tokens)
+
+    def hire(self) -> bool:
+        """One more sub-agent, here and above; False where the prompt has had its share of them."""
+        if self.above is not None and not self.above.hire():
+            return False
+        self.agents += 1
+        return self.agents <= MOST_AGENTS
+
+    def over(self) -> Over | None:
+        """The limit that does not let another step begin."""
+        if self.late:
+            return Over("max_turn_requests", "Stopped: the time that this prompt may take is over.")
+        if self.steps and self.taken >= self.steps:
+            return Over("max_turn_requests", f"Stopped after {self.taken} steps, the most there may be.")
+        return self.spent()
+
+    def spent(self) -> Over | None:
+        """The limit of tokens, here or above."""
+        if self.tokens and self.used >= self.tokens:
+            sentence = f"Stopped: it used {self.used:,} tokens of the {self.tokens:,} it may use."
+            return Over("max_tokens", sentence)
+        return None if self.above is None else self.above.spent()
+
+    @property
+    def late(self) -> bool:
+        """The time is over, and what is under way is being cancelled for it."""
+        own = self._time is not None and self._time.cancel_called
+        return own or (self.above is not None and self.above.late)
+
+    @property
+    def why(self) -> str:
+        """Why something was cancelled, for the model."""
+        return "the time for it was over." if self.late else "the person cancelled it."
+
+    @contextmanager
+    def clock(self) -> "Generator[None]":
+        """Cancels what is done within when the time is over."""
+        with anyio.move_on_after(self.seconds or None) as self._time:
+            yield
+
+
+@dataclass(slots=True)
+class Costs:
+    """In US dollars, of a whole conversation with its sub-agents; None while no price was known."""
+
+    total: Decimal | None = None
+
+    def add(self, cost: Decimal | None) -> None:
+        if cost is not None:
+            self.total = cost + (self.total or Decimal(0))
+
+
+PER_TOKEN = 4  # characters, of English text and of code
+_PICTURE = 6_000  # characters' worth, of an image
+
+
+def tokens(messages: Sequence[ModelMessage]) -> int:
+    later = list(takewhile(lambda message: not _counted(message), reversed(messages)))
+    counted = 0 if len(later) == len(messages) else _counted(messages[-1 - len(later)])
+    return counted + characters(later) // PER_TOKEN
+
+
+def characters(messages: Sequence[ModelMessage]) -> int:
+    return sum(_length(part) for message in messages for part in message.parts)
+
+
+def _counted(message: ModelMessage) -> int:
+    if not isinstance(message, ModelResponse):
+        return 0
+    return message.usage.input_tokens + message.usage.output_tokens
+
+
+def _length(part: object) -> int:
+    match part:
+        case TextPart(content=str(text)) | ThinkingPart(content=str(text)):
+            return len(text)
+        case ToolCallPart():
+            return len(part.tool_name) + len(part.args_as_json_str())
+        case UserPromptPart(content=content) | ToolReturnPart(content=content):
+            return _content(content)
+        case _:
+            return 0
+
+
+def _content(content: object) -> int:
+    match content:
+        case str(text) | TextContent(content=text):
+            return len(text)
+        case BinaryContent():
+            return _PICTURE
+        case list() | tuple():
+            return sum(_content(each) for each in cast("Sequence[object]", content))
+        case _:
+            return 0

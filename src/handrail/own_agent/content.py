@@ -1,0 +1,112 @@
+"""What a person sends with a prompt, as a model is given it.
+
+Owns the words around what is no text: files, links, pictures. It reads none of what is only linked to: the model has
+tools for that.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from acp.schema import (
+    AudioContentBlock,
+    BlobResourceContents,
+    EmbeddedResourceContentBlock,
+    ImageContentBlock,
+    ResourceContentBlock,
+    TextContentBlock,
+    TextResourceContents,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydantic_ai.messages import BinaryContent
+
+
+Block = (
+    TextContentBlock
+    | ImageContentBlock
+    | AudioContentBlock
+    | ResourceContentBlock
+    | EmbeddedResourceContentBlock
+)
+IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""What providers take."""
+TITLE_MAX = 80
+
+
+def content_of(blocks: Sequence[Block], *, images: bool) -> list[str | BinaryContent]:
+    """For the model; `images`: whether it takes them."""
+    return [piece for block in blocks if (piece := _piece(block, images=images))]
+
+
+def text_of(blocks: Sequence[Block]) -> str:
+    """What was typed."""
+    return "\n".join(block.text for block in blocks if isinstance(block, TextContentBlock)).strip()
+
+
+def title_of(blocks: Sequence[Block]) -> str:
+    """The first line of what was typed, or what was sent instead."""
+    lines = [line.strip() for line in text_of(blocks).splitlines() if line.strip()]
+    first = lines[0] if lines else next((_name(block) for block in blocks), "Nothing")
+    return first if len(first) <= TITLE_MAX else f"{first[: TITLE_MAX - 1]}…"
+
+
+def _piece(block: Block, *, images: bool) -> str | BinaryContent | None:
+    match block:
+        case TextContentBlock():
+            return block.text if block.text.strip() else None
+        case ImageContentBlock():
+            return _image(block.data, block.mime_type, images=images)
+        case AudioContentBlock():
+            return f"[The person attached a recording ({block.mime_type}), which cannot be heard here.]"
+        case ResourceContentBlock():
+            return f"[The person refers to {_place(block.uri)}: read it where you need it.]"
+        case EmbeddedResourceContentBlock():
+            return _resource(block.resource, images=images)
+
+
+def _resource(resource: TextResourceContents | BlobResourceContents, *, images: bool) -> str | BinaryContent:
+    place = _place(resource.uri)
+    if isinstance(resource, TextResourceContents):
+        return f"[The person attached {place}:]\n{resource.text}\n[End of {place}]"
+    if resource.mime_type in IMAGES:
+        return _image(resource.blob, resource.mime_type, images=images)
+    return f"[The person attached {place} ({resource.mime_type or 'of unknown kind'}), which is no text.]"
+
+
+def _image(data: str, kind: str, *, images: bool) -> str | BinaryContent:
+    from pydantic_ai.messages import BinaryContent  # noqa: PLC0415 - not before `initialize` is answered
+
+    if not images:
+        return f"[The person attached a picture ({kind}), but this model takes no pictures: say so.]"
+    if kind not in IMAGES:
+        return f"[The person attached a picture ({kind}) of a kind that no model takes: say so.]"
+    try:
+        return BinaryContent(base64.b64decode(data, validate=True), media_type=kind)
+    except (binascii.Error, ValueError):
+        return "[The person attached a picture that came damaged: say so.]"
+
+
+def _name(block: Any) -> str:
+    match block:
+        case ImageContentBlock():
+            return "A picture"
+        case ResourceContentBlock():
+            return _place(block.uri)
+        case EmbeddedResourceContentBlock():
+            return _place(block.resource.uri)
+        case _:
+            return "A prompt"
+
+
+def _place(uri: str) -> str:
+    """A path where it is one, as tools take it; with its line, where it has one."""
+    parts = urlsplit(uri)
+    if parts.scheme != "file":
+        return uri
+    return unquote(parts.path) + (f" ({parts.fragment})" if parts.fragment else "")

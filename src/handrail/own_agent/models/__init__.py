@@ -1,0 +1,1 @@
+"""Model providers: catalogue, credentials, requests."""

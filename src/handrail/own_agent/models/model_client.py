@@ -1,0 +1,149 @@
+"""Asking a model: one answer, streamed, and asked for again where the line breaks or the provider is overloaded.
+
+Owns when a request is made again. Cancelled at any moment, it closes its connection and is gone: nothing here catches
+that. It does not know the providers (speak.py), nor what their troubles mean (trouble.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+
+import anyio
+from pydantic_ai.direct import model_request_stream
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartEndEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
+)
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.tools import ToolDefinition
+
+from handrail.own_agent.models.api_keys import Access, shown
+from handrail.own_agent.models.http_stream import Patience, reading
+from handrail.own_agent.models.model import Choice, Hearing, ModelError
+from handrail.own_agent.models.model_errors import Again, Interrupted, weighed
+from handrail.own_agent.models.providers import Spoken
+
+
+class Asking:
+    """One model, with its settings."""
+
+    def __init__(
+        self,
+        choice: Choice,
+        way: Access,
+        spoken: Spoken,
+        context: int,
+        patience: Patience,
+        hidden: Callable[[str], str],
+    ) -> None:
+        self._choice, self._way, self._spoken, self._context = choice, way, spoken, context
+        self._patience, self._hidden = patience, hidden
+
+    @property
+    def name(self) -> str:
+        return str(self._choice)
+
+    @property
+    def window(self) -> int | None:
+        return self._spoken.model.context_window or self._context or None
+
+    @property
+    def takes_images(self) -> bool:
+        return bool(self._spoken.model.profile.get("supports_image_input", True))
+
+    async def request(
+        self, messages: Sequence[ModelMessage], tools: Sequence[ToolDefinition], hearing: Hearing
+    ) -> ModelResponse:
+        tried = 0
+        while True:
+            tried += 1
+            try:
+                return await self._once(messages, tools, hearing)
+            except Exception as fault:
+                seconds, why = self._pause(fault, tried)
+            hearing.again(why, seconds)
+            await anyio.sleep(seconds)
+
+    def cost(self, response: ModelResponse) -> Decimal | None:
+        try:
+            return response.cost().total_price
+        except (LookupError, ValueError, AssertionError):
+            return None
+
+    async def _once(
+        self, messages: Sequence[ModelMessage], tools: Sequence[ToolDefinition], hearing: Hearing
+    ) -> ModelResponse:
+        asked = model_request_stream(
+            self._spoken.model,
+            messages,
+            model_settings=self._spoken.settings,
+            model_request_parameters=ModelRequestParameters(function_tools=list(tools)),
+            instrument=False,
+        )
+        async with reading(self._stall), asked as stream:
+            async for event in stream:
+                _hear(event, hearing)
+            answer = stream.get()
+        if not self._whole(answer):
+            raise Interrupted
+        return answer
+
+    @property
+    def _stall(self) -> float:
+        alive = self._choice.provider == "anthropic"
+        return self._patience.stall if alive else self._patience.long_stall
+
+    def _whole(self, answer: ModelResponse) -> bool:
+        """Providers say why an answer ends; not every server that speaks like one does."""
+        said_so = answer.finish_reason is not None or (self._way.own and bool(answer.parts))
+        return answer.state == "complete" and said_so
+
+    def _pause(self, fault: Exception, tried: int) -> tuple[float, str]:
+        """How long before the next try, and why. Raises ModelError where there is none."""
+        address = shown(self._spoken.model.base_url or "")
+        found = weighed(fault, self._choice, self._way.title, address, self._hidden)
+        if isinstance(found, ModelError):
+            raise ModelError(
+                self._hidden(found.sentence), login=found.login, too_long=found.too_long
+            ) from None
+        why = self._hidden(found.why)
+        if tried >= (self._patience.unreached if found.unreached else self._patience.tries):
+            raise ModelError(f"{why}. It was asked {tried} times.") from None
+        if found.after is not None and found.after > self._patience.told:
+            raise ModelError(f"{why}, of {found.after / 60:.0f} minutes. Try again then.") from None
+        return self._wait(found, tried), why
+
+    def _wait(self, found: Again, tried: int) -> float:
+        return self._patience.wait(tried) if found.after is None else found.after
+
+
+def _hear(event: ModelResponseStreamEvent, hearing: Hearing) -> None:
+    match event:
+        case (
+            PartStartEvent(part=TextPart(content=words))
+            | PartDeltaEvent(delta=TextPartDelta(content_delta=words))
+        ):
+            _say(hearing.text, words)
+        case (
+            PartStartEvent(part=ThinkingPart(content=words))
+            | PartDeltaEvent(delta=ThinkingPartDelta(content_delta=words))
+        ):
+            _say(hearing.thought, words)
+        case PartEndEvent(part=ThinkingPart()):
+            hearing.thought_ended()
+        case _:
+            pass
+
+
+def _say(say: Callable[[str], None], words: str | None) -> None:
+    if words:
+        say(words)

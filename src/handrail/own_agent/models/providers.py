@@ -1,0 +1,113 @@
+"""How each provider is spoken to: its adapter, with our connection, our key, and no retries of its own.
+
+Owns the adapters and the settings in which they differ. Slow to import, the providers' own packages more so; these are
+imported with the first model of theirs. It does not know when a request is made again (ask.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic_ai.models import Model
+from pydantic_ai.settings import ModelSettings
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from handrail.own_agent.models.api_keys import Access
+    from handrail.own_agent.models.model import Choice
+
+
+NOBODYS = "none"
+"""Sent as the key to a server that wants none: the adapter insists on one."""
+GOOGLE = "https://generativelanguage.googleapis.com"
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A model by its adapter."""
+
+    model: Model
+    settings: ModelSettings
+    """Of every request."""
+
+
+def speaking(choice: Choice, way: Access, http: httpx2.AsyncClient, level: str | None) -> Spoken:
+    match choice.provider:
+        case "anthropic":
+            model = _anthropic(choice.name, way, http)
+            more = _shown_thoughts(model, level)
+        case "google":
+            model, more = _google(choice.name, way, http), {}
+        case "openai" if not way.own:
+            model, more = _openai(choice.name, way, http), {"openai_store": False}
+        case "openai" | "ollama":
+            model, more = _compatible(choice, way, http), _effort(level)
+    return Spoken(model, cast("ModelSettings", {"cache": True, **_thinking(level), **more}))
+
+
+def _thinking(level: str | None) -> dict[str, Any]:
+    return {} if level is None else {"thinking": False if level == "off" else level}
+
+
+def _effort(level: str | None) -> dict[str, Any]:
+    """Said to a server of one's own whatever the adapter knows of its model: whoever runs it knows better."""
+    return {} if level is None else {"openai_reasoning_effort": "none" if level == "off" else level}
+
+
+def _anthropic(name: str, way: Access, http: httpx2.AsyncClient) -> Model:
+    from anthropic import AsyncAnthropic  # noqa: PLC0415
+    from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415
+    from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415
+
+    client = AsyncAnthropic(
+        api_key=None if way.bearer else way.key,
+        auth_token=way.key if way.bearer else None,
+        base_url=way.url,
+        http_client=http,
+        max_retries=0,
+    )
+    return AnthropicModel(name, provider=AnthropicProvider(anthropic_client=client))
+
+
+def _shown_thoughts(model: Model, level: str | None) -> dict[str, Any]:
+    """Some of Anthropic's models think unseen unless they are asked to show it."""
+    profile = cast("dict[str, Any]", model.profile)
+    thinks = level not in {None, "off"} or (level is None and profile.get("thinking_enabled_by_default"))
+    if not thinks or not profile.get("anthropic_supports_adaptive_thinking"):
+        return {}
+    effort = {} if level is None else {"anthropic_effort": level}
+    return {"anthropic_thinking": {"type": "adaptive", "display": "summarized"}, **effort}
+
+
+def _openai(name: str, way: Access, http: httpx2.AsyncClient) -> Model:
+    from openai import AsyncOpenAI  # noqa: PLC0415
+    from pydantic_ai.models.openai import OpenAIResponsesModel  # noqa: PLC0415
+    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
+
+    client = AsyncOpenAI(api_key=way.key, base_url=way.url, http_client=http, max_retries=0)
+    return OpenAIResponsesModel(name, provider=OpenAIProvider(openai_client=client))
+
+
+def _compatible(choice: Choice, way: Access, http: httpx2.AsyncClient) -> Model:
+    from openai import AsyncOpenAI  # noqa: PLC0415
+    from pydantic_ai.models.ollama import OllamaModel  # noqa: PLC0415
+    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415
+    from pydantic_ai.providers.ollama import OllamaProvider  # noqa: PLC0415
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415
+
+    client = AsyncOpenAI(api_key=way.key or NOBODYS, base_url=way.url, http_client=http, max_retries=0)
+    if choice.provider == "ollama":
+        return OllamaModel(choice.name, provider=OllamaProvider(openai_client=client))
+    return OpenAIChatModel(
+        choice.name, provider=OpenAICompatibleProvider("openai-compatible", openai_client=client)
+    )
+
+
+def _google(name: str, way: Access, http: httpx2.AsyncClient) -> Model:
+    from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415
+    from pydantic_ai.providers.google import GoogleProvider  # noqa: PLC0415
+
+    provider = GoogleProvider(api_key=way.key, http_client=http, base_url=way.url or GOOGLE)
+    return GoogleModel(name, provider=provider)

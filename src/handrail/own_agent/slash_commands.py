@@ -1,0 +1,158 @@
+"""The words a person can begin a prompt with to speak to the agent itself: `/help`, `/model`, `/compact`.
+
+Owns their names and how they are read. What each does is session.py's.
+
+What a person can set in a conversation: its model, and how long that one thinks.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, cast, get_args
+
+from handrail.own_agent.models.catalog import Offered
+from handrail.own_agent.models.model import ModelError, chosen
+from handrail.own_agent.tools.agent_tool import Json
+
+Word = Literal["help", "model", "compact"]
+
+
+class Command(NamedTuple):
+    """One of them, and what was typed after it."""
+
+    word: Word
+    rest: str
+
+
+ABOUT: dict[Word, tuple[str, str]] = {
+    "help": ("What this agent can do, and how it is set", ""),
+    "model": ("Choose the model; alone, say which there are", "provider:name"),
+    "compact": ("Sum up the conversation so far, to make room", "what to keep above all"),
+}
+"""Of each, what it does and what may follow it."""
+
+
+def command_in(text: str) -> Command | None:
+    """The command that a prompt is; None where it is none of ours, such as a path."""
+    head, _, rest = text.strip().partition(" ")
+    word = head.removeprefix("/")
+    if not head.startswith("/") or word not in get_args(Word):
+        return None
+    return Command(cast("Word", word), rest.strip())
+
+
+def listed() -> list[Json]:
+    """As the protocol lists them."""
+    return [
+        {"name": word, "description": about, **({"input": {"hint": hint}} if hint else {})}
+        for word, (about, hint) in ABOUT.items()
+    ]
+
+
+def models_text(current: str | None, offered: Sequence[Offered]) -> str:
+    """The answer to `/model` alone."""
+    if not offered:
+        return f"The model is `{current}`." if current else "There is no model yet: `handrail keys` says why."
+    marked = (f"- `{each.name}`{' (the one in use)' if each.name == current else ''}" for each in offered)
+    return "\n".join(("Choose with `/model NAME`; these are known, others can be named:", "", *marked))
+
+
+def help_text(model: str | None, thought_level: str, tools: int) -> str:
+    """The answer to `/help`."""
+    lines = [
+        "I am Handrail's own coding agent. Say what you want done; every call I make is yours to allow, deny or cancel.",
+        "",
+        *(f"- `/{word}{f' {hint}' if hint else ''}`: {about}" for word, (about, hint) in ABOUT.items()),
+        "",
+        f"Model: `{model or 'none yet'}` · thinking: {thought_level} · tools: {tools}.",
+        "What your project wants me to know belongs into its `AGENTS.md`. `handrail keys` manages keys of providers.",
+    ]
+    return "\n".join(lines)
+
+
+MODEL, THOUGHT = "model", "thought_level"
+Level = Literal["default", "off", "low", "medium", "high"]
+LEVELS: dict[Level, str] = {
+    "default": "As its provider sets it",
+    "off": "Off",
+    "low": "Low",
+    "medium": "Medium",
+    "high": "High",
+}
+
+
+class NoSuchOption(Exception):
+    """There is no such option, or it cannot be set to that; what and why."""
+
+
+class Options:
+    """Of one session."""
+
+    def __init__(self, model: str | None, level: Level) -> None:
+        self.model = model
+        """As it was chosen here; None where nobody did."""
+        self.level: Level = level
+        self.otherwise: str | None = None
+        """The model while nobody chose one; None while there is none, or nobody has looked."""
+        self.offered: Sequence[Offered] = ()
+
+    @property
+    def current(self) -> str | None:
+        return self.model or self.otherwise
+
+    @property
+    def thought_level(self) -> Literal["off", "low", "medium", "high"] | None:
+        return None if self.level == "default" else self.level
+
+    def set(self, option: str, value: object) -> str:
+        """What it was set to. Raises NoSuchOption."""
+        match option:
+            case "model":
+                self.model = _model(str(value), self.offered)
+                return self.model
+            case "thought_level" if value in get_args(Level):
+                self.level = cast("Level", value)
+                return self.level
+            case "thought_level":
+                raise NoSuchOption(f"The levels of thinking are {', '.join(get_args(Level))}.")
+            case _:
+                raise NoSuchOption(f"There is no option “{option[:100]}”; there are {MODEL} and {THOUGHT}.")
+
+    def listed(self) -> list[Json]:
+        """As the protocol has them; the model only once it is known which there are."""
+        levels = [{"value": level, "name": name} for level, name in LEVELS.items()]
+        thought = _option(THOUGHT, "Thinking", "How long the model thinks", self.level, levels)
+        if self.current is None:
+            return [thought]
+        return [_option(MODEL, "Model", "Which model answers", self.current, self._models()), thought]
+
+    def _models(self) -> list[Json]:
+        listed: list[Json] = [
+            {"value": each.name, "name": each.title}
+            | ({"description": each.description} if each.description else {})
+            for each in self.offered
+        ]
+        if self.current not in [each["value"] for each in listed]:
+            listed.insert(0, {"value": self.current, "name": self.current})
+        return listed
+
+
+def _model(value: str, offered: Sequence[Offered]) -> str:
+    """One that is offered may be said without its provider; any other is taken at its word."""
+    for each in offered:
+        if value in (each.name, each.name.partition(":")[2]):
+            return each.name
+    try:
+        return str(chosen(value))
+    except ModelError as error:
+        raise NoSuchOption(error.sentence) from None
+
+
+def _option(id: str, name: str, description: str, current: str, choices: list[Json]) -> Json:
+    return {
+        "id": id,
+        "name": name,
+        "description": description,
+        "category": id,
+        "type": "select",
+        "currentValue": current,
+        "options": choices,
+    }

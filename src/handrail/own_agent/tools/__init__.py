@@ -1,0 +1,1 @@
+"""The own agent's tools: MCP servers, sub-agents, the plan."""

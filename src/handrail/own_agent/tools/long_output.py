@@ -1,0 +1,157 @@
+"""Long results by handle instead of by paste: what a tool gave is kept whole, and the model is told some of it.
+
+Owns what is kept, for the length of a session, and what the model sees of it at first. It does not know which tool
+gave it, nor how the rest is read (reading.py).
+
+read_output: the model reads on in a result that was too long for it.
+"""
+
+from collections import OrderedDict
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_ai.tools import ToolDefinition
+
+from handrail.own_agent.tools.agent_tool import Json, Result, Running, Shown
+
+LONG = 30_000
+"""Characters of one result that a model is given as they are; some 8,000 tokens."""
+HEAD, TAIL = 14_000, 8_000
+"""Characters of a longer one that it is given; ends matter more than middles."""
+KEPT = 64_000_000
+"""Characters of all results that are kept; the oldest are given up first."""
+
+
+class Outputs:
+    """The long results of one session, by handle."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, str] = OrderedDict()
+        self._made = 0
+
+    def short(self, text: str) -> str:
+        """The text itself where it is short; else its ends, and how to read the rest."""
+        if len(text) <= LONG:
+            return text
+        handle = self._keep(text)
+        head, tail = _head(text, HEAD), _tail(text, TAIL)
+        left = len(text) - len(head) - len(tail)
+        note = (
+            f"[{left:,} of {len(text):,} characters are left out here. The whole is kept as {handle}: read_output "
+            f'with handle "{handle}" gives the rest from an offset ({len(head):,} is where this stops), or the lines '
+            "that hold a pattern.]"
+        )
+        return f"{head}\n\n{note}\n\n{tail}"
+
+    def get(self, handle: str) -> str | None:
+        return self._kept.get(handle)
+
+    def _keep(self, text: str) -> str:
+        self._made += 1
+        handle = f"output-{self._made}"
+        self._kept[handle] = text
+        while len(self._kept) > 1 and sum(map(len, self._kept.values())) > KEPT:
+            self._kept.popitem(last=False)
+        return handle
+
+
+def _head(text: str, most: int) -> str:
+    """Its beginning, up to the end of a line where one is near."""
+    end = text.rfind("\n", most * 3 // 4, most)
+    return text[: end + 1 if end >= 0 else most]
+
+
+def _tail(text: str, most: int) -> str:
+    start = text.find("\n", len(text) - most, len(text) - most * 3 // 4)
+    return text[start + 1 if start >= 0 else len(text) - most :]
+
+
+MOST_MATCHES = 100
+_LINE = 400
+"""Characters of a line that matches."""
+
+
+class ReadOutputInput(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    handle: str = Field(description="As the shortened result names it.")
+    offset: int = Field(0, ge=0, description="The character to begin at; the first is 0.")
+    limit: int = Field(20_000, ge=1, le=LONG, description="Characters to give.")
+    pattern: str = Field(
+        "",
+        max_length=1000,
+        description=(
+            "Give the lines that hold this text instead, with the offset of each. Plain text, upper and lower case "
+            "alike, not a regular expression; `|` separates alternatives. Begins at `offset` too."
+        ),
+    )
+
+
+class ReadOutput:
+    """The tool."""
+
+    def __init__(self, outputs: Outputs) -> None:
+        self._outputs = outputs
+
+    @property
+    def definition(self) -> ToolDefinition:
+        return _DEFINITION
+
+    def shown(self, input: Json) -> Shown:
+        pattern = input.get("pattern")
+        about = (
+            f"Search {input.get('handle')} for “{pattern}”"
+            if pattern
+            else f"Read on in {input.get('handle')}"
+        )
+        return Shown(title=about[:200], kind="read")
+
+    async def run(self, input: Json, call: Running) -> Result:
+        try:
+            wish = ReadOutputInput.model_validate(input)
+        except ValidationError as problem:
+            error = problem.errors(include_url=False)[0]
+            return _refused(f"`{'.'.join(map(str, error['loc']))}`: {error['msg']}.")
+        text = self._outputs.get(wish.handle)
+        if text is None:
+            return _refused(f"Nothing is kept as {wish.handle!r} any more. Make the call again that gave it.")
+        if wish.offset > len(text):
+            return _refused(f"{wish.handle} has {len(text):,} characters.")
+        return Result(text=_found(text, wish) if wish.pattern else _piece(text, wish))
+
+
+_DEFINITION = ToolDefinition(
+    name="read_output",
+    description=(
+        "Read on in a result that was too long to give you whole: a piece of it from an offset, or its lines that "
+        "hold a pattern. Prefer a pattern where you know what you look for."
+    ),
+    parameters_json_schema=ReadOutputInput.model_json_schema(),
+)
+
+
+def _refused(sentence: str) -> Result:
+    return Result(text=sentence, failed=True, ended="failed")
+
+
+def _piece(text: str, wish: ReadOutputInput) -> str:
+    end = min(len(text), wish.offset + wish.limit)
+    then = "" if end == len(text) else f" Go on with offset {end}."
+    return f"[Characters {wish.offset:,} to {end:,} of {len(text):,}.{then}]\n{text[wish.offset : end]}"
+
+
+def _found(text: str, wish: ReadOutputInput) -> str:
+    """The lines, with the offset of each. Plain text on purpose: an expression could keep us busy for ever."""
+    words = [word.casefold() for word in wish.pattern.split("|") if word]
+    found: list[str] = []
+    at, size = wish.offset, 0
+    for line in text[wish.offset :].splitlines(keepends=True):
+        if any(word in line.casefold() for word in words):
+            found.append(f"{at}: {line.rstrip()[:_LINE]}")
+            size += len(found[-1])
+        at += len(line)
+        if len(found) == MOST_MATCHES or size > wish.limit:
+            break
+    if not found:
+        return f"No line of {wish.handle} from offset {wish.offset:,} on holds {wish.pattern!r}."
+    more = f"\n[There may be more: go on with offset {at}.]" if at < len(text) else ""
+    return "\n".join(found) + more

@@ -1,0 +1,162 @@
+"""All that the model of one session can do.
+
+Owns which tools there are, by the names the model knows them by. Importing it loads neither MCP nor a model's library:
+both are loaded aside, once a session is opened. It does not know how a server is spoken to (link.py, server.py), nor
+what any tool does.
+
+All MCP servers of a session, and the agent's own tools beside theirs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup
+
+from handrail.own_agent.tools.agent_tool import Permission, Tool
+from handrail.own_agent.tools.long_output import Outputs, ReadOutput
+from handrail.own_agent.tools.mcp_servers import Server
+from handrail.own_agent.tools.mcp_tool import Remote
+from handrail.own_agent.tools.mcp_transport import Wanted, wanted
+from handrail.own_agent.tools.plan import UpdatePlan
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from handrail.own_agent.tools.mcp_transport import Given
+
+
+LONGEST_NAME = 64
+"""Characters that every provider allows."""
+MOST_INSTRUCTIONS = 8_000
+"""Characters of one server's instructions: they stand in every request."""
+_NOT_FOR_MODELS = frozenset({"approve"})
+"""Tools of ours that other programs ask through."""
+
+
+class Servers:
+    """The servers of one session; `group` is where their connections live."""
+
+    def __init__(self, wanted: Sequence[Wanted], cwd: str, group: TaskGroup) -> None:
+        self._cwd = cwd
+        self._servers = [Server(each, cwd, group) for each in wanted]
+        self._permission = Permission()
+        self._outputs = Outputs()
+        own: tuple[Tool, ...] = (UpdatePlan(), ReadOutput(self._outputs))
+        self._own = {tool.definition.name: tool for tool in own}
+
+    async def settled(self) -> None:
+        """Every server is connected, or will not be, or has been waited for long enough."""
+        async with anyio.create_task_group() as group:
+            for server in self._servers:
+                group.start_soon(server.settled)
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        found: dict[str, Tool] = dict(self._own)
+        for tool in self._remote():
+            found.setdefault(tool.name, tool)  # whoever has a name first keeps it, and ours come first
+        return found
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """A sentence for each server that has not been there."""
+        return [
+            f"{server} is left out: {server.problem}."
+            for server in self._servers
+            if server.problem and not server.tools
+        ]
+
+    @property
+    def instructions(self) -> str:
+        said = [(server.name, server.instructions.strip()) for server in self._servers]
+        return "\n\n".join(
+            f"About the tools of {name}: {words[:MOST_INSTRUCTIONS]}" for name, words in said if words
+        )
+
+    def _remote(self) -> Iterator[Remote]:
+        for server in self._servers:
+            for spec in server.tools:
+                if server.is_ours and spec.name in _NOT_FOR_MODELS:
+                    continue
+                yield Remote(
+                    name=spec.name if server.is_ours else known_as(server.name, spec.name),
+                    server=server,
+                    spec=spec,
+                    permission=None if server.is_ours else self._permission,
+                    outputs=self._outputs,
+                    cwd=self._cwd,
+                )
+
+
+def known_as(server: str, tool: str) -> str:
+    """`server__tool`, in characters that providers allow; one that is too long keeps a digest of what is cut."""
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", f"{server}__{tool}")
+    if len(name) <= LONGEST_NAME:
+        return name
+    digest = sha256(f"{server}__{tool}".encode()).hexdigest()[:8]
+    return f"{name[: LONGEST_NAME - 9]}_{digest}"
+
+
+class Toolset:
+    """The tools of one session; made by `opened`. Empty until `ready` has returned."""
+
+    def __init__(self, notes: Sequence[str]) -> None:
+        self._notes = list(notes)
+        self._servers: Servers | None = None
+        self._loaded = anyio.Event()
+
+    async def ready(self) -> None:
+        """Every server is connected, or will not be, or was waited for long enough. Whoever is cancelled here harms nothing."""
+        await self._loaded.wait()
+        if self._servers is not None:
+            await self._servers.settled()
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """By name, as they are now: a server that comes back may have others."""
+        return {} if self._servers is None else self._servers.tools
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """A sentence for each server that there was to be and is not."""
+        return self._notes if self._servers is None else [*self._notes, *self._servers.problems]
+
+    @property
+    def instructions(self) -> str:
+        """What the servers say about using them, for the model; empty where none does."""
+        return "" if self._servers is None else self._servers.instructions
+
+    async def begin(self, servers: Sequence[Wanted], cwd: str, group: TaskGroup) -> None:
+        """Load what is slow to load, and begin to connect; `opened` alone calls this."""
+        made = await anyio.to_thread.run_sync(_servers, abandon_on_cancel=True)
+        self._servers = made(servers, cwd, group)
+        self._loaded.set()
+
+
+@asynccontextmanager
+async def opened(given: Sequence[Given], cwd: str) -> AsyncGenerator[Toolset]:
+    """The tools of a session, for the length of the `with`; begins to connect and does not wait for it.
+
+    To be entered and left in one task that lives as long as the session. Calls are made from any other.
+    """
+    servers, notes = wanted(given, cwd)
+    toolset = Toolset(notes)
+    async with anyio.create_task_group() as group:
+        group.start_soon(toolset.begin, servers, cwd, group)
+        try:
+            yield toolset
+        finally:
+            group.cancel_scope.cancel()
+
+
+def _servers() -> type[Servers]:
+    """Slow the first time, since it loads MCP and the model's library: to be called off the loop."""
+
+    return Servers
