@@ -18,7 +18,7 @@ from handrail.gate.rules.policy import Policy, Standpoint
 from handrail.gate.rules.rules import Rules, Standing
 from handrail.gate.rules.trust import Trusted
 from handrail.store.journal import open_journal
-from handrail.store.value import Caller, Claim, Effect, Rule
+from handrail.store.values import Caller, Claim, Effect, Rule
 from handrail.tools.commands.command_claims import command_claims, programs, read_line
 from handrail.tools.workspace import Workspace
 

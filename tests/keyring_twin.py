@@ -12,7 +12,7 @@ import pytest
 from keyring.backend import KeyringBackend
 from keyring.errors import PasswordDeleteError, PasswordSetError
 
-from handrail.keys import SERVICE
+from handrail.provider_keys import SERVICE
 
 
 @dataclass

@@ -5,8 +5,8 @@ import os
 import stat
 from pathlib import Path
 
-from handrail.doorplate import Doorplate
-from handrail.places import Places
+from handrail.daemon.state_files import Doorplate
+from handrail.paths import Places
 
 
 def plate(home: Path, wished: int = 7433) -> Doorplate:

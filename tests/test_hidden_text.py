@@ -5,9 +5,9 @@ import sys
 import unicodedata
 
 from handrail.cli.exact import exact_text
+from handrail.daemon.notifications import exact
 from handrail.gate.shell.characters import hidden
 from handrail.hidden_text import EMOJI_STYLE, HIDDEN, RANGES, hidden_name
-from handrail.notify import exact
 
 TABLE = [chr(point) for first, last, _ in RANGES for point in range(first, last + 1)]
 

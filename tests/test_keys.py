@@ -3,33 +3,33 @@
 import pytest
 from tests.keyring_twin import Rings, rings
 
-from handrail import keys
-from handrail.keys import NoKeyring
+from handrail import provider_keys
+from handrail.provider_keys import NoKeyring
 
 __all__ = ["rings"]
 
 
 def test_what_is_kept_is_found_until_it_is_forgotten(rings: Rings) -> None:
-    keys.keep("OPENAI_API_KEY", "secret")
-    assert keys.kept("OPENAI_API_KEY", "GOOGLE_API_KEY") == {"OPENAI_API_KEY": "secret"}
-    assert keys.forget("OPENAI_API_KEY")
-    assert not keys.forget("OPENAI_API_KEY")
-    assert keys.kept("OPENAI_API_KEY") == {}
+    provider_keys.keep("OPENAI_API_KEY", "secret")
+    assert provider_keys.kept("OPENAI_API_KEY", "GOOGLE_API_KEY") == {"OPENAI_API_KEY": "secret"}
+    assert provider_keys.forget("OPENAI_API_KEY")
+    assert not provider_keys.forget("OPENAI_API_KEY")
+    assert provider_keys.kept("OPENAI_API_KEY") == {}
 
 
 def test_a_locked_keyring_holds_nobody_up(rings: Rings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "PATIENCE", 0.05)
-    monkeypatch.setattr(keys, "PROMPTED", 0.05)
+    monkeypatch.setattr(provider_keys, "PATIENCE", 0.05)
+    monkeypatch.setattr(provider_keys, "PROMPTED", 0.05)
     rings.locked.clear()
-    assert keys.kept("OPENAI_API_KEY") == {}
+    assert provider_keys.kept("OPENAI_API_KEY") == {}
     with pytest.raises(NoKeyring, match="may be locked"):
-        keys.keep("OPENAI_API_KEY", "secret")
+        provider_keys.keep("OPENAI_API_KEY", "secret")
 
 
 def test_a_refusal_is_told_without_the_key(rings: Rings) -> None:
     rings.refuses = True
     with pytest.raises(NoKeyring, match="refused: PasswordSetError") as caught:
-        keys.keep("OPENAI_API_KEY", "secret")
+        provider_keys.keep("OPENAI_API_KEY", "secret")
     assert "secret" not in str(caught.value)
 
 
@@ -40,8 +40,8 @@ def test_where_there_is_no_keyring_nothing_is_found_and_keeping_says_so() -> Non
     before = keyring.get_keyring()
     keyring.set_keyring(Keyring())
     try:
-        assert keys.kept("OPENAI_API_KEY") == {}
+        assert provider_keys.kept("OPENAI_API_KEY") == {}
         with pytest.raises(NoKeyring, match="no keyring on this system"):
-            keys.keep("OPENAI_API_KEY", "secret")
+            provider_keys.keep("OPENAI_API_KEY", "secret")
     finally:
         keyring.set_keyring(before)

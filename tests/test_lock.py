@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.lock import Held, hold
+from handrail.daemon.state_files import Held, hold
 
 
 def test_a_second_holder_is_refused_with_a_sentence(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_a_released_lock_can_be_held_again(tmp_path: Path) -> None:
 def test_the_lock_of_a_killed_holder_is_taken_over(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     code = (
-        "import sys\nfrom pathlib import Path\nfrom handrail.lock import hold\n"
+        "import sys\nfrom pathlib import Path\nfrom handrail.daemon.state_files import hold\n"
         "with hold(Path(sys.argv[1])):\n    print('held', flush=True)\n    sys.stdin.read()\n"
     )
     holder = subprocess.Popen(

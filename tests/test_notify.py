@@ -16,8 +16,8 @@ from tests.actors import ANN
 from tests.gate.scene import Client, Scene, caller, says, scene
 from tests.gate.toys import Write
 
+from handrail.daemon.notifications import LONGEST, Notifier, exact, told
 from handrail.gate import person_actions
-from handrail.notify import LONGEST, Notifier, exact, told
 
 pytestmark = pytest.mark.anyio
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.places import SOCKET_PATH_MAX, Places
+from handrail.paths import SOCKET_PATH_MAX, Places
 
 LINUX = pytest.mark.skipif(os.uname().sysname != "Linux", reason="XDG directories are Linux's")
 

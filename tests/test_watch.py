@@ -12,16 +12,16 @@ import anyio
 import pytest
 from tests.keeper.scene import BOUND, ENV, until
 
-from handrail.places import Places
-from handrail.store.event import Event, TerminalOpened, TerminalReleased
+from handrail.daemon.terminal_events import Watch
+from handrail.paths import Places
+from handrail.store.events import Event, TerminalOpened, TerminalReleased
 from handrail.store.journal import Journal, open_journal
-from handrail.store.query import Records, open_records
-from handrail.store.value import Owner
+from handrail.store.records import Records, open_records
+from handrail.store.values import Owner
 from handrail.terminal.keeper_client import Keeper
 from handrail.terminal.terminal import Note, Terminal, Typist
 from handrail.terminal.terminals import Terminals
 from handrail.terminal.wait.input_detection import Knowing
-from handrail.watch import Watch
 
 pytestmark = pytest.mark.anyio
 

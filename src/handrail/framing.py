@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+HELLO = 1
+"""The version of the greeting between a door and the daemon. If they differ, the daemon must be restarted."""
+HELLO_MAX = 64 << 10
+"""Bytes of a greeting; bounds what a wrong peer can make us hold."""
+
 
 class LineTooLong(ValueError):
     """A line exceeds the limit; the sentence may be shown to the peer."""

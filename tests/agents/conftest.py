@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.store.value import Caller
+from handrail.store.values import Caller
 
 
 @pytest.fixture

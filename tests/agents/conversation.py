@@ -26,11 +26,11 @@ from handrail.gate.gate import Gate, Request
 from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Tool
 from handrail.store.blobs import Blobs
-from handrail.store.event import Event, OperationEnded
-from handrail.store.query import Records, open_records
-from handrail.store.thread.record import MessageRecord
-from handrail.store.threads import Threads
-from handrail.store.value import AnswerKind, Caller, Json
+from handrail.store.events import Event, OperationEnded
+from handrail.store.records import Records, open_records
+from handrail.store.threads.thread_records import MessageRecord
+from handrail.store.threads.threads import Threads
+from handrail.store.values import AnswerKind, Caller, Json
 from handrail.tools.agent_form import AgentForm
 from handrail.tools.agent_work import AgentWork
 from handrail.tools.commands.execute_command import ExecuteCommand

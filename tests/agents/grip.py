@@ -23,8 +23,8 @@ from handrail.gate.approval import Answer, Approval
 from handrail.gate.gate import Gate
 from handrail.gate.tool import Tool
 from handrail.store.blobs import Blobs
-from handrail.store.event import ApprovalOpened, CallOpened, CallSettled, Entry
-from handrail.store.value import Caller, Effect, Json
+from handrail.store.events import ApprovalOpened, CallOpened, CallSettled, Entry
+from handrail.store.values import Caller, Effect, Json
 from handrail.tools.agent_form import AgentForm
 from handrail.tools.agent_work import AgentWork
 from handrail.tools.files.edit_tools import WriteFile

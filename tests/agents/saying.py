@@ -4,8 +4,8 @@ from itertools import count
 from typing import Any
 
 from handrail.agents.conversation.recorder import Recorder
-from handrail.store.thread.message import Message
-from handrail.store.value import Json
+from handrail.store.threads.message import Message
+from handrail.store.values import Json
 
 
 class Page:

@@ -18,7 +18,7 @@ from handrail.agents.acp.agent_errors import AgentError, Login
 from handrail.agents.acp.capabilities import Folder
 from handrail.agents.acp.sessions import EARLY_BYTES, Desks
 from handrail.config import AgentSection
-from handrail.store.event import AgentEnded, AgentStarted
+from handrail.store.events import AgentEnded, AgentStarted
 
 
 async def test_one_program_serves_all_threads_and_is_started_once_for_all_who_want_it(home: Path) -> None:

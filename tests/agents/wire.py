@@ -16,10 +16,10 @@ from handrail.agents.acp.agent import Agent
 from handrail.agents.acp.session import Ended, Session
 from handrail.agents.pool import Agents
 from handrail.config import AgentSection
-from handrail.places import Places
-from handrail.store.event import Event
+from handrail.paths import Places
+from handrail.store.events import Event
 from handrail.store.journal import Journal, open_journal
-from handrail.store.value import Json
+from handrail.store.values import Json
 from handrail.terminal.keeper_client import Keeper, KeeperError
 from handrail.terminal.terminals import Terminals
 

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from handrail.cli.client import Link, Live, reach
 from handrail.door.connect import dial
-from handrail.places import Places
+from handrail.paths import Places
 
 BOUND = 30.0
 SRC = Path(__file__).parents[2] / "src"

@@ -24,6 +24,7 @@ from pydantic import TypeAdapter
 from handrail.cli.app import app
 from handrail.cli.failure import Code
 from handrail.config import Config, ProjectConfig
+from handrail.daemon.toolbox import toolbox
 from handrail.door import attach_client, connect, shell
 from handrail.gate import tool as undo
 from handrail.keeper import protocol as keeper
@@ -32,13 +33,13 @@ from handrail.server.api import approval_models
 from handrail.server.mcp import local_socket, results
 from handrail.server.mcp.mcp_server import Line, Mcp
 from handrail.server.openapi import describe
-from handrail.store import part, records, value
+from handrail.store import values
+from handrail.store.calls import Status
 from handrail.store.database import open_writer
-from handrail.store.event import events
-from handrail.store.words.file import WordsFile
-from handrail.store.words.text import TextKind
+from handrail.store.events import events
+from handrail.store.search_file import TextKind, WordsFile
+from handrail.store.threads import parts
 from handrail.terminal.wait import wait
-from handrail.toolbox import toolbox
 
 Json = dict[str, Any]
 PROSE = ("title", "description", "summary", "operationId")
@@ -194,7 +195,7 @@ def collect_hello() -> str:
     """The greeting on the daemon's socket: what a door sends, and what the daemon reads."""
     return as_json(
         {
-            "version": {"door": connect.HELLO, "daemon": local_socket.VERSION},
+            "version": {"door": connect.HELLO, "daemon": local_socket.HELLO},
             "sent": {name: type(value).__name__ for name, value in sorted(_sent_hello().items())},
             "read": inline(local_socket.Hello.model_json_schema()),
         }
@@ -223,27 +224,27 @@ def collect_words() -> str:
     """Words with a fixed meaning in events, routes, tools and commands."""
     return as_json(
         {
-            "call status": words_of(records.Status),
+            "call status": words_of(Status),
             "call status, to agents": words_of(results.WireStatus),
-            "call outcome": words_of(value.Ending),
-            "call assurance": words_of(value.Assurance),
-            "claim action": words_of(value.Action),
-            "rule effect": words_of(value.Effect),
-            "rule scope": words_of(value.Scope),
-            "risk": words_of(value.Risk),
+            "call outcome": words_of(values.Ending),
+            "call assurance": words_of(values.Assurance),
+            "claim action": words_of(values.Action),
+            "rule effect": words_of(values.Effect),
+            "rule scope": words_of(values.Scope),
+            "risk": words_of(values.Risk),
             "approval status": words_of(approval_models.ApprovalStatus),
-            "approval answer": words_of(value.AnswerKind),
-            "terminal kind": words_of(value.TerminalKind),
+            "approval answer": words_of(values.AnswerKind),
+            "terminal kind": words_of(values.TerminalKind),
             "terminal wait, until": words_of(wait.Until),
             "terminal wait, ended by": words_of(wait.Why),
-            "message role": words_of(value.Role),
-            "message part": words_of(value.PartKind),
-            "tool call part, status": words_of(part.CallStatus),
-            "tool call part, kind": words_of(part.CallSort),
-            "operation stop": words_of(value.Stop),
-            "activity kind": words_of(value.ActivitySort),
-            "activity outcome": words_of(value.ActivityEnding),
-            "agent handover": words_of(value.Handover),
+            "message role": words_of(values.Role),
+            "message part": words_of(values.PartKind),
+            "tool call part, status": words_of(parts.CallStatus),
+            "tool call part, kind": words_of(parts.CallSort),
+            "operation stop": words_of(values.Stop),
+            "activity kind": words_of(values.ActivitySort),
+            "activity outcome": words_of(values.ActivityEnding),
+            "agent handover": words_of(values.Handover),
             "undo action": words_of(undo.Does),
             "undo subject": words_of(undo.Of),
             "search result kind": words_of(TextKind),

@@ -39,6 +39,7 @@ def home() -> Iterator[Home]:
     with tarfile.open(ARCHIVE) as archive:
         archive.extractall(path, filter="data")
     home = Home(path, (path / "config.toml").read_text())
+    Path(WORKSPACE).mkdir(exist_ok=True)  # the rules and paths of the old home name it
     try:
         home.up()
         yield home

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from handrail.doctor.checks import back_up, check_journal
-from handrail.places import Places
-from handrail.store.event import DaemonStopped
+from handrail.paths import Places
+from handrail.store.events import DaemonStopped
 from handrail.store.journal import open_journal
 
 

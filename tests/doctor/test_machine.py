@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from handrail.doctor.checks import configuration, disk, page, private, ripgrep
-from handrail.places import Places
+from handrail.paths import Places
 
 
 def test_a_fresh_home_is_well(home: Path) -> None:

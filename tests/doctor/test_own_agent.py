@@ -6,7 +6,7 @@ import pytest
 from tests.memory_ring import memory_ring
 
 from handrail.doctor import checks
-from handrail.places import Places
+from handrail.paths import Places
 
 KEY = "sk-of-somebody-0123456789"
 

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.scene import BOUND, Home
 
 from handrail.doctor.checks import Finding, check_processes
-from handrail.places import Places
+from handrail.paths import Places
 
 pytestmark = pytest.mark.e2e
 

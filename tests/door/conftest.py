@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.door.peer import Peer
 
-from handrail.places import Places
+from handrail.paths import Places
 
 
 @pytest.fixture

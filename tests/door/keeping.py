@@ -28,7 +28,7 @@ from handrail.keeper.protocol import (
     to_keeper,
 )
 from handrail.keeper.spool import Spool
-from handrail.places import Places
+from handrail.paths import Places
 
 TERMINAL = "t123"
 T = TypeVar("T")

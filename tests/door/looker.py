@@ -17,7 +17,7 @@ LOOK = """
 import os
 import sys
 from pathlib import Path
-from handrail.places import Places
+from handrail.paths import Places
 from handrail.door.connect import connect, DaemonNotRunning
 from handrail.door.connect import say_hello
 home, executable, within, *argv = sys.argv[1:]

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from handrail.places import Places
+from handrail.paths import Places
 
 BOUND = 20.0
 SRC = Path(__file__).parents[2] / "src"

@@ -12,7 +12,7 @@ from tests.door.looker import STANDIN, Looker, started
 from tests.door.peer import Peer
 
 from handrail.door.connect import DaemonNotRunning, connect, dial_path
-from handrail.places import Places
+from handrail.paths import Places
 
 
 def test_a_living_daemon_is_connected_to_and_none_is_started(peer: Peer, places: Places) -> None:

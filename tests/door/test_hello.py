@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from tests.door.peer import BOUND
 
-from handrail.door.connect import HELLO_MAX, HelloRefused, say_hello
+from handrail.door.connect import HelloRefused, say_hello
+from handrail.framing import HELLO_MAX
 
 
 @pytest.fixture

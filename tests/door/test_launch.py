@@ -16,7 +16,7 @@ from tests.door.looker import STANDIN, Looker, started
 from tests.door.peer import BOUND, Peer
 
 from handrail.door.start_daemon import LOG_MAX, STARTS, clean
-from handrail.places import Places
+from handrail.paths import Places
 
 
 def standin_as_python(home: Path) -> str:

@@ -7,7 +7,7 @@ from tests.door.keeping import Keeping
 from tests.door.peer import Peer
 
 from handrail.door.http_client import Refused, post
-from handrail.places import Places
+from handrail.paths import Places
 
 
 def test_what_the_daemon_answers_is_given_back(places: Places) -> None:

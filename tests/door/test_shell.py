@@ -21,7 +21,7 @@ from handrail.door import attach_client
 from handrail.door.shell import LINE
 from handrail.door.window import LAG_MAX
 from handrail.keeper.protocol import PROTOCOL, Failed, Input, Resize, Unrecorded
-from handrail.places import Places
+from handrail.paths import Places
 
 
 @pytest.fixture

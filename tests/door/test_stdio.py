@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.door.peer import BOUND, SRC, Client, Peer, encoded, request, result
 
-from handrail.places import Places
+from handrail.paths import Places
 
 INITIALIZE = (
     b'{"jsonrpc": "2.0",  "id": 0, "method": "initialize", "params": {"clientInfo": {"name": "t"}}}\n'

@@ -24,7 +24,7 @@ from tests.shell_home import shell_home
 
 from handrail.config import PROVIDER_VARIABLES
 from handrail.door.connect import HelloRefused, dial, dial_path, say_hello
-from handrail.places import Places
+from handrail.paths import Places
 
 T = TypeVar("T")
 

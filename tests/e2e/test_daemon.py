@@ -16,7 +16,7 @@ from tests.e2e.agent import agent
 from tests.e2e.home import BOUND, Home, eventually, living, processes, until, watching
 from tests.e2e.person import Person, reader
 
-from handrail.store.verify import verify
+from handrail.store.integrity import verify
 
 PROMISED = 5.0
 """Seconds from SIGTERM to the end of the daemon."""

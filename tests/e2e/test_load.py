@@ -23,7 +23,7 @@ from tests.e2e.home import Home, eventually, living, processes, until
 from tests.e2e.ledger import Ledger
 from tests.e2e.person import Person, person_of
 
-from handrail.store.verify import verify
+from handrail.store.integrity import verify
 
 KILLS = 50
 CLIENTS = 3

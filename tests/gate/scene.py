@@ -20,7 +20,7 @@ from handrail.gate.gate import Gate, Reply, Request
 from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Tool
 from handrail.store.actor import actor_from_text
-from handrail.store.event import (
+from handrail.store.events import (
     ApprovalAnswered,
     ApprovalExpired,
     ApprovalOpened,
@@ -34,8 +34,8 @@ from handrail.store.event import (
     Event,
 )
 from handrail.store.journal import Journal, open_journal
-from handrail.store.query import open_records
-from handrail.store.value import AnswerKind, Caller, Effect, Json, Rule
+from handrail.store.records import open_records
+from handrail.store.values import AnswerKind, Caller, Effect, Json, Rule
 
 BOUND = 20.0
 """No story takes longer; a hung one fails."""

@@ -11,8 +11,8 @@ from handrail.errors import Conflict
 from handrail.gate import person_actions
 from handrail.gate.approval import Approval
 from handrail.gate.call import Call
-from handrail.store.event import ApprovalAnswered, CallSettled, CallStarted
-from handrail.store.value import Caller, Claim
+from handrail.store.events import ApprovalAnswered, CallSettled, CallStarted
+from handrail.store.values import Caller, Claim
 
 pytestmark = pytest.mark.anyio
 

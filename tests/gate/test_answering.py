@@ -15,8 +15,8 @@ from handrail.gate import person_actions
 from handrail.gate.approval import Answer, Approval
 from handrail.gate.tool import Refusal
 from handrail.store.actor import actor_from_text
-from handrail.store.event import ApprovalAnswered, CallStarted, RuleAdded
-from handrail.store.value import Comment, Effect, Json
+from handrail.store.events import ApprovalAnswered, CallStarted, RuleAdded
+from handrail.store.values import Comment, Effect, Json
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ from tests.gate.toys import Patient, Planner, Sheet, Write, sha
 from handrail.errors import Conflict
 from handrail.gate import person_actions
 from handrail.gate.approval import Answer, Approval, ago
-from handrail.store.event import (
+from handrail.store.events import (
     ApprovalAnswered,
     ApprovalExpired,
     ApprovalOpened,
@@ -19,7 +19,7 @@ from handrail.store.event import (
     CallStarted,
     CallStopped,
 )
-from handrail.store.value import Effect
+from handrail.store.values import Effect
 
 pytestmark = pytest.mark.anyio
 

@@ -14,9 +14,9 @@ from handrail.gate.gate import STOPPED_ASKING, Gate, Request
 from handrail.gate.person_actions import NO_EDITS
 from handrail.gate.restore import WITHDRAWN, Found
 from handrail.gate.tool import Refusal
-from handrail.store.event import ApprovalOpened, ApprovalWithdrawn, CallOpened, CallSettled
-from handrail.store.query import open_records
-from handrail.store.value import Caller, Effect
+from handrail.store.events import ApprovalOpened, ApprovalWithdrawn, CallOpened, CallSettled
+from handrail.store.records import open_records
+from handrail.store.values import Caller, Effect
 
 pytestmark = pytest.mark.anyio
 

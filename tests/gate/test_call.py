@@ -9,9 +9,9 @@ from tests.gate.scene import caller, scene
 from handrail.gate.call import Call, Outcome, new_id
 from handrail.gate.tool import CallReport, ReceiptFacts
 from handrail.store.actor import tool_actor
-from handrail.store.event import CallSettled, CallStopped
+from handrail.store.events import CallSettled, CallStopped
 from handrail.store.journal import Journal
-from handrail.store.value import ProcessSeen, Receipt, SignalSent
+from handrail.store.values import ProcessSeen, Receipt, SignalSent
 
 pytestmark = pytest.mark.anyio
 

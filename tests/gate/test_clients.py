@@ -9,7 +9,7 @@ from tests.gate.scene import Client, caller, request, says, scene
 from tests.gate.toys import Background, Echo, Patient, Planner, Printer, Stubborn, Write, said
 
 from handrail.gate import person_actions
-from handrail.store.event import ApprovalWithdrawn, CallHandedBack, CallSettled, CallStopped
+from handrail.store.events import ApprovalWithdrawn, CallHandedBack, CallSettled, CallStopped
 
 pytestmark = pytest.mark.anyio
 

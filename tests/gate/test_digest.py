@@ -8,7 +8,7 @@ from tests.gate.rules.test_rule import claim
 
 from handrail.gate.draft import canonical, digest
 from handrail.gate.tool import Plan
-from handrail.store.value import Json
+from handrail.store.values import Json
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False) | st.text(max_size=3),

@@ -8,7 +8,7 @@ from tests.gate.scene import ONE, rule, scene
 from tests.gate.toys import Sheet, Write
 
 from handrail.gate.tool import Refusal
-from handrail.store.value import Comment, Json
+from handrail.store.values import Comment, Json
 
 pytestmark = pytest.mark.anyio
 

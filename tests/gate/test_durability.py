@@ -14,11 +14,11 @@ from handrail.errors import Unwritable
 from handrail.gate import person_actions
 from handrail.gate.call import Call
 from handrail.gate.tool import CallReport
-from handrail.store.event import CallOpened, CallStopped
-from handrail.store.files import open_files
+from handrail.store.database import open_files
+from handrail.store.events import CallOpened, CallStopped
 from handrail.store.journal import Journal
-from handrail.store.reader import Reader
-from handrail.store.value import Result
+from handrail.store.query import Reader
+from handrail.store.values import Result
 
 pytestmark = pytest.mark.anyio
 
@@ -261,7 +261,7 @@ async def test_when_the_disk_does_not_keep_up_a_call_is_refused_before_it_begins
         client = here.client("printer")
         call = await client.call()
         await tool.started.wait()
-        monkeypatch.setattr("handrail.store.outbox.PENDING_BYTES", 1)
+        monkeypatch.setattr("handrail.store.writer.PENDING_BYTES", 1)
         with busy(tmp_path):
             here.client("printer", {"word": "first to queue"})
             await anyio.wait_all_tasks_blocked()

@@ -10,8 +10,8 @@ from tests.gate.toys import Broken, Echo, Refusing, ToyInput, ToyPlan, Write
 
 from handrail.gate import person_actions
 from handrail.gate.tool import CallReport, Refusal
-from handrail.store.event import CallOpened, CallSettled, CallStarted
-from handrail.store.value import Caller, Json, Result
+from handrail.store.events import CallOpened, CallSettled, CallStarted
+from handrail.store.values import Caller, Json, Result
 
 pytestmark = pytest.mark.anyio
 

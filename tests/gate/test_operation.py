@@ -11,7 +11,7 @@ from tests.gate.toys import Echo, Patient, Printer, Stubborn, Write, said
 from handrail.errors import Conflict
 from handrail.gate import person_actions
 from handrail.gate.operation import Operation
-from handrail.store.event import CallSettled, CallStopped, OperationEnded, OperationOpened
+from handrail.store.events import CallSettled, CallStopped, OperationEnded, OperationOpened
 
 pytestmark = pytest.mark.anyio
 

@@ -6,9 +6,8 @@ from pydantic import JsonValue
 from tests.gate.toys import Echo, ToyInput
 
 from handrail.gate.draft import DEEPEST, LARGEST, MOST_PROBLEMS, Parsed, cut, parse, too_much
-from handrail.store.codec import decode, encode
-from handrail.store.event import CallOpened
-from handrail.store.value import Caller, Json
+from handrail.store.events import CallOpened, decode, encode
+from handrail.store.values import Caller, Json
 
 TOOLBOX = {"echo": Echo()}
 

@@ -16,9 +16,9 @@ from handrail.gate.approval import Answer
 from handrail.gate.call import Call
 from handrail.gate.gate import STOPPED_BEFORE
 from handrail.gate.restore import INTERRUPTED, NOT_BEGUN, NOT_BEGUN_ALLOWED, Found, restore
-from handrail.store.event import ApprovalExpired, CallClientGone, CallSettled, CallStopped, OperationEnded
-from handrail.store.query import open_records
-from handrail.store.value import Result
+from handrail.store.events import ApprovalExpired, CallClientGone, CallSettled, CallStopped, OperationEnded
+from handrail.store.records import open_records
+from handrail.store.values import Result
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.gate.risk import READERS, assess
-from handrail.store.value import Action, Claim, Risk
+from handrail.store.values import Action, Claim, Risk
 
 ORDER: tuple[Risk, ...] = ("low", "medium", "high")
 

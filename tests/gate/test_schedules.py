@@ -13,7 +13,7 @@ from tests.gate.scene import Scene, caller, scene
 from tests.gate.troupe import Actor, Pace, Part, Role, Step, Troupe, Verb, Writer
 
 from handrail.gate.operation import Operation
-from handrail.store.event import (
+from handrail.store.events import (
     ApprovalAnswered,
     ApprovalOpened,
     CallOpened,

@@ -3,7 +3,7 @@
 import pytest
 
 from handrail.gate.feedback import LONGEST, changed, tells, with_words, words
-from handrail.store.value import Comment, Json, Result
+from handrail.store.values import Comment, Json, Result
 
 
 @pytest.mark.parametrize(

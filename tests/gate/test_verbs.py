@@ -23,8 +23,8 @@ from handrail.errors import Conflict
 from handrail.gate import person_actions
 from handrail.gate.call import Call
 from handrail.gate.tool import CallReport, ReceiptFacts, Refusal, Salvage
-from handrail.store.event import ApprovalAnswered, ApprovalWithdrawn, CallSettled, CallStopped
-from handrail.store.value import Result
+from handrail.store.events import ApprovalAnswered, ApprovalWithdrawn, CallSettled, CallStopped
+from handrail.store.values import Result
 
 pytestmark = pytest.mark.anyio
 

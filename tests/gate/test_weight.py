@@ -1,7 +1,7 @@
 """A call weighs as much as its worst part, and tells the reasons of that weight alone."""
 
 from handrail.gate.risk import weigh
-from handrail.store.value import Claim
+from handrail.store.values import Claim
 
 
 def run(*words: str) -> Claim:

@@ -10,7 +10,7 @@ import anyio
 from pydantic import BaseModel, ConfigDict
 
 from handrail.gate.tool import CallReport, Plan, Proposal, Refusal, Salvage, Tool
-from handrail.store.value import Action, Caller, Claim, Comment, DiffPreview, FileChange, Json, Result
+from handrail.store.values import Action, Caller, Claim, Comment, DiffPreview, FileChange, Json, Result
 
 STUBBORN_SECONDS = 10.0
 """A stubborn tool gives up by itself, so that a broken test ends."""

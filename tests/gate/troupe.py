@@ -19,7 +19,7 @@ from handrail.gate.call import Call
 from handrail.gate.operation import Operation
 from handrail.gate.tool import CallReport, Salvage
 from handrail.store.actor import actor_from_text
-from handrail.store.value import Caller, Effect, Json, Result, Rule
+from handrail.store.values import Caller, Effect, Json, Result, Rule
 
 Verb = Literal[
     "allow",

@@ -83,7 +83,9 @@ def test_our_own_agent_and_those_who_host_it_know_nothing_of_each_other() -> Non
                 )
             elif module.room != "__main__":
                 assert inner or not name.startswith(own), f"{module.name} imports {name}"
-                assert module.room != "agents" or name != "handrail.keys", f"{module.name} imports {name}"
+                assert module.room != "agents" or name != "handrail.provider_keys", (
+                    f"{module.name} imports {name}"
+                )
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,16 @@ BESIDE = {"house", "contracts", "e2e", "bench", "model", "real", "safety", "brow
 
 # Parts that only their whole can show at work, and the test that does.
 PART_OF: dict[str, str] = {
-    **dict.fromkeys(("handrail.__main__", "handrail.daemon", "handrail.toolbox"), "e2e/test_daemon.py"),
+    **dict.fromkeys(
+        ("handrail.__main__", "handrail.daemon.daemon", "handrail.daemon.toolbox"), "e2e/test_daemon.py"
+    ),
     "handrail.errors": "store/test_unwritable.py",
     "handrail.demo.acp_agent": "demo/test_mind.py",
     **dict.fromkeys(
-        ("handrail.store.export.markdown", "handrail.store.export.shape", "handrail.store.part"),
+        ("handrail.store.export_markdown", "handrail.store.export", "handrail.store.threads.parts"),
         "store/export/test_exporting.py",
     ),
-    "handrail.store.linger": "store/test_journal.py",
+    "handrail.store.debounce": "store/test_journal.py",
     **{
         f"handrail.store.{name}": "store/test_threads.py"
         for name in (
@@ -26,11 +28,11 @@ PART_OF: dict[str, str] = {
             *("thread.rows", "thread.statements", "thread.told"),
         )
     },
-    "handrail.store.projection.activities": "store/test_activities.py",
+    "handrail.store.operations": "store/test_activities.py",
     **{f"handrail.store.words.{name}": "store/test_index.py" for name in ("asked", "file", "gather", "text")},
     **dict.fromkeys(("handrail.cli.chat_session", "handrail.cli.commands.chat"), "cli/test_chat.py"),
     **{
-        f"handrail.store.event.{name}": "store/test_codec.py"
+        f"handrail.store.events.{name}": "store/test_codec.py"
         for name in (
             *("access", "activity", "approval", "call", "daemon"),
             *("operation", "rule", "terminal", "thread", "undo"),
@@ -107,7 +109,7 @@ PART_OF: dict[str, str] = {
             ),
         )
     },
-    **dict.fromkeys(("handrail.minds", "handrail.server.live.thread"), "e2e/test_thread_live.py"),
+    **dict.fromkeys(("handrail.daemon.agent_host", "handrail.server.live.thread"), "e2e/test_thread_live.py"),
     "handrail.server.mcp.local_socket": "e2e/test_socket.py",
     "handrail.server.mcp.streamable_http": "e2e/test_mcp.py",
     "handrail.server.mcp.client_connection": "server/test_talk.py",
@@ -139,7 +141,7 @@ PART_OF: dict[str, str] = {
     **{f"handrail.store.{name}": "store/test_verify.py" for name in ("chain", "head")},
     **{f"handrail.store.{name}": "store/test_journal.py" for name in ("loop", "writer")},
     "handrail.store.rows": "store/test_query.py",
-    "handrail.store.query.pictures": "store/test_retention.py",
+    "handrail.store.threads.queries": "store/test_retention.py",
     **{
         f"handrail.store.{name}": "store/test_query.py"
         for name in ("query.asking", "query.credentials", "query.terminals")

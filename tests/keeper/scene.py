@@ -13,7 +13,7 @@ from typing import TypedDict, Unpack
 
 import anyio
 
-from handrail.places import Places
+from handrail.paths import Places
 from handrail.terminal.keeper_client import Keeper, KeeperError
 from handrail.terminal.terminal import Terminal
 from handrail.terminal.terminals import Terminals

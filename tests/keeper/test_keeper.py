@@ -29,7 +29,7 @@ from handrail.keeper.protocol import (
     Welcome,
     from_keeper,
 )
-from handrail.places import Places
+from handrail.paths import Places
 from handrail.terminal.keeper_client import Keeper, KeeperError
 from handrail.terminal.terminals import Terminals
 

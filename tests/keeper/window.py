@@ -11,7 +11,7 @@ from tests.keeper.scene import BOUND
 from handrail.framing import LineBuffer
 from handrail.keeper.framing import FRAME_MAX, encode
 from handrail.keeper.protocol import PROTOCOL, Hello, Kept, Refused, Welcome, from_keeper
-from handrail.places import Places
+from handrail.paths import Places
 
 M = TypeVar("M")
 

@@ -20,7 +20,7 @@ from handrail.gate import person_actions
 from handrail.gate.approval import Answer, Approval
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate, Request
-from handrail.store.value import Caller
+from handrail.store.values import Caller
 
 RACES = 200
 """Of each kind."""

@@ -22,7 +22,7 @@ from tests.tools.office import office
 from handrail.gate.call import Call
 from handrail.keeper import child
 from handrail.keeper.protocol import Start
-from handrail.store.value import Caller
+from handrail.store.values import Caller
 from handrail.terminal.keeper_client import Keeper
 from handrail.terminal.terminals import Terminals
 from handrail.tools import workspace

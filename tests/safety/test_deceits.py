@@ -20,8 +20,8 @@ from handrail.gate.rules.trust import read
 from handrail.server.mcp.local_socket import Hello, workspace_of
 from handrail.server.mcp.local_socket import _key as key_of  # pyright: ignore[reportPrivateUsage]
 from handrail.store.blobs import Blobs
-from handrail.store.records import ChangeRecord
-from handrail.store.value import Claim, FileChange
+from handrail.store.file_changes import ChangeRecord
+from handrail.store.values import Claim, FileChange
 from handrail.tools.commands.command_claims import command_claims, hosts, read_line, text_typed
 from handrail.tools.protected_paths import is_protected
 from handrail.tools.undo.undo_plan import step_of

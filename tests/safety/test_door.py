@@ -15,7 +15,7 @@ AGENT = """
 import json, os, subprocess, sys
 from handrail.door.connect import connect
 from handrail.door.connect import HelloRefused, say_hello
-from handrail.places import Places
+from handrail.paths import Places
 
 def greet():
     try:

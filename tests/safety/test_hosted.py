@@ -23,7 +23,7 @@ import json, os, sys, urllib.request, urllib.error
 from contextlib import closing
 from handrail.door.connect import connect
 from handrail.door.connect import HelloRefused, say_hello
-from handrail.places import Places
+from handrail.paths import Places
 from pathlib import Path
 
 places = Places.under(Path(Path(sys.argv[1]).read_text()))

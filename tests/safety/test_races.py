@@ -20,7 +20,7 @@ from handrail.gate.gate import Gate
 from handrail.gate.rules.rules import Rules
 from handrail.store.blobs import Blobs
 from handrail.store.journal import open_journal
-from handrail.store.value import Caller
+from handrail.store.values import Caller
 from handrail.tools import workspace
 from handrail.tools.files import atomic_write, target
 from handrail.tools.files import target as since

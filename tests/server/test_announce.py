@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from handrail.daemon.startup_messages import Announcer, line_for_an_agent
 from handrail.server.access import Access
-from handrail.server.announce import Announcer, line_for_an_agent
 from handrail.store.journal import open_journal
 
 URL = "http://127.0.0.1:7433"

@@ -9,7 +9,7 @@ from tests.gate.toys import Write
 
 from handrail.gate.person_actions import NO_EDITS
 from handrail.server.api.approvals import Beside, approval_view
-from handrail.store.query import open_records
+from handrail.store.records import open_records
 
 pytestmark = pytest.mark.anyio
 

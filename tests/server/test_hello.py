@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from handrail.door.connect import HELLO
+from handrail.framing import HELLO
 from handrail.server.mcp.local_socket import Hello, workspace_of
 
 

@@ -19,7 +19,7 @@ from handrail.server.mcp import mcp_server
 from handrail.server.mcp.mcp_server import Context, Line, Mcp, client_name
 from handrail.store.actor import PERSON
 from handrail.store.journal import open_journal
-from handrail.store.value import Caller, Claim, Result
+from handrail.store.values import Caller, Claim, Result
 
 BOUND = 20.0
 

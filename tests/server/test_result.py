@@ -16,9 +16,9 @@ from handrail.gate.pipeline import expired
 from handrail.gate.tool import CallReport, Plan, Tool
 from handrail.server.mcp.results import output_schema, refused, to_result
 from handrail.store.actor import HANDRAIL, PERSON, actor_from_text, rule_actor
-from handrail.store.event import ApprovalOpened
+from handrail.store.events import ApprovalOpened
 from handrail.store.journal import open_journal
-from handrail.store.value import Caller, Ending, Json, Result
+from handrail.store.values import Caller, Ending, Json, Result
 
 CALLER = Caller(door="stdio", client="test", key="test", workspace=None)
 

@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field
 
 from handrail.server.mcp.results import short
-from handrail.store.value import Json
+from handrail.store.values import Json
 
 
 class Leaf(BaseModel):

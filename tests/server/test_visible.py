@@ -4,7 +4,7 @@ import pytest
 
 from handrail.server.access import Person
 from handrail.server.live.events import visible
-from handrail.store.event import (
+from handrail.store.events import (
     ActivityEnded,
     ActivityStarted,
     AgentEnded,
@@ -20,7 +20,7 @@ from handrail.store.event import (
     ThreadOpened,
     ThreadRenamed,
 )
-from handrail.store.value import Comment, Owner, Rule
+from handrail.store.values import Comment, Owner, Rule
 
 PERSON = Person(place="page", approves=True)
 WATCHER = Person(place="command line", approves=False)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import anyio
 
-from handrail.store.event import CallOpened, CallSettled
+from handrail.store.events import CallOpened, CallSettled
 from handrail.store.journal import Journal, open_journal
-from handrail.store.value import Caller, Receipt
+from handrail.store.values import Caller, Receipt
 
 WHO = Caller(door="stdio", client="appender", key="k", workspace=None)
 

@@ -1,6 +1,6 @@
 """Events as the store's tests need them; only what a test is about is said at its call."""
 
-from handrail.store.event import (
+from handrail.store.events import (
     ApprovalAnswered,
     ApprovalOpened,
     CallOpened,
@@ -8,7 +8,7 @@ from handrail.store.event import (
     CallStarted,
     DaemonStopped,
 )
-from handrail.store.value import Caller, Claim, Ending, Json, PathPreview, Receipt, Result
+from handrail.store.values import Caller, Claim, Ending, Json, PathPreview, Receipt, Result
 
 WRITES = (Claim(action="write", resource="/w/a.txt", inside=True),)
 

@@ -9,9 +9,9 @@ from tests.store.conftest import Kept
 from tests.store.facts import caller
 from tests.store.thread.talk import Talk, talking
 
-from handrail.store.event import ActivityEnded, ActivityStarted, OperationEnded, OperationOpened
-from handrail.store.thread.record import ActivityRecord
-from handrail.store.value import ActivityEnding
+from handrail.store.events import ActivityEnded, ActivityStarted, OperationEnded, OperationOpened
+from handrail.store.operations import ActivityRecord
+from handrail.store.values import ActivityEnding
 
 pytestmark = pytest.mark.anyio
 

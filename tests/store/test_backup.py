@@ -9,9 +9,8 @@ import pytest
 from tests.store.conftest import Kept
 from tests.store.facts import said
 
-from handrail.store.backup import backup
+from handrail.store.integrity import Verdict, backup
 from handrail.store.journal import open_journal
-from handrail.store.verify import Verdict
 
 
 async def backed_up_while_writing(kept: Kept, target: Path) -> Verdict:

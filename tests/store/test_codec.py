@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.store.facts import opened
 
-from handrail.store import event as event_module
-from handrail.store.codec import decode, encode
-from handrail.store.event import Event, ThreadDeleted, ThreadOpened, ThreadRenamed
+from handrail.store import events
+from handrail.store.events import Event, ThreadDeleted, ThreadOpened, ThreadRenamed, decode, encode
 from handrail.store.journal import open_journal
-from handrail.store.query import open_records
-from handrail.store.value import Json
+from handrail.store.records import open_records
+from handrail.store.values import Json
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
 LEAVES = (
@@ -49,7 +48,7 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
 
 
 def built(kind: type) -> st.SearchStrategy[Any]:
-    hints = get_type_hints(kind, dict(vars(event_module)), include_extras=True)
+    hints = get_type_hints(kind, dict(vars(events)), include_extras=True)
     return st.builds(kind, **{name: values_of(hint) for name, hint in hints.items()})
 
 

@@ -10,10 +10,10 @@ from tests.store.conftest import Kept
 
 from handrail.errors import NewerSchema
 from handrail.store.database import Migration, open_reader, open_writer, schema_of, shipped
-from handrail.store.event import ApprovalExpired
+from handrail.store.events import ApprovalExpired
 from handrail.store.journal import open_journal
-from handrail.store.query import open_records
-from handrail.store.records import TerminalRecord
+from handrail.store.records import open_records
+from handrail.store.terminals import TerminalRecord
 
 FIRST = Migration(1, "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (1);")
 SECOND = Migration(2, "ALTER TABLE a ADD COLUMN y TEXT; UPDATE a SET y = 'moved';")

@@ -12,16 +12,16 @@ from tests.store.conftest import Kept
 from tests.store.facts import caller, opened, settled
 from tests.store.thread.talk import Talk, talking
 
-from handrail.store import index as index_module
-from handrail.store.index import Hits, Index, open_index
-from handrail.store.value import Result
+from handrail.store import search_index
+from handrail.store.search_index import Hits, Index, open_index
+from handrail.store.values import Result
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_module, "APART", 0.0)
+    monkeypatch.setattr(search_index, "APART", 0.0)
 
 
 def words_beside(kept: Kept) -> Path:

@@ -11,11 +11,11 @@ from tests.store.conftest import Kept
 from tests.store.facts import opened, said
 
 from handrail.errors import Unwritable
-from handrail.store import outbox
-from handrail.store.event import CallOpened, DaemonStopped, Entry
-from handrail.store.files import open_files
+from handrail.store import writer
+from handrail.store.database import open_files
+from handrail.store.events import CallOpened, DaemonStopped, Entry
 from handrail.store.journal import Journal, open_journal
-from handrail.store.reader import Reader
+from handrail.store.query import Reader
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
 
@@ -269,7 +269,7 @@ async def test_an_erased_payload_is_passed_over_by_followers(kept: Kept) -> None
 async def test_a_disk_that_hangs_refuses_more_than_memory_may_hold(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outbox, "PENDING_BYTES", 10_000)
+    monkeypatch.setattr(writer, "PENDING_BYTES", 10_000)
     async with open_journal(kept.path, kept.head) as journal:
         with closing(sqlite3.connect(kept.path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.store.conftest import Kept
 
-from handrail.store.verify import verify
+from handrail.store.integrity import verify
 
 KILLS = 20
 ROOT = Path(__file__).parents[2]

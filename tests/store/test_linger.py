@@ -4,7 +4,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from handrail.store.linger import Linger
+from handrail.store.debounce import Linger
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
 

@@ -9,7 +9,8 @@ from tests.store.conftest import Kept
 from tests.store.facts import WRITES, allowed, asked, caller, opened, said, settled, started
 from tests.store.query.after import after
 
-from handrail.store.event import (
+from handrail.store.calls import Status
+from handrail.store.events import (
     ApprovalWithdrawn,
     CallClientGone,
     CallHandedBack,
@@ -27,9 +28,9 @@ from handrail.store.event import (
     TerminalTyped,
     TerminalWentOn,
 )
-from handrail.store.query import open_records
-from handrail.store.records import Status, TerminalRecord
-from handrail.store.value import Owner, PathPreview, Receipt, Result, TerminalKind
+from handrail.store.records import open_records
+from handrail.store.terminals import TerminalRecord
+from handrail.store.values import Owner, PathPreview, Receipt, Result, TerminalKind
 
 pytestmark = pytest.mark.anyio
 

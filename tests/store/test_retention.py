@@ -10,10 +10,9 @@ import pytest
 from tests.store.conftest import Kept
 from tests.store.thread.talk import talking
 
-from handrail.store import retention
+from handrail.store import blobs as retention
 from handrail.store.actor import PERSON
-from handrail.store.blobs import Blobs
-from handrail.store.retention import BlobRetention, PictureRetention
+from handrail.store.blobs import BlobRetention, Blobs, PictureRetention
 
 pytestmark = pytest.mark.anyio
 

@@ -2,8 +2,8 @@
 
 from tests.store.facts import said
 
-from handrail.store.event import Entry, ThreadDeleted, ThreadOpened, ThreadRenamed
-from handrail.store.ring import Ring
+from handrail.store.events import Entry, ThreadDeleted, ThreadOpened, ThreadRenamed
+from handrail.store.journal import Ring
 
 
 def entry(seq: int) -> Entry:

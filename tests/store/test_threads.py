@@ -11,8 +11,8 @@ from tests.store.facts import caller
 from tests.store.thread.talk import Reader, reading, talking
 
 from handrail.store.actor import actor_from_text
-from handrail.store.event import OperationEnded, OperationOpened
-from handrail.store.thread.record import SessionRecord
+from handrail.store.events import OperationEnded, OperationOpened
+from handrail.store.threads.thread_records import SessionRecord
 
 pytestmark = pytest.mark.anyio
 

@@ -13,10 +13,10 @@ from tests.store.conftest import Kept
 from tests.store.facts import opened, said, settled
 
 from handrail.errors import Unwritable
-from handrail.store.event import CallOpened, Entry
+from handrail.store.events import CallOpened, Entry
+from handrail.store.integrity import verify
 from handrail.store.journal import Journal, open_journal
-from handrail.store.query import open_records
-from handrail.store.verify import verify
+from handrail.store.records import open_records
 
 pytestmark = pytest.mark.anyio
 

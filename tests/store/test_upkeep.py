@@ -9,9 +9,9 @@ from queue import SimpleQueue
 import pytest
 from tests.store.conftest import Kept
 
-from handrail.store import upkeep as upkeep_module
+from handrail.store import writer
 from handrail.store.database import open_writer
-from handrail.store.upkeep import Upkeep
+from handrail.store.writer import Upkeep
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def connection(kept: Kept) -> Iterator[sqlite3.Connection]:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep_module, "QUIET_SECONDS", 0.1)
+    monkeypatch.setattr(writer, "QUIET_SECONDS", 0.1)
 
 
 def leave_free_pages(connection: sqlite3.Connection, rows: int) -> None:

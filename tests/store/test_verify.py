@@ -8,8 +8,8 @@ import pytest
 from tests.store.conftest import Kept
 from tests.store.facts import said
 
+from handrail.store.integrity import verify
 from handrail.store.journal import open_journal
-from handrail.store.verify import verify
 
 
 def write(kept: Kept, count: int) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 from tests.keeper.scene import BOUND, ENV
 
-from handrail.places import Places
-from handrail.store.value import Owner
+from handrail.paths import Places
+from handrail.store.values import Owner
 from handrail.terminal.keeper_client import Keeper
 from handrail.terminal.terminal import Note, Terminal, Typist
 from handrail.terminal.terminals import Terminals

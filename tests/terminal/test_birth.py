@@ -7,7 +7,7 @@ import anyio
 import pytest
 from tests.keeper.scene import BOUND, cwd_of, is_alive, keeping, until
 
-from handrail.places import Places
+from handrail.paths import Places
 from handrail.terminal.start_keeper import Birth, NoKeeperError, clean_environment
 from handrail.terminal.terminal import Terminal
 

@@ -14,8 +14,8 @@ from tests.keeper.scene import BOUND
 
 from handrail.keeper.framing import encode
 from handrail.keeper.protocol import PROTOCOL, Exit, Exited, Grown, Kept, Overheard, Stop, Stopped, Welcome
-from handrail.places import Places
-from handrail.store.value import Json
+from handrail.paths import Places
+from handrail.store.values import Json
 from handrail.terminal import keeper_client
 from handrail.terminal.keeper_client import Keeper, KeeperError
 from handrail.terminal.terminal import NotReading, TypingRefused, Typist

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.store.value import Owner
+from handrail.store.values import Owner
 from handrail.terminal.terminal import Note, command, from_text, to_text
 
 MINE = Note(

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from tests.keeper.scene import BOUND, ENV, Scene, keeping, output
 
-from handrail.store.value import Owner
+from handrail.store.values import Owner
 from handrail.terminal.open_shell import BadOpening, folder, open_shell, program, shell_for
 from handrail.terminal.terminal import Note, Terminal
 

@@ -11,9 +11,9 @@ import pytest
 from tests.keeper.scene import keeping, output, until
 
 from handrail.keeper.spool import Spool
-from handrail.store.event import TerminalEnded, TerminalForgotten, TerminalOpened
+from handrail.store.events import TerminalEnded, TerminalForgotten, TerminalOpened
 from handrail.store.journal import Journal, open_journal
-from handrail.store.query import Records, open_records
+from handrail.store.records import Records, open_records
 from handrail.terminal import retention
 from handrail.terminal.retention import Retention
 from handrail.terminal.terminals import Terminals

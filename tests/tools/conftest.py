@@ -13,7 +13,7 @@ from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Tool
 from handrail.store.blobs import Blobs
 from handrail.store.journal import open_journal
-from handrail.store.value import Caller
+from handrail.store.values import Caller
 from handrail.tools.files.edit_tools import ApplyDiff, EditFile, WriteFile
 from handrail.tools.files.read_file import ReadFile, ReadTextFile
 from handrail.tools.search.list_files import ListFiles, SearchFiles

@@ -14,8 +14,8 @@ from handrail.gate.approval import Answer
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate, Request
 from handrail.gate.tool import Refusal
-from handrail.store.event import ApprovalOpened, CallSettled, Entry
-from handrail.store.value import Caller, Json, Result
+from handrail.store.events import ApprovalOpened, CallSettled, Entry
+from handrail.store.values import Caller, Json, Result
 
 BOUND = 20.0
 """Seconds no wait of these tests may exceed."""

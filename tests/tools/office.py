@@ -11,14 +11,15 @@ from tests.shell_home import shell_home
 from tests.tools.desk import BOUND, Desk, done
 from tests.tools.person import allow_all
 
+from handrail.daemon.terminal_events import Watch
 from handrail.gate.call import Outcome
 from handrail.gate.gate import Gate, Reply, Request
 from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Tool
-from handrail.places import Places
+from handrail.paths import Places
 from handrail.store.journal import open_journal
-from handrail.store.query import Records, open_records
-from handrail.store.value import Caller, Effect, Json
+from handrail.store.records import Records, open_records
+from handrail.store.values import Caller, Effect, Json
 from handrail.terminal.keeper_client import Keeper, KeeperError
 from handrail.terminal.open_shell import Means
 from handrail.terminal.terminal import Terminal
@@ -34,7 +35,6 @@ from handrail.tools.terminals.list_tracked_terminals import ListTrackedTerminals
 from handrail.tools.terminals.search_terminal_buffer import SearchTerminalBuffer
 from handrail.tools.terminals.send_to_terminal import SendToTerminal
 from handrail.tools.terminals.wait_for_terminal import WaitForTerminal
-from handrail.watch import Watch
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 PLAIN_BASH = {"shellPath": "/bin/bash", "shellArgs": ["--norc"]}

@@ -7,7 +7,7 @@ from tests.actors import PAGE
 from handrail.gate import person_actions
 from handrail.gate.approval import Answer
 from handrail.gate.gate import Gate
-from handrail.store.event import ApprovalOpened, Entry
+from handrail.store.events import ApprovalOpened, Entry
 
 
 async def allow_all(gate: Gate) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from handrail.gate.tool import Refusal
-from handrail.store.value import Caller, CommandPreview, DiffPreview, PathPreview
+from handrail.store.values import Caller, CommandPreview, DiffPreview, PathPreview
 from handrail.tools.agent_work import UNCLEAR, UNSAID, AgentWork, AgentWorkInput, WorkPlan
 
 pytestmark = pytest.mark.anyio

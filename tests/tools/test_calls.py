@@ -10,11 +10,11 @@ from tests.tools.desk import BOUND
 from tests.tools.office import reach_of
 
 from handrail.gate.call import Call, Outcome
-from handrail.places import Places
+from handrail.paths import Places
 from handrail.store.actor import tool_actor
 from handrail.store.journal import open_journal
-from handrail.store.query import open_records
-from handrail.store.value import Caller, Result
+from handrail.store.records import open_records
+from handrail.store.values import Caller, Result
 from handrail.terminal.keeper_client import Keeper
 from handrail.terminal.terminals import Terminals
 from handrail.tools.calls import (

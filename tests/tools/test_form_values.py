@@ -7,7 +7,7 @@ import anyio
 import pytest
 from tests.tools.desk import BOUND
 
-from handrail.store.value import Json
+from handrail.store.values import Json
 from handrail.tools import agent_form
 from handrail.tools.agent_form import defaults, problem
 

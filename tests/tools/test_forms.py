@@ -15,7 +15,7 @@ from handrail.gate.gate import Gate, Reply, Request
 from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Refusal
 from handrail.store.journal import open_journal
-from handrail.store.value import Caller, FormPreview, Json
+from handrail.store.values import Caller, FormPreview, Json
 from handrail.tools.agent_form import ASKS, AgentForm
 
 pytestmark = pytest.mark.anyio

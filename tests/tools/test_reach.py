@@ -16,7 +16,7 @@ from mcp.client.client import Client
 from tests.tools.office import Office, office
 
 from handrail.server.mcp.mcp_server import Line, Mcp
-from handrail.store.value import Caller
+from handrail.store.values import Caller
 from handrail.terminal.keeper_client import KeeperError
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ from tests.tools.desk import Desk, done
 from tests.tools.office import office
 
 from handrail.server.mcp.results import output_schema
-from handrail.store.value import Caller
+from handrail.store.values import Caller
 
 pytestmark = pytest.mark.anyio
 

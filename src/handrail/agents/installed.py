@@ -220,5 +220,5 @@ class Listed(Part):
 @cache
 def known_agents() -> tuple[Known, ...]:
     """All of them, in the list's order."""
-    text = files("handrail.agents.registry").joinpath("known.json").read_text(encoding="utf-8")
+    text = files("handrail.agents").joinpath("known_agents.json").read_text(encoding="utf-8")
     return Listed.model_validate_json(text).agents

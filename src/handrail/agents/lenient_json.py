@@ -9,7 +9,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from handrail.store.value import Json
+from handrail.store.values import Json
 
 LONGEST_TEXT = 256 * 1024
 """Of what an agent hands over at once about its own work; a log of gigabytes belongs in a terminal."""

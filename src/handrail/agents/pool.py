@@ -19,8 +19,8 @@ from handrail.agents.acp.capabilities import apart, joined
 from handrail.agents.acp.process import Process
 from handrail.config import AgentSection
 from handrail.errors import Unwritable
-from handrail.store.event.thread import AgentEnded, AgentStarted
 from handrail.store.journal import Journal
+from handrail.store.threads.thread_records import AgentEnded, AgentStarted
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.terminals import Terminals
 

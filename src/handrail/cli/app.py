@@ -27,10 +27,6 @@ from handrail.cli.commands import (
     trust,
     undo,
 )
-from handrail.cli.commands import agents as keys
-from handrail.cli.commands import approvals as approve
-from handrail.cli.commands import terminals as terminal
-from handrail.cli.commands import threads as search
 from handrail.cli.failure import Failure
 from handrail.cli.render.output import note, say
 
@@ -51,28 +47,28 @@ handrail demo                       see all of it at work, without an agent
 claude mcp add handrail -- handrail mcp"""
 
 app = plain(epilog=EXAMPLES, no_args_is_help=True, invoke_without_command=True)
-PARTS = (
-    daemon,
-    status,
-    calls,
-    approvals,
-    approve,
-    rules,
-    trust,
-    undo,
-    terminals,
-    terminal,
-    shell_profile,
-    agents,
-    chat,
-    keys,
-    threads,
-    search,
-    credentials,
-    demo,
+COMMANDS = (
+    daemon.add_to,
+    status.add_to,
+    calls.add_to,
+    approvals.add_to,
+    approvals.add_answers_to,
+    rules.add_to,
+    trust.add_to,
+    undo.add_to,
+    terminals.add_list_to,
+    terminals.add_to,
+    shell_profile.add_to,
+    agents.add_to,
+    chat.add_to,
+    agents.add_keys_to,
+    threads.add_to,
+    threads.add_search_to,
+    credentials.add_to,
+    demo.add_to,
 )
-for part in PARTS:
-    part.add_to(app)
+for add_to in COMMANDS:
+    add_to(app)
 
 
 @app.callback()

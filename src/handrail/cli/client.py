@@ -26,7 +26,7 @@ from handrail.cli.failure import Code, Failure
 from handrail.cli.render.formats import Row
 from handrail.cli.render.output import as_json, note
 from handrail.door.connect import DaemonNotRunning, HelloRefused, connect, say_hello
-from handrail.places import Places
+from handrail.paths import Places
 
 Want = Literal["read", "person"]
 

@@ -20,7 +20,7 @@ from handrail.doctor.checks import (
     private,
     ripgrep,
 )
-from handrail.places import Places
+from handrail.paths import Places
 
 __all__ = ["Finding", "back_up", "examine"]
 

@@ -29,10 +29,9 @@ from urllib.parse import urlsplit
 from handrail import __version__
 from handrail.config import OWN_AGENT, PROVIDER_VARIABLES, BadConfig, load
 from handrail.door.connect import HelloRefused, dial, dial_path, say_hello
-from handrail.keys import kept
-from handrail.places import Places
-from handrail.store.backup import backup
-from handrail.store.verify import verify
+from handrail.paths import Places
+from handrail.provider_keys import kept
+from handrail.store.integrity import backup, verify
 
 Level = Literal["ok", "warn", "bad"]
 

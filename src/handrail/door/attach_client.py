@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from handrail.places import Places
+    from handrail.paths import Places
 
 
 PROTOCOL = 3

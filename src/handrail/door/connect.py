@@ -15,6 +15,7 @@ import sys
 import time
 
 from handrail import __version__
+from handrail.framing import HELLO, HELLO_MAX
 
 TYPE_CHECKING = False
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from handrail.places import Places
+    from handrail.paths import Places
 
 
 START_SECONDS = 15.0
@@ -133,12 +134,6 @@ def _start(
 def _failed(why: str, log: str) -> DaemonNotRunning:
     return DaemonNotRunning(why, f"Its log is {log}; `handrail up --foreground` shows what is wrong.")
 
-
-HELLO = 1
-"""The version of this greeting. Both ends say theirs; a pair that differs is told to restart the daemon."""
-
-HELLO_MAX = 64 << 10
-"""Bytes of a reply; bounds what a wrong peer can make us hold."""
 
 HELLO_SECONDS = 10.0
 """A daemon that listens and does not answer for so long hangs; bounds the wait of whoever launched us."""

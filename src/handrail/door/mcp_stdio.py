@@ -12,7 +12,7 @@ import time
 
 from handrail.door.connect import HelloRefused, connect, say_hello
 from handrail.door.proxy import Pump
-from handrail.places import Places
+from handrail.paths import Places
 
 TYPE_CHECKING = False
 

@@ -21,7 +21,7 @@ from handrail.door.attach_client import Attached, NotAttached, SpoolReader
 from handrail.door.http_client import Refused, post
 from handrail.door.window import Interrupted, Outlet, Relay, Window, size_of
 from handrail.hardening import hide_memory
-from handrail.places import Places
+from handrail.paths import Places
 
 TYPE_CHECKING = False
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Self
 
-    from handrail.places import Places
+    from handrail.paths import Places
 
 
 KEPT = {"HOME", "PATH", "USER", "LOGNAME", "LANG", "TMPDIR", "HANDRAIL_HOME", "SHELL"}

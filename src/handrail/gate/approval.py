@@ -12,9 +12,9 @@ from handrail.errors import Unwritable
 from handrail.gate.draft import Draft
 from handrail.gate.tool import Plan
 from handrail.store.actor import Actor
-from handrail.store.event import ApprovalAnswered, ApprovalExpired, ApprovalOpened, ApprovalWithdrawn
+from handrail.store.events import ApprovalAnswered, ApprovalExpired, ApprovalOpened, ApprovalWithdrawn
 from handrail.store.journal import Journal
-from handrail.store.value import AnswerKind, Comment, Json, Rule
+from handrail.store.values import AnswerKind, Comment, Json, Rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

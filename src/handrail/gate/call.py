@@ -15,10 +15,10 @@ from handrail.gate.approval import Approval
 from handrail.gate.feedback import with_words
 from handrail.gate.tool import Plan, ReceiptFacts
 from handrail.store.actor import Actor
-from handrail.store.event import CallHandedBack, CallOpened, CallSettled, CallStarted, CallStopped
+from handrail.store.calls import Status
+from handrail.store.events import CallHandedBack, CallOpened, CallSettled, CallStarted, CallStopped
 from handrail.store.journal import Journal
-from handrail.store.records import Status
-from handrail.store.value import Assurance, Caller, Ending, Json, Receipt, Result
+from handrail.store.values import Assurance, Caller, Ending, Json, Receipt, Result
 
 
 def new_id(letter: str) -> str:

@@ -20,7 +20,7 @@ from pydantic import BaseModel, JsonValue, ValidationError
 
 from handrail.gate.rules.policy import Decision
 from handrail.gate.tool import Plan, Proposal, Refusal, Tool, Toolbox
-from handrail.store.value import Caller, Comment, Json
+from handrail.store.values import Caller, Comment, Json
 
 if TYPE_CHECKING:
     from handrail.gate.rules.rules import Rules

@@ -7,7 +7,7 @@ import json
 
 from pydantic import JsonValue
 
-from handrail.store.value import Comment, Json, Result
+from handrail.store.values import Comment, Json, Result
 
 LONGEST = 200
 """Characters of a value that is told in a sentence; the whole of it is in the data."""

@@ -25,9 +25,9 @@ from handrail.gate.pipeline import Path
 from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Salvage, Toolbox
 from handrail.store.actor import CLIENT, HANDRAIL, OPERATION, rule_actor
-from handrail.store.event import ApprovalOpened, CallClientGone, Event, OperationEnded, OperationOpened
+from handrail.store.events import ApprovalOpened, CallClientGone, Event, OperationEnded, OperationOpened
 from handrail.store.journal import Journal
-from handrail.store.value import Caller, Json
+from handrail.store.values import Caller, Json
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ import anyio
 
 from handrail.gate.call import Call
 from handrail.store.actor import Actor
-from handrail.store.value import Caller, Stop
+from handrail.store.values import Caller, Stop
 
 log = logging.getLogger(__name__)
 

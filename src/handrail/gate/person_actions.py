@@ -21,7 +21,7 @@ from handrail.gate.risk import Weight, weigh
 from handrail.gate.rules.policy import Decision
 from handrail.gate.tool import Plan, Proposal, Refusal, Salvage
 from handrail.store.actor import Actor
-from handrail.store.value import Comment, Json, Result
+from handrail.store.values import Comment, Json, Result
 
 CANCELLED = "Cancelled by user"
 

@@ -22,9 +22,9 @@ from handrail.gate.risk import weigh
 from handrail.gate.rules.policy import Decision
 from handrail.gate.tool import Plan, Refusal
 from handrail.store.actor import HANDRAIL, Actor, approval_actor, rule_actor, tool_actor
-from handrail.store.event import ApprovalOpened
+from handrail.store.events import ApprovalOpened
 from handrail.store.journal import Journal
-from handrail.store.value import Json, Result
+from handrail.store.values import Json, Result
 
 _SINCE = "changed since the question was asked"
 _ADVICE = "Nothing was done; look at it as it is now, and ask again."

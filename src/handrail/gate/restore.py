@@ -13,10 +13,11 @@ from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate
 from handrail.gate.pipeline import expired
 from handrail.store.actor import HANDRAIL, PERSON, actor_from_text
-from handrail.store.event import ApprovalOpened
-from handrail.store.query import Records
-from handrail.store.records import ApprovalRecord, CallDetail
-from handrail.store.value import Result
+from handrail.store.approvals import ApprovalRecord
+from handrail.store.calls import CallHistory
+from handrail.store.events import ApprovalOpened
+from handrail.store.records import Records
+from handrail.store.values import Result
 
 INTERRUPTED = "Handrail went down while this ran; its outcome is unknown and it was not run again."
 WITHDRAWN = "Handrail went down while a person was asked. Nothing was allowed; ask again."
@@ -58,7 +59,7 @@ async def restore(gate: Gate, records: Records, output_of: Callable[[str], Resul
     return Found(interrupted=interrupted, approvals_kept=kept)
 
 
-def _outcome(call: Call, detail: CallDetail, output_of: Callable[[str], Result | None]) -> Outcome:
+def _outcome(call: Call, detail: CallHistory, output_of: Callable[[str], Result | None]) -> Outcome:
     """How a call ended that the daemon before could not settle, as far as the record knows.
 
     What acts is run only once its start is on record. So without one nothing was done, not even what a person had
@@ -80,7 +81,7 @@ def _outcome(call: Call, detail: CallDetail, output_of: Callable[[str], Result |
     return Outcome(ending="interrupted", by=HANDRAIL, message=NOT_BEGUN_ALLOWED if allowed else NOT_BEGUN)
 
 
-def _settled(gate: Gate, detail: CallDetail) -> Call:
+def _settled(gate: Gate, detail: CallHistory) -> Call:
     record, call = detail.call, _call(gate, detail)
     assert record.ending is not None
     call.outcome = Outcome(
@@ -90,7 +91,7 @@ def _settled(gate: Gate, detail: CallDetail) -> Call:
     return call
 
 
-def _call(gate: Gate, detail: CallDetail) -> Call:
+def _call(gate: Gate, detail: CallHistory) -> Call:
     record = detail.call
     asked = detail.input if detail.asked is None else detail.asked
     call = Call(

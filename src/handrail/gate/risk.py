@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from handrail.store.value import Action, Claim, Risk
+from handrail.store.values import Action, Claim, Risk
 
 _LOOKED_AT = 2000
 """Characters of a command that are compared with what is known to be dangerous, so that a long one costs nothing."""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 from pydantic import BaseModel
 
 from handrail.store.actor import Actor
-from handrail.store.value import (
+from handrail.store.values import (
     Assurance,
     Caller,
     Claim,

@@ -22,7 +22,7 @@ import socket
 from handrail.hardening import hide_memory
 from handrail.keeper import system
 from handrail.keeper.server import Keeper
-from handrail.places import Places
+from handrail.paths import Places
 
 IDLE_SECONDS = 60.0
 DAEMON = (sys.executable, "-m", "handrail", "up", "--foreground", "--no-open")

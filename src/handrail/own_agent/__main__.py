@@ -21,7 +21,7 @@ from handrail.own_agent.acp_server import Program
 from handrail.own_agent.models.api_keys import Keys
 from handrail.own_agent.models.catalog import Models
 from handrail.own_agent.session_files import Sessions
-from handrail.places import Places
+from handrail.paths import Places
 
 HELP = """\
 Examples:

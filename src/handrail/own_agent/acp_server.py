@@ -33,9 +33,11 @@ from handrail.own_agent.tools.agent_tool import Json
 from handrail.own_agent.tools.mcp_transport import Given
 from handrail.own_agent.updates import Speech
 
-SLOW = tuple(
-    f"handrail.agents.builtin.{name}"
-    for name in ("hosted.conversation", "tools.servers", "model.ask", "model.speak")
+SLOW = (
+    "handrail.own_agent.conversation",
+    "handrail.own_agent.tools.toolset",
+    "handrail.own_agent.models.model_client",
+    "handrail.own_agent.models.providers",
 )
 """What takes a second to load: one after the other, since two threads that load the same packages get in each other's way."""
 HEARD = frozenset({"session/cancel"})

@@ -14,7 +14,7 @@ from typing import Literal
 import anyio
 
 from handrail.gate.call import new_id
-from handrail.store.event import CredentialIssued, PersonSignedIn, SignInRevoked
+from handrail.store.events import CredentialIssued, PersonSignedIn, SignInRevoked
 from handrail.store.journal import Journal
 
 CODE_SECONDS = 60.0

@@ -42,12 +42,6 @@ from handrail.server.api import (
     threads,
     undo,
 )
-from handrail.server.api import prompts as images
-from handrail.server.api import rules as folders
-from handrail.server.api import sign_in as credentials
-from handrail.server.api import terminals as sharing
-from handrail.server.api import threads as keeping
-from handrail.server.api import threads as taken
 from handrail.server.api.call_models import Problem
 from handrail.server.api.prompts import NoPicture
 from handrail.server.api.terminal_models import SOCKET_SHAPES
@@ -57,7 +51,7 @@ from handrail.server.guard import Bounded, Guard
 from handrail.server.live import events, terminal, thread
 from handrail.server.mcp.streamable_http import Streamable
 from handrail.server.static_page import page_routes
-from handrail.store.export.shape import NotImportable
+from handrail.store.export import NotImportable
 from handrail.terminal.keeper_client import KeeperError
 
 HOST = "127.0.0.1"
@@ -124,25 +118,25 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
     code: {"model": Problem} for code in (400, 401, 403, 404, 409, 422, 502, 503)
 }
 _ROUTES = (
-    state,
-    calls,
-    operations,
-    approvals,
-    rules,
-    folders,
-    undo,
-    terminals,
-    sharing,
-    terminal_output,
-    sign_in,
-    credentials,
-    taken,
-    threads,
-    keeping,
-    prompts,
-    agents,
-    search,
-    images,
+    state.routes,
+    calls.routes,
+    operations.routes,
+    approvals.routes,
+    rules.routes,
+    rules.folder_routes,
+    undo.routes,
+    terminals.routes,
+    terminals.sharing_routes,
+    terminal_output.routes,
+    sign_in.routes,
+    sign_in.credential_routes,
+    threads.export_routes,
+    threads.routes,
+    threads.edit_routes,
+    prompts.routes,
+    agents.routes,
+    search.routes,
+    prompts.image_routes,
 )
 
 
@@ -156,8 +150,8 @@ def application(rooms: Rooms) -> FastAPI:
         redoc_url=None,
         responses=_PROBLEMS,
     )
-    for module in _ROUTES:
-        app.include_router(module.routes(rooms), prefix="/api")
+    for routes in _ROUTES:
+        app.include_router(routes(rooms), prefix="/api")
     app.openapi = partial(_described, app)
     app.add_exception_handler(Unwritable, _unavailable)
     app.add_exception_handler(Conflict, _conflict)

@@ -24,12 +24,11 @@ from handrail.server.access import Access, Person
 from handrail.server.api.call_models import Restart
 from handrail.server.health import Pulse
 from handrail.store.actor import Actor, person_on
-from handrail.store.blobs import Blobs
-from handrail.store.index import Index
+from handrail.store.blobs import Blobs, PictureRetention
 from handrail.store.journal import Journal
-from handrail.store.query import Records
-from handrail.store.retention import PictureRetention
-from handrail.store.threads import Threads
+from handrail.store.records import Records
+from handrail.store.search_index import Index
+from handrail.store.threads.threads import Threads
 from handrail.terminal.open_shell import Means
 from handrail.terminal.shell_marks import Marked
 from handrail.terminal.terminals import Terminals

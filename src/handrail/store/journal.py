@@ -6,10 +6,13 @@ costs nothing and loses nothing.
 
 A number is never given twice, not even after a failed commit: whoever waits for a lost one must not be told
 that somebody else's record of the same number is safe. So numbers grow, but may have gaps.
+
+The newest entries, kept in memory so that followers near the tail cost no read.
 """
 
 import sqlite3
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -19,13 +22,11 @@ from anyio import Event as Bell
 from anyio import move_on_after, to_thread
 
 from handrail.errors import Unwritable
-from handrail.store.codec import decode, encode
-from handrail.store.event import Entry, Event
-from handrail.store.files import Files, open_files
-from handrail.store.outbox import Outbox
-from handrail.store.reader import Reader
-from handrail.store.ring import Ring
-from handrail.store.writer import Fate, Row
+from handrail.store.database import Files, open_files
+from handrail.store.events import Entry, Event, decode, encode
+from handrail.store.query import Reader
+from handrail.store.threads.thread_records import ThreadDeleted, ThreadOpened, ThreadRenamed
+from handrail.store.writer import Fate, Outbox, Row
 
 BATCH_BYTES = 4 * 1024 * 1024
 """What one batch read from disk may hold in memory."""
@@ -170,3 +171,50 @@ def _after(connection: sqlite3.Connection, seq: int, limit: int) -> list[Entry]:
 
 
 _AFTER = "SELECT seq, at, payload FROM events WHERE seq > ? AND payload IS NOT NULL ORDER BY seq LIMIT ?"
+
+RING_ENTRIES = 4096
+RING_BYTES = 8 * 1024 * 1024
+"""Bound what a burst of large results may hold in memory."""
+
+
+class Ring:
+    """Entries after `floor`, without gaps."""
+
+    def __init__(self, floor: int, entries: int = RING_ENTRIES, size: int = RING_BYTES) -> None:
+        self.floor = floor
+        self._kept: deque[tuple[Entry, int]] = deque()
+        self._bytes = 0
+        self._entries_max = entries
+        self._bytes_max = size
+
+    def add(self, entry: Entry, size: int) -> None:
+        self._kept.append((entry, size))
+        self._bytes += size
+        if isinstance(entry.event, ThreadDeleted):
+            self._forget(entry.event.thread)
+        while self._kept and (len(self._kept) > self._entries_max or self._bytes > self._bytes_max):
+            oldest, freed = self._kept.popleft()
+            self._bytes -= freed
+            self.floor = oldest.seq
+
+    def after(self, seq: int, limit: int) -> list[Entry] | None:
+        """The first `limit` entries after `seq`; None when they are no longer all here."""
+        if seq < self.floor:
+            return None
+        newer: list[Entry] = []
+        for entry, _ in reversed(self._kept):
+            if entry.seq <= seq:
+                break
+            newer.append(entry)
+        newer.reverse()
+        return newer[:limit]
+
+    def _forget(self, thread: str) -> None:
+        """What a deleted thread was called, as on disk: the facts that say so are no more."""
+        kept = [each for each in self._kept if not _names(each[0].event, thread)]
+        self._kept = deque(kept)
+        self._bytes = sum(size for _, size in kept)
+
+
+def _names(event: Event, thread: str) -> bool:
+    return isinstance(event, ThreadOpened | ThreadRenamed) and event.thread == thread

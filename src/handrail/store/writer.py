@@ -8,23 +8,29 @@ that the database will not take, for a reason of its own and not of the disk's, 
 
 A batch that fails takes with it all that was appended before its appender knew: those rows carry the batch's
 `era` and are dropped, because a later fact must never be on disk without the earlier one.
+
+What is on its way to the writer thread: facts, and what flows beside them, in one queue.
+
+What is done to the database when something was deleted, so that it is gone from the file and not only from
+the tables.
 """
 
 import logging
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from queue import SimpleQueue
-from typing import Literal
+from queue import Empty, SimpleQueue
+from typing import Literal, Protocol
 
-from handrail.store.chain import Link, chained, payload_hash
-from handrail.store.event import Event, ThreadDeleted
-from handrail.store.files import Files
+from handrail.errors import Unwritable
+from handrail.store.database import BUSY_SECONDS, Files, Statement
+from handrail.store.debounce import Linger, soon_here
+from handrail.store.events import Event
+from handrail.store.hash_chain import Link, chained, payload_hash
 from handrail.store.projection import project
-from handrail.store.projection.statement import Statement
-from handrail.store.upkeep import Upkeep
+from handrail.store.threads.thread_records import ThreadDeleted
 
 log = logging.getLogger(__name__)
 
@@ -184,3 +190,190 @@ def _is_of_the_disk(error: Exception) -> bool:
 def _reason(error: Exception) -> str:
     name = getattr(error, "sqlite_errorname", type(error).__name__)
     return f"{error}, {name}"
+
+
+PENDING_BYTES = 64 * 1024 * 1024
+"""What a disk that hangs may hold in memory before appends are refused."""
+LINGER_SECONDS = 0.01
+"""How long an event that nobody waits for may stay in memory, so that those of one call share one commit."""
+FLOW_SECONDS = 0.1
+"""How long what flows may stay in memory: so much of it a crash may take."""
+
+
+class Flow(Protocol):
+    """Something that is written along with the facts, and knows itself what of it is on disk."""
+
+    def flush(self) -> None:
+        """`write` what is not yet written. Called often: with nothing to write it must cost nothing."""
+        ...
+
+    def fell(self) -> None:
+        """A commit failed: what was put or written and is not known to be on disk never will be."""
+        ...
+
+
+class Outbox:
+    """Facts and changes that wait for the writer. Belongs to the event loop it was made in."""
+
+    def __init__(
+        self,
+        files: Files,
+        landed: Callable[[Sequence[Row]], object],
+        fell: Callable[[str], object],
+    ) -> None:
+        self._tell_landed = landed
+        self._tell_fell = fell
+        self._era = 0
+        self._pending = 0
+        self._unordered = False
+        self._changes: deque[Change] = deque()
+        self._flows: list[Flow] = []
+        self._facts_linger = Linger(LINGER_SECONDS, self.order)
+        self._flows_linger = Linger(FLOW_SECONDS, self.order)
+        soon = soon_here()
+        self._writer = Writer(
+            files,
+            lambda rows, refused: soon(self._landed, rows, refused),
+            lambda reason: soon(self._fell, reason),
+        )
+
+    def room(self, size: int) -> None:
+        """Raise `Unwritable` when memory should not hold so much more."""
+        if self._is_full(size):
+            raise Unwritable("the disk does not keep up")
+
+    def put(self, seq: int, at: int, event: Event, payload: str) -> None:
+        """Queue a fact, for which there is room; it is written with the next order, or soon."""
+        self._pending += len(payload)
+        self._writer.put(Row(seq, at, event, payload, self._era))
+        self._unordered = True
+        self._facts_linger.ask()
+
+    def join(self, flow: Flow) -> None:
+        """Have something that flows written from now on."""
+        self._flows.append(flow)
+
+    def flowing(self) -> None:
+        """Something flows: its `flush` is called with the next order, at the latest after `FLOW_SECONDS`."""
+        self._flows_linger.ask()
+
+    def write(self, statements: Iterable[Statement], size: int, done: Callable[[Fate], object]) -> bool:
+        """Have statements that are no fact's written, between what was put before and what comes after.
+
+        False when the disk does not keep up: they are not queued then.
+        """
+        if self._is_full(size):
+            return False
+        self._pending += size
+        change = Change(tuple(statements), size, self._era, done)
+        self._changes.append(change)
+        self._writer.put(change)
+        self._unordered = True
+        self._flows_linger.ask()
+        return True
+
+    def order(self) -> None:
+        """Have the writer write all there is, unless it was told already."""
+        self.flush()
+        self._facts_linger.met()
+        self._flows_linger.met()
+        if self._unordered:
+            self._unordered = False
+            self._writer.write()
+
+    def flush(self) -> None:
+        """Queue what flows."""
+        for flow in self._flows:
+            flow.flush()
+
+    def close(self) -> None:
+        """Write what is queued and let go of the files. Blocks."""
+        self._writer.close()
+
+    def _is_full(self, size: int) -> bool:
+        return self._pending + size > PENDING_BYTES and self._pending > 0
+
+    def _landed(self, rows: Sequence[Row | Change], refused: frozenset[Change]) -> None:
+        facts = [row for row in rows if isinstance(row, Row)]
+        self._pending -= sum(len(row.payload) for row in facts)
+        self._tell_landed(facts)
+        for change in rows:
+            if isinstance(change, Change):
+                self._pending -= change.size
+                self._changes.popleft()
+                change.done("refused" if change in refused else "landed")
+
+    def _fell(self, reason: str) -> None:
+        self._era += 1
+        self._pending = 0
+        self._tell_fell(reason)
+        changes, self._changes = self._changes, deque()
+        for change in changes:
+            change.done("lost")
+        for flow in self._flows:
+            flow.fell()
+
+
+QUIET_SECONDS = 10.0
+"""How long nobody must have written before the file is written anew."""
+PAGES_AT_ONCE = 16_384
+"""64 MiB: about a second of writing."""
+READERS_MS = 100
+"""How long the log's emptying waits for readers: all who wait for a commit wait with it."""
+
+
+class Upkeep:
+    """The housekeeping of the writer, in its thread."""
+
+    def __init__(self, connection: sqlite3.Connection, orders: SimpleQueue[bool]) -> None:
+        self._connection = connection
+        self._orders = orders
+        self._empties = False
+        self._refusals = 0
+        self._due = bool(connection.execute("SELECT due FROM upkeep").fetchone()[0])
+
+    def next_order(self) -> bool:
+        """Wait for it; in a quiet moment before it comes, the file is written anew if that is due."""
+        while self._due:
+            try:
+                return self._orders.get(timeout=self._quiet())
+            except Empty:
+                self._rewrite()
+        return self._orders.get()
+
+    def deleted(self) -> None:
+        """Something was, and that is committed."""
+        self._due = self._empties = True
+
+    def empty_log(self) -> None:
+        """If that is due; while somebody reads the log, as a backup does, it is tried again after the next commit."""
+        if not self._empties:
+            return
+        self._connection.execute(f"PRAGMA busy_timeout = {READERS_MS}")
+        try:
+            busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            self._empties = bool(busy)
+        except sqlite3.OperationalError as error:
+            log.warning("what was deleted is still in the log beside the database: %s", error)
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
+
+    def _quiet(self) -> float:
+        """The larger the file, the surer nobody should come: its last stretch cannot be interrupted."""
+        pages = self._connection.execute("PRAGMA page_count").fetchone()[0]
+        return QUIET_SECONDS * (1 + pages // PAGES_AT_ONCE) * (1 + 10 * self._refusals)
+
+    def _rewrite(self) -> None:
+        self._connection.set_progress_handler(lambda: not self._orders.empty(), 1000)
+        try:
+            self._connection.execute("VACUUM")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorname != "SQLITE_INTERRUPT":
+                self._refusals = min(self._refusals + 1, 10)
+                log.warning("the database could not be written anew after a deletion: %s", error)
+            return
+        finally:
+            self._connection.set_progress_handler(None, 0)
+        self._connection.execute("UPDATE upkeep SET due = 0")
+        self._due, self._empties, self._refusals = False, True, 0
+        self.empty_log()

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskStatus, UNIXSocketStream
 
     from handrail.keeper.protocol import Notice
-    from handrail.places import Places
+    from handrail.paths import Places
 
 
 R = TypeVar("R", bound=Reply)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from handrail.store.value import Owner, TerminalKind
+from handrail.store.values import Owner, TerminalKind
 from handrail.terminal.terminal import Note, Terminal
 from handrail.terminal.terminals import Terminals
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Started = tuple[tuple[str, ...], dict[str, str]]
 
 
-SCRIPTS = Path(__file__).parent / "shells"
+SCRIPTS = Path(__file__).parent / "shell_scripts"
 COLS, ROWS = 120, 40
 MOST_CELLS = 1000
 """In a row or a column: more than any screen has, and few enough to be drawn."""

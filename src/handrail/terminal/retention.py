@@ -20,8 +20,8 @@ from handrail.errors import Unwritable
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from handrail.store.query import Records
-    from handrail.store.records import TerminalRecord
+    from handrail.store.records import Records
+    from handrail.store.terminals import TerminalRecord
     from handrail.terminal.terminals import Terminals
 
 log = logging.getLogger(__name__)

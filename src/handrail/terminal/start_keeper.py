@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import UNIXSocketStream
 
-    from handrail.places import Places
+    from handrail.paths import Places
 
 
 START_SECONDS = 10.0

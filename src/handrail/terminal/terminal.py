@@ -32,14 +32,14 @@ from handrail.keeper.protocol import (
     Stopped,
     Typed,
 )
-from handrail.store.value import Owner, TerminalKind
+from handrail.store.values import Owner, TerminalKind
 from handrail.terminal.input.keys import is_typing
 from handrail.terminal.keeper_client import Keeper, KeeperError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from handrail.store.value import Sure
+    from handrail.store.values import Sure
     from handrail.terminal.output.tail import Tail
 
 

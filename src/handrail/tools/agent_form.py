@@ -18,7 +18,7 @@ import anyio
 from pydantic import BaseModel, Field, JsonValue
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
-from handrail.store.value import Caller, FormPreview, Json, Result
+from handrail.store.values import Caller, FormPreview, Json, Result
 from handrail.terminal.safe_regex import THREADS, BadPattern, compile_pattern
 from handrail.tools.results import Input, brief
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, JsonValue
 
 from handrail.gate.rules.matching import AGENT_WORK
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
-from handrail.store.value import (
+from handrail.store.values import (
     Action,
     Caller,
     Claim,

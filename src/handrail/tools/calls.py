@@ -12,10 +12,10 @@ from pydantic import BaseModel, Field, JsonValue, TypeAdapter
 
 from handrail.errors import Unwritable
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
+from handrail.store.calls import CallHistory, CallRecord
 from handrail.store.journal import Journal
-from handrail.store.query import Records
-from handrail.store.records import CallDetail, CallRecord
-from handrail.store.value import Caller, Claim, Json, Receipt, Result
+from handrail.store.records import Records
+from handrail.store.values import Caller, Claim, Json, Receipt, Result
 from handrail.terminal.terminal import Terminal
 from handrail.tools.context import Reach
 from handrail.tools.results import Format, Input, answer
@@ -200,7 +200,7 @@ class WaitForCall(Tool[WaitForCallInput, RecallPlan]):
         return terminal
 
 
-async def _own(records: Records, id: str, caller: Caller) -> CallDetail:
+async def _own(records: Records, id: str, caller: Caller) -> CallHistory:
     detail = await records.call(id)
     if detail is None or not _is_own(detail.call, caller):
         raise Refusal(f"There is no call {id} in this workspace. list_calls names the ones there are.")
@@ -224,7 +224,7 @@ def _brief(record: CallRecord) -> Json:
     }
 
 
-def _told(detail: CallDetail, asked: GetCallInput, asking: Terminal | None = None) -> Result:
+def _told(detail: CallHistory, asked: GetCallInput, asking: Terminal | None = None) -> Result:
     record = detail.call
     told: dict[str, JsonValue] = {**_brief(record), "message": record.message, "by": record.settled_by}
     if detail.result is not None:

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from handrail.store.query import Records
-from handrail.store.value import Caller
+from handrail.store.records import Records
+from handrail.store.values import Caller
 from handrail.terminal.open_shell import Means
 from handrail.terminal.shell_marks import Marked, Marks
 from handrail.terminal.terminals import Terminals

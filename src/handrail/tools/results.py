@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from handrail.gate.tool import ReceiptFacts
 from handrail.keeper.protocol import Report
-from handrail.store.value import Json, ProcessSeen, Result, SignalSent
+from handrail.store.values import Json, ProcessSeen, Result, SignalSent
 
 Format = Annotated[
     Literal["text", "json"],

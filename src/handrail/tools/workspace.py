@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from handrail.gate.tool import Refusal
-from handrail.store.value import Action, Caller, Claim, Json
+from handrail.store.values import Action, Caller, Claim, Json
 from handrail.tools.open_beneath import LOOK, open_beneath
 from handrail.tools.protected_paths import is_protected
 

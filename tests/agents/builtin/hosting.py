@@ -131,7 +131,7 @@ async def hosted(
     """The program, started as an editor starts it, with an environment of its own; greeted, and ended with its input."""
     client, heard = Client(), list[Json]()
     around = {"HANDRAIL_HOME": str(home), "HOME": str(home), **_found("PATH", "PYTHONPATH"), **(env or {})}
-    command = [sys.executable, "-P", "-m", "handrail.agents.builtin"]
+    command = [sys.executable, "-P", "-m", "handrail.own_agent"]
     kwargs: Json = {"stderr": None, "limit": 64 << 20}
     async with acp.spawn_agent_process(
         cast("acp.Client", client),

@@ -13,7 +13,7 @@ from handrail.agents.requests.request_context import BAD_PARAMS
 from handrail.gate import person_actions
 from handrail.gate.call import Outcome
 from handrail.gate.tool import Refusal
-from handrail.store.value import Caller, FormPreview, Json
+from handrail.store.values import Caller, FormPreview, Json
 
 pytestmark = pytest.mark.anyio
 

@@ -22,9 +22,9 @@ from handrail.agents.requests.request_context import (
 )
 from handrail.config import AgentSection
 from handrail.gate import person_actions
-from handrail.places import Places
-from handrail.store.event import CallSettled
-from handrail.store.value import Caller, Comment
+from handrail.paths import Places
+from handrail.store.events import CallSettled
+from handrail.store.values import Caller, Comment
 
 pytestmark = pytest.mark.anyio
 

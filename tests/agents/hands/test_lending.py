@@ -14,7 +14,7 @@ from handrail.agents.requests.request_context import CANCELLED, DENIED, FAILED, 
 from handrail.gate import person_actions
 from handrail.gate.call import Call
 from handrail.store.actor import PERSON
-from handrail.store.value import Caller
+from handrail.store.values import Caller
 
 pytestmark = pytest.mark.anyio
 

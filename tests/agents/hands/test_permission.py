@@ -15,7 +15,7 @@ from handrail.gate.approval import Answer
 from handrail.gate.call import Outcome
 from handrail.gate.person_actions import NO_EDITS
 from handrail.gate.tool import Refusal
-from handrail.store.value import Caller, CommandPreview, DiffPreview, Ending, Json
+from handrail.store.values import Caller, CommandPreview, DiffPreview, Ending, Json
 
 pytestmark = pytest.mark.anyio
 

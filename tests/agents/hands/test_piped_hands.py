@@ -21,7 +21,7 @@ from handrail.agents.requests.request_context import CANCELLED, DENIED, NOT_FOUN
 from handrail.config import AgentSection
 from handrail.gate import person_actions
 from handrail.gate.approval import Answer, Approval
-from handrail.store.value import Caller, Json
+from handrail.store.values import Caller, Json
 
 pytestmark = pytest.mark.anyio
 

@@ -16,7 +16,7 @@ from handrail.agents.acp.capabilities import Folder
 from handrail.agents.acp.connection import SERVED_MAX
 from handrail.agents.acp.session import Session
 from handrail.agents.acp.sessions import Desk
-from handrail.store.value import Json
+from handrail.store.values import Json
 
 
 async def opened(stage: Stage, desk: Desk, name: str = "scripted") -> tuple[Agent, Session]:

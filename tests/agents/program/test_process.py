@@ -15,7 +15,7 @@ from handrail.agents.acp.framing import MESSAGE_MAX
 from handrail.agents.acp.process import SAID_CHARS, SAID_LINES, UNREAD_MAX, Said
 from handrail.agents.acp.session import Session
 from handrail.config import AgentSection
-from handrail.store.event import AgentEnded
+from handrail.store.events import AgentEnded
 
 MIB = 1 << 20
 

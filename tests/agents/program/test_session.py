@@ -14,8 +14,8 @@ from tests.keeper.scene import is_alive, until
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.acp.capabilities import Folder
 from handrail.agents.acp.session import Ended
-from handrail.store.event import AgentEnded
-from handrail.store.value import Json
+from handrail.store.events import AgentEnded
+from handrail.store.values import Json
 
 
 @pytest.mark.parametrize(

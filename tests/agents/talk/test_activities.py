@@ -11,8 +11,8 @@ from tests.agents.conversation import Scene, conversing, must_hold, notes, text
 from tests.agents.scripted import TELLING
 
 from handrail.errors import Conflict
-from handrail.store.event import ActivityEnded, ActivityStarted
-from handrail.store.thread.record import ActivityRecord
+from handrail.store.events import ActivityEnded, ActivityStarted
+from handrail.store.operations import ActivityRecord
 
 pytestmark = pytest.mark.anyio
 

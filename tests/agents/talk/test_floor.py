@@ -10,8 +10,8 @@ from tests.actors import ANN
 from handrail.agents.conversation.prompt_queue import Floor, Turn
 from handrail.gate.operation import Operation
 from handrail.store.actor import actor_from_text
-from handrail.store.thread.message import Message
-from handrail.store.value import Caller, Stop
+from handrail.store.threads.message import Message
+from handrail.store.values import Caller, Stop
 
 WHO = Caller(door="acp", client="ann", key="h1", workspace=None, thread="h1")
 pytestmark = pytest.mark.anyio

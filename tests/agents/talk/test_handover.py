@@ -3,8 +3,8 @@
 from typing import Any
 
 from handrail.agents.conversation.send_prompt import LONGEST, Summary, summary, told
-from handrail.store.thread.record import MessagePart, MessageRecord
-from handrail.store.value import PartKind, Role, Stop
+from handrail.store.threads.thread_records import MessagePart, MessageRecord
+from handrail.store.values import PartKind, Role, Stop
 
 
 def message(

@@ -11,7 +11,7 @@ from tests.agents.scripted import Obj, script
 from handrail.agents.conversation.prompts import Prompted
 from handrail.agents.conversation.send_prompt import Piece
 from handrail.gate.gate import Request
-from handrail.store.event import (
+from handrail.store.events import (
     AgentStarted,
     ApprovalOpened,
     ApprovalWithdrawn,

@@ -10,7 +10,7 @@ from tests.agents.saying import Page
 from handrail.agents.acp.agent_errors import AgentError, Login
 from handrail.agents.conversation.recorder import MOST_PARTS, MOST_RAW, MOST_TEXT
 from handrail.agents.conversation.tool_calls import MOST_CALLS, MOST_HEARD, Ours
-from handrail.store.value import Stop
+from handrail.store.values import Stop
 
 RUN = Ours("c1", "execute_command", "make test", {"command": "make test"})
 

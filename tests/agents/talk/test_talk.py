@@ -9,7 +9,7 @@ from tests.agents.conversation import conversing, must_hold, notes, parts, text
 from tests.agents.scripted import Obj
 
 from handrail.agents.acp.agent_errors import AgentError
-from handrail.store.event import AgentEnded, AgentStarted, SessionBound
+from handrail.store.events import AgentEnded, AgentStarted, SessionBound
 
 pytestmark = pytest.mark.anyio
 

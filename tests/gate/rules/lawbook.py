@@ -7,7 +7,7 @@ from typing import Any
 
 from handrail.gate.rules.policy import Decision, Policy, Standpoint
 from handrail.gate.shell.shell_parser import parse
-from handrail.store.value import Action, Caller, Claim, Effect, Rule
+from handrail.store.values import Action, Caller, Claim, Effect, Rule
 
 ROOT = "/w"
 HOME = "/home/ann"

@@ -5,7 +5,7 @@ from tests.gate.rules.lawbook import ONE, brief, claim, decide, policy, rule, ru
 
 from handrail.gate.rules.matching import AGENT_WORK, alike
 from handrail.gate.rules.suggestions import suggest
-from handrail.store.value import Action, Effect
+from handrail.store.values import Action, Effect
 
 
 @pytest.mark.parametrize("effect", ["allow", "ask", "deny"])

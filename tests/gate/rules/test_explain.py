@@ -8,7 +8,7 @@ from tests.gate.rules.lawbook import ONE, policy, rule, runs
 from tests.gate.rules.test_rule import law, some_claims, some_rules
 
 from handrail.gate.rules.explanation import explain
-from handrail.store.value import Claim, Rule
+from handrail.store.values import Claim, Rule
 
 
 def test_a_chain_shows_what_was_looked_at_in_order_and_what_decided() -> None:

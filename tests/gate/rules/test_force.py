@@ -7,7 +7,7 @@ import pytest
 from tests.gate.rules.lawbook import rule
 
 from handrail.gate.rules.matching import CHANGED, UNTRUSTED, Here, Origin, lapse
-from handrail.store.value import Effect
+from handrail.store.values import Effect
 
 TRUSTED = Here(root="/w", trusted=True, file_trusted=True, now=100)
 CHANGED_FILE = replace(TRUSTED, file_trusted=False)

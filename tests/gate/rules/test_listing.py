@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.gate.rules.test_rules import ALLOWS_MAKE, DENIES_PUSH, desk
 
 from handrail.gate.rules.rules import Standing
-from handrail.store.value import Rule
+from handrail.store.values import Rule
 
 
 async def test_rules_are_listed_as_they_are_evaluated_with_those_built_in(tmp_path: Path) -> None:

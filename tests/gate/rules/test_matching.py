@@ -9,7 +9,7 @@ from tests.gate.rules.lawbook import HOME, ONE, ROOT, caller, claim, rule, runs
 from tests.gate.rules.test_rule import some_claims, some_rules
 
 from handrail.gate.rules.matching import Index, Matcher
-from handrail.store.value import Claim, Effect, Rule
+from handrail.store.values import Claim, Effect, Rule
 
 
 def matches(found: Rule, claimed: Claim, tool: str = "execute_command", client: str = "one") -> bool:

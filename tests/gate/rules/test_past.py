@@ -7,10 +7,10 @@ from tests.gate.rules.lawbook import RUN, runs
 from tests.gate.rules.test_rules import Desk, desk
 
 from handrail.gate.rules.suggestions import judge, repeated
-from handrail.store.event import ApprovalAnswered, ApprovalOpened, CallOpened
-from handrail.store.query import open_records
-from handrail.store.records import PromptRecord
-from handrail.store.value import AnswerKind
+from handrail.store.approvals import PromptRecord
+from handrail.store.events import ApprovalAnswered, ApprovalOpened, CallOpened
+from handrail.store.records import open_records
+from handrail.store.values import AnswerKind
 
 Question = tuple[str, AnswerKind | None]
 """A command, and what the person said."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.gate.rules.lawbook import ONE, brief, caller, claim, decide, policy, rule, runs
 
 from handrail.gate.rules.policy import Policy
-from handrail.store.value import Action, Claim, Effect, Rule
+from handrail.store.values import Action, Claim, Effect, Rule
 
 ACTIONS: tuple[Action, ...] = get_args(Action)
 STRICTNESS: tuple[Effect, ...] = ("allow", "ask", "deny")

@@ -13,9 +13,9 @@ from handrail.errors import Conflict
 from handrail.gate.rules.rule_builder import BadRule
 from handrail.gate.rules.rules import NoRule, Rules, Standing
 from handrail.gate.rules.trust import Trusted
-from handrail.store.event import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
+from handrail.store.events import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
 from handrail.store.journal import Journal, open_journal
-from handrail.store.value import Caller, Claim, Effect, Rule
+from handrail.store.values import Caller, Claim, Effect, Rule
 
 DENIES_PUSH = '[[rules]]\neffect = "deny"\ncommand = "git push"\n'
 ALLOWS_MAKE = '[[rules]]\neffect = "allow"\ncommand = "make"\n'

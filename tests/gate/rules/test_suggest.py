@@ -5,7 +5,7 @@ from tests.gate.rules.lawbook import HOME, ONE, ROOT, caller, claim, policy, rul
 
 from handrail.gate.rules.policy import Policy, Standpoint
 from handrail.gate.rules.suggestions import suggest
-from handrail.store.value import Claim, Rule
+from handrail.store.values import Claim, Rule
 
 
 def commands(line: str, *rules: Rule) -> list[str | None]:

@@ -6,7 +6,7 @@ import pytest
 from tests.gate.rules.lawbook import rule
 
 from handrail.gate.rules.policy import in_words
-from handrail.store.value import Effect
+from handrail.store.values import Effect
 
 
 @pytest.mark.parametrize(

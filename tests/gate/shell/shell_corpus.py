@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.gate.rules.lawbook import ONE, ROOT, RUN, policy, rule
 
-from handrail.store.value import Claim, Effect
+from handrail.store.values import Claim, Effect
 
 STRICTNESS: tuple[Effect, ...] = ("allow", "ask", "deny")
 CORPUS = tomllib.loads(Path(__file__).with_name("shell_lines.toml").read_text())

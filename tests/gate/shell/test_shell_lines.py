@@ -16,7 +16,7 @@ from tests.gate.rules.lawbook import ONE, RUN
 from tests.gate.shell.shell_corpus import LINES, POLICY, STRICTNESS, WRITTEN, decided, shown
 
 from handrail.gate.shell.shell_parser import MOST_PARTS, parse
-from handrail.store.value import Effect
+from handrail.store.values import Effect
 from handrail.tools.commands.command_claims import command_claims
 from handrail.tools.workspace import Workspace
 

@@ -6,7 +6,7 @@ import pytest
 from tests.gate.shell.mutants import Check, Site, checks, parser, sites
 from tests.gate.shell.shell_corpus import MADE, WRITTEN, decided
 
-from handrail.store.value import Effect
+from handrail.store.values import Effect
 
 CHECKS = checks()
 

@@ -10,11 +10,10 @@ from tests.store.conftest import Kept
 from tests.store.facts import opened, settled
 from tests.store.thread.talk import Talk, talking
 
-from handrail.store.export.exporting import export, import_thread
-from handrail.store.export.markdown import as_markdown
-from handrail.store.export.shape import NotImportable
-from handrail.store.thread.record import MessageRecord
-from handrail.store.value import Json, Result
+from handrail.store.export import NotImportable, export, import_thread
+from handrail.store.export_markdown import as_markdown
+from handrail.store.threads.thread_records import MessageRecord
+from handrail.store.values import Json, Result
 
 pytestmark = pytest.mark.anyio
 

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 
 from tests.store.conftest import Kept
 
-from handrail.store.event import Event
+from handrail.store.events import Event
 from handrail.store.journal import open_journal
-from handrail.store.query import Records, open_records
+from handrail.store.records import Records, open_records
 
 
 @asynccontextmanager

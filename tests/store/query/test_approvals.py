@@ -9,10 +9,10 @@ from tests.store.conftest import Kept
 from tests.store.facts import WRITES, allowed, asked, caller, opened, settled, started
 from tests.store.query.after import after
 
-from handrail.store.event import ApprovalExpired, ApprovalWithdrawn, Event
-from handrail.store.query import open_records
-from handrail.store.records import ApprovalRecord
-from handrail.store.value import Verdict
+from handrail.store.approvals import ApprovalRecord
+from handrail.store.events import ApprovalExpired, ApprovalWithdrawn, Event
+from handrail.store.records import open_records
+from handrail.store.values import Verdict
 
 pytestmark = pytest.mark.anyio
 

@@ -9,11 +9,11 @@ from tests.store.conftest import Kept
 from tests.store.facts import allowed, asked, caller, opened, settled, started
 from tests.store.query.after import after
 
+from handrail.store.calls import TypicalDuration
 from handrail.store.database import open_writer
-from handrail.store.event import CallOpened, Event
-from handrail.store.query import open_records
-from handrail.store.records import Usual
-from handrail.store.value import FileChange
+from handrail.store.events import CallOpened, Event
+from handrail.store.records import open_records
+from handrail.store.values import FileChange
 
 pytestmark = pytest.mark.anyio
 
@@ -84,7 +84,7 @@ async def test_what_is_usual_is_taken_from_the_time_after_the_start_of_done_call
         ],
     )
     async with open_records(kept.path) as records:
-        assert await records.usual("sh", "make") == Usual(median_ms=30, p95_ms=50, of=5)
+        assert await records.usual("sh", "make") == TypicalDuration(median_ms=30, p95_ms=50, of=5)
         assert await records.usual("sh", "rare") is None
         assert await records.usual("sh", "never") is None
 
@@ -93,7 +93,7 @@ async def test_only_the_last_fifty_tell_what_is_usual(kept: Kept) -> None:
     old = [("sh", "make", "done", 0, 100_000)] * 100
     filled(kept, [*old, *(("sh", "make", "done", 0, took) for took in range(1, 51))])
     async with open_records(kept.path) as records:
-        assert await records.usual("sh", "make") == Usual(median_ms=26, p95_ms=48, of=50)
+        assert await records.usual("sh", "make") == TypicalDuration(median_ms=26, p95_ms=48, of=50)
 
 
 async def test_what_is_usual_is_found_among_a_hundred_thousand_calls_without_reading_them(kept: Kept) -> None:
@@ -112,7 +112,7 @@ async def test_what_is_usual_is_found_among_a_hundred_thousand_calls_without_rea
 async def test_a_settled_time_before_the_start_is_no_time_at_all(kept: Kept) -> None:
     filled(kept, [("sh", "make", "done", 1000, 900)] * 3)
     async with open_records(kept.path) as records:
-        assert await records.usual("sh", "make") == Usual(0, 0, 3)
+        assert await records.usual("sh", "make") == TypicalDuration(0, 0, 3)
 
 
 async def test_the_time_a_person_took_is_not_counted(kept: Kept) -> None:
@@ -126,4 +126,4 @@ async def test_the_time_a_person_took_is_not_counted(kept: Kept) -> None:
         connection.execute("UPDATE calls SET opened_at = started_at - 100000, settled_at = started_at + 7")
         connection.commit()
     async with open_records(kept.path) as records:
-        assert await records.usual("write_file", "write a.txt") == Usual(7, 7, 3)
+        assert await records.usual("write_file", "write a.txt") == TypicalDuration(7, 7, 3)

@@ -7,9 +7,9 @@ from tests.store.conftest import Kept
 from tests.store.facts import opened, settled, started
 from tests.store.query.after import after
 
-from handrail.store.event import Event, FilesRestored
-from handrail.store.records import ChangeRecord
-from handrail.store.value import FileChange
+from handrail.store.events import Event, FilesRestored
+from handrail.store.file_changes import ChangeRecord
+from handrail.store.values import FileChange
 
 pytestmark = pytest.mark.anyio
 

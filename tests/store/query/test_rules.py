@@ -7,9 +7,9 @@ from tests.store.conftest import Kept
 from tests.store.facts import allowed, asked, opened, settled, started
 from tests.store.query.after import after
 
-from handrail.store.event import Event, FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
-from handrail.store.records import FolderRecord, Use
-from handrail.store.value import Rule
+from handrail.store.events import Event, FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
+from handrail.store.rules import FolderRecord, Use
+from handrail.store.values import Rule
 
 pytestmark = pytest.mark.anyio
 

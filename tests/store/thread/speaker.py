@@ -12,8 +12,8 @@ import anyio
 
 from handrail.store.actor import actor_from_text
 from handrail.store.journal import open_journal
-from handrail.store.query import open_records
-from handrail.store.threads import Threads
+from handrail.store.records import open_records
+from handrail.store.threads.threads import Threads
 
 WORDS_A_SECOND = 500
 

@@ -9,11 +9,11 @@ from tests.actors import ANN
 from tests.store.conftest import Kept
 
 from handrail.store.journal import Journal, open_journal
-from handrail.store.query import Records, open_records
-from handrail.store.thread.follow import Flow
-from handrail.store.thread.record import Snapshot
-from handrail.store.threads import Threads
-from handrail.store.value import Json
+from handrail.store.records import Records, open_records
+from handrail.store.threads.live_thread import Flow
+from handrail.store.threads.thread_records import Snapshot
+from handrail.store.threads.threads import Threads
+from handrail.store.values import Json
 
 
 @dataclass(frozen=True, slots=True)

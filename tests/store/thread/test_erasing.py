@@ -13,8 +13,8 @@ from tests.actors import ANN
 from tests.store.conftest import Kept
 from tests.store.thread.talk import Reader, Talk, talking
 
-from handrail.store import upkeep
-from handrail.store.verify import verify
+from handrail.store import writer
+from handrail.store.integrity import verify
 
 pytestmark = pytest.mark.anyio
 
@@ -73,7 +73,7 @@ async def files_without_secrets(folder: Path) -> None:
 async def test_no_word_of_a_deleted_conversation_is_left_in_the_files(
     kept: Kept, seed: int, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "QUIET_SECONDS", 0.05)
+    monkeypatch.setattr(writer, "QUIET_SECONDS", 0.05)
     async with talking(kept) as talk:
         threads = [talk.open(title=SECRET.decode()), *(talk.open() for _ in range(3))]
         await stream(talk, threads, random.Random(seed), steps)
@@ -101,7 +101,7 @@ async def test_what_is_still_to_be_erased_is_erased_after_a_restart(
         await stream(talk, [thread, talk.open()], random.Random(0), 400)
         await talk.threads.delete(thread, ANN)
     assert free_pages(kept.path), "the file was not written anew yet"
-    monkeypatch.setattr(upkeep, "QUIET_SECONDS", 0.05)
+    monkeypatch.setattr(writer, "QUIET_SECONDS", 0.05)
     async with talking(kept):
         with anyio.fail_after(20):
             while await anyio.to_thread.run_sync(free_pages, kept.path):

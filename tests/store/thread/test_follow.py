@@ -16,10 +16,9 @@ from tests.actors import ANN
 from tests.store.conftest import Kept
 from tests.store.thread.talk import Reader, Talk, reading, talking
 
-from handrail.store.thread.follow import Flow
-from handrail.store.thread.message import Message
-from handrail.store.thread.thread import KEPT, Thread
-from handrail.store.value import Json
+from handrail.store.threads.live_thread import KEPT, Flow, Thread
+from handrail.store.threads.message import Message
+from handrail.store.values import Json
 
 TEXTS = st.text(st.sampled_from("ab é🪁\ud83e\ude81\n"), max_size=6)
 NUMBERS = st.integers(0, 5)

@@ -10,7 +10,7 @@ import pytest
 from tests.store.conftest import Kept
 from tests.store.thread.talk import talking
 
-from handrail.store.verify import verify
+from handrail.store.integrity import verify
 
 pytestmark = pytest.mark.anyio
 

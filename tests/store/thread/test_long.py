@@ -6,7 +6,7 @@ from tests.actors import ANN
 from tests.store.conftest import Kept
 from tests.store.thread.talk import Talk, talking
 
-from handrail.store.thread.record import MessagePart, MessageRecord
+from handrail.store.threads.thread_records import MessagePart, MessageRecord
 
 pytestmark = pytest.mark.anyio
 

@@ -3,9 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.store.thread.clean import clean, clean_json
-from handrail.store.thread.message import Message
-from handrail.store.value import Json
+from handrail.store.threads.message import Message, clean, clean_json
+from handrail.store.values import Json
 
 
 def a_message() -> Message:

@@ -5,10 +5,10 @@ from tests.store.conftest import Kept
 from tests.store.thread.talk import Talk, talking
 
 from handrail.store.journal import open_journal
-from handrail.store.query import Records
-from handrail.store.reader import Reader
-from handrail.store.thread.record import MessageRecord
-from handrail.store.threads import Threads
+from handrail.store.query import Reader
+from handrail.store.records import Records
+from handrail.store.threads.thread_records import MessageRecord
+from handrail.store.threads.threads import Threads
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ from tests.store.conftest import Kept
 from tests.store.facts import caller
 from tests.store.thread.talk import Talk, talking
 
-from handrail.store.event import OperationOpened
+from handrail.store.events import OperationOpened
 
 pytestmark = pytest.mark.anyio
 

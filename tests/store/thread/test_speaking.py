@@ -5,8 +5,8 @@ from tests.actors import ANN
 from tests.store.conftest import Kept
 from tests.store.thread.talk import Talk, talking
 
-from handrail.store.event import Entry, MessageOpened, PromptDropped, PromptSent
-from handrail.store.thread.record import MessageRecord
+from handrail.store.events import Entry, MessageOpened, PromptDropped, PromptSent
+from handrail.store.threads.thread_records import MessageRecord
 
 pytestmark = pytest.mark.anyio
 

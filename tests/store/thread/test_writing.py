@@ -13,10 +13,10 @@ from tests.store.test_unwritable import files_no_larger_than, refused
 from tests.store.thread.talk import Reader, Talk, reading, talking
 
 from handrail.errors import Unwritable
-from handrail.store import outbox
-from handrail.store.event import DaemonStopped
-from handrail.store.thread import writing
-from handrail.store.verify import verify
+from handrail.store import writer
+from handrail.store.events import DaemonStopped
+from handrail.store.integrity import verify
+from handrail.store.threads import persistence
 from handrail.store.writer import Fate
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +27,7 @@ FULL = 200_000
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr(persistence, "AGAIN_SECONDS", 0.05)
 
 
 async def on_disk(talk: Talk, thread: str, *texts: str) -> None:
@@ -126,8 +126,8 @@ async def test_what_the_database_will_never_take_is_refused_alone(kept: Kept) ->
 async def test_a_disk_that_hangs_holds_what_is_said_in_memory_once(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outbox, "PENDING_BYTES", 50_000)
-    monkeypatch.setattr(outbox, "FLOW_SECONDS", 0.01)
+    monkeypatch.setattr(writer, "PENDING_BYTES", 50_000)
+    monkeypatch.setattr(writer, "FLOW_SECONDS", 0.01)
     async with talking(kept) as talk:
         thread = talk.open()
         await talk.threads.written()

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.store.words.file import WordsFile
-from handrail.store.words.text import PIECE, Text, pieces
+from handrail.store.search_file import PIECE, Text, WordsFile, pieces
 
 MANY = 10_000
 LETTERS = "etaoinshrdlu"

@@ -17,7 +17,7 @@ from handrail.terminal.output.tail import Tail
 from handrail.terminal.shell_marks import Command, Marks, output_of
 from handrail.terminal.terminal import Terminal
 
-SCRIPTS = Path(handrail.terminal.__file__).parent / "shells"
+SCRIPTS = Path(handrail.terminal.__file__).parent / "shell_scripts"
 NONCE = "5eed5eed0123abcd"
 
 

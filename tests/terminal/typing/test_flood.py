@@ -16,7 +16,7 @@ from tests.terminal.stage import AGENT, ANN, OWN, Stage, Typed, keys, says, shar
 
 from handrail.door.attach_client import Attached
 from handrail.keeper.protocol import Overheard
-from handrail.places import Places
+from handrail.paths import Places
 from handrail.terminal.input import typed_line
 from handrail.terminal.terminal import NotReading, Terminal
 

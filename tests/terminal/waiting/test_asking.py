@@ -3,7 +3,7 @@
 import pytest
 
 from handrail.keeper.protocol import Process, Seen
-from handrail.store.value import Sure, TerminalKind
+from handrail.store.values import Sure, TerminalKind
 from handrail.terminal.output.screen import Shown
 from handrail.terminal.wait.input_detection import PROMPT_MAX, prompt, rests_behind_text, sureness
 

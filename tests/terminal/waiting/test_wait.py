@@ -7,7 +7,7 @@ import anyio
 import pytest
 from tests.keeper.scene import BOUND, keeping
 
-from handrail.store.value import Json
+from handrail.store.values import Json
 from handrail.terminal.terminal import Asks, Terminal
 from handrail.terminal.wait.wait import Condition, Exits, Idle, Stir, Written, quiet, rests, stirring, wait
 

@@ -6,7 +6,7 @@ import pytest
 from tests.tools.desk import refused
 
 from handrail.gate.shell.shell_parser import MOST_PARTS, parse
-from handrail.store.value import Claim
+from handrail.store.values import Claim
 from handrail.tools.commands.command_claims import (
     command_claims,
     line_typed,

@@ -19,10 +19,10 @@ from handrail.gate.gate import Gate, Reply, Request
 from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Refusal
 from handrail.store.actor import PERSON
-from handrail.store.event import CallStopped
+from handrail.store.events import CallStopped
 from handrail.store.journal import open_journal
-from handrail.store.query import open_records
-from handrail.store.value import Caller, CommandPreview, Json
+from handrail.store.records import open_records
+from handrail.store.values import Caller, CommandPreview, Json
 from handrail.terminal.terminals import Terminals
 from handrail.tools.commands.command_input import COMPLETED, ExecuteCommandInput
 from handrail.tools.commands.command_output import check

@@ -12,7 +12,7 @@ from tests.tools.office import office
 from handrail.gate import person_actions
 from handrail.gate.call import Call, Outcome
 from handrail.store.actor import PERSON
-from handrail.store.value import Caller, InputPreview
+from handrail.store.values import Caller, InputPreview
 from handrail.terminal.terminal import Terminal
 
 pytestmark = pytest.mark.anyio

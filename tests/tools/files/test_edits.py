@@ -15,7 +15,7 @@ from handrail.gate import person_actions
 from handrail.gate.call import Call
 from handrail.gate.tool import Refusal
 from handrail.store.blobs import Blobs
-from handrail.store.value import DiffPreview, FileChange
+from handrail.store.values import DiffPreview, FileChange
 from handrail.tools.files.edit_tools import (
     ApplyDiff,
     ApplyDiffInput,

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.tools.desk import Desk, done
 
-from handrail.store.value import Result
+from handrail.store.values import Result
 from handrail.tools.files.read_file import MOST
 
 pytestmark = pytest.mark.anyio

@@ -14,7 +14,7 @@ from handrail.errors import Conflict
 from handrail.gate import person_actions
 from handrail.gate.approval import Answer
 from handrail.gate.tool import Refusal, Tool
-from handrail.store.value import Comment
+from handrail.store.values import Comment
 from handrail.tools.files.diff import changed
 from handrail.tools.files.edit_tools import ApplyDiffInput, WriteFileInput
 from handrail.tools.files.file_change import ChangePlan

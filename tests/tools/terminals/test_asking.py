@@ -11,7 +11,7 @@ from handrail.gate import person_actions
 from handrail.gate.gate import Reply
 from handrail.server.mcp.results import to_result
 from handrail.store.actor import PERSON
-from handrail.store.value import Caller, Json
+from handrail.store.values import Caller, Json
 from handrail.terminal.terminal import Typist
 
 pytestmark = pytest.mark.anyio

@@ -12,8 +12,8 @@ import pytest
 from tests.tools.desk import BOUND
 from tests.tools.office import Office, office
 
-from handrail.store.event import TerminalForgotten
-from handrail.store.value import Caller, Json, Owner
+from handrail.store.events import TerminalForgotten
+from handrail.store.values import Caller, Json, Owner
 from handrail.terminal.terminal import Note, Terminal
 from handrail.tools.terminals.terminal_lookup import of_terminal
 

@@ -10,7 +10,7 @@ from tests.keeper.scene import Mark, nothing_left
 from tests.tools.desk import BOUND
 from tests.tools.office import office
 
-from handrail.store.value import Caller, Owner
+from handrail.store.values import Caller, Owner
 from handrail.terminal.terminal import Note
 
 pytestmark = pytest.mark.anyio

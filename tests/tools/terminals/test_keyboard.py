@@ -11,7 +11,7 @@ from tests.tools.desk import BOUND
 from tests.tools.office import Office, office
 
 from handrail.store.actor import PERSON
-from handrail.store.value import Caller, InputPreview, Owner
+from handrail.store.values import Caller, InputPreview, Owner
 from handrail.terminal.terminal import Note, Terminal, Typist
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ import pytest
 
 from handrail.gate.tool import ReceiptFacts
 from handrail.keeper.protocol import Exit, Process, Report, Sent
-from handrail.store.value import Caller, Owner, ProcessSeen, SignalSent
+from handrail.store.values import Caller, Owner, ProcessSeen, SignalSent
 from handrail.terminal.output.tail import Tail
 from handrail.tools.results import facts_of
 from handrail.tools.terminals.list_tracked_terminals import facts, line

@@ -7,7 +7,7 @@ import pytest
 from tests.tools.commands.test_commands import swap
 from tests.tools.office import office
 
-from handrail.store.value import Caller, CommandPreview, Owner
+from handrail.store.values import Caller, CommandPreview, Owner
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ import pytest
 from tests.tools.desk import BOUND
 from tests.tools.office import Office, office
 
-from handrail.store.value import Caller, Owner
+from handrail.store.values import Caller, Owner
 from handrail.terminal.terminal import Note
 
 pytestmark = pytest.mark.anyio

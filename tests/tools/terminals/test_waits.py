@@ -9,7 +9,7 @@ import anyio
 import pytest
 from tests.tools.office import Office, office
 
-from handrail.store.value import Caller, Json
+from handrail.store.values import Caller, Json
 from handrail.terminal.terminal import Terminal, Typist
 
 pytestmark = pytest.mark.anyio

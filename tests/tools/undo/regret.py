@@ -12,10 +12,10 @@ from handrail.gate.call import Call, Outcome
 from handrail.gate.tool import Does, Refusal, Undoes, UndoPlan
 from handrail.store.actor import rule_actor, tool_actor
 from handrail.store.blobs import Blobs
-from handrail.store.event import FilesRestored
+from handrail.store.events import FilesRestored
 from handrail.store.journal import Journal, open_journal
-from handrail.store.query import Records, open_records
-from handrail.store.value import Caller, Ending
+from handrail.store.records import Records, open_records
+from handrail.store.values import Caller, Ending
 from handrail.tools.files.edit_tools import ApplyDiff, ApplyDiffInput, WriteFile, WriteFileInput
 from handrail.tools.files.file_change import ChangePlan
 from handrail.tools.undo.undo_call import Undo

@@ -13,8 +13,8 @@ from handrail.errors import Conflict, Unwritable
 from handrail.gate.call import Call, Outcome
 from handrail.gate.tool import UnknownUndo
 from handrail.store.actor import actor_from_text
-from handrail.store.event import CallOpened, CallSettled, CallStarted
-from handrail.store.value import FileChange, Receipt
+from handrail.store.events import CallOpened, CallSettled, CallStarted
+from handrail.store.values import FileChange, Receipt
 from handrail.tools.files.target import Target
 from handrail.tools.undo import undo_files
 from handrail.tools.undo.undo_call import Undo

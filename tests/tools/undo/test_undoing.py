@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.store.records import ChangeRecord, UndoRecord
-from handrail.store.value import Ending, FileChange
+from handrail.store.file_changes import ChangeRecord, UndoRecord
+from handrail.store.values import Ending, FileChange
 from handrail.tools.undo.undo_plan import InTheWay, Wish, judge, with_undos
 
 Who = Literal["ours", "others", "hand"]

@@ -19,7 +19,7 @@ from handrail.agents.acp.session import Session
 from handrail.agents.acp.sessions import Desk, Desks
 from handrail.agents.lenient_json import record
 from handrail.config import AgentSection
-from handrail.store.value import Json
+from handrail.store.values import Json
 
 __all__ = ["Agent", "AgentError", "Folder", "Login", "Session"]
 

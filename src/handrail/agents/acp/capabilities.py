@@ -17,7 +17,7 @@ from handrail import __version__
 from handrail.agents.acp.agent_errors import AgentError, Login
 from handrail.agents.lenient_json import record, text
 from handrail.config import KEYS_OF, OWN_COMMAND, PROVIDER_VARIABLES, AgentSection
-from handrail.store.value import Json
+from handrail.store.values import Json
 
 PROTOCOL = 1
 """Some agents answer in another shape if asked for more."""

@@ -20,7 +20,7 @@ from anyio.abc import TaskGroup
 from handrail.agents.acp.capabilities import ACTIVITY, update_of
 from handrail.agents.acp.framing import line_of, message_in, shown
 from handrail.agents.acp.sessions import Desks, NoSession
-from handrail.store.value import Json
+from handrail.store.values import Json
 
 if TYPE_CHECKING:
     from acp.connection import Connection

@@ -8,7 +8,7 @@ import math
 
 from pydantic import JsonValue
 
-from handrail.store.value import Json
+from handrail.store.values import Json
 
 MESSAGE_MAX = 32 << 20
 """Bytes of one message; bounds what an agent can make us hold, a flood without any newline included."""

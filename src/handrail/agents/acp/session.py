@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.acp.capabilities import CANCEL
 from handrail.agents.acp.connection import Asked
-from handrail.store.value import Json
+from handrail.store.values import Json
 
 if TYPE_CHECKING:
     from handrail.agents.acp.agent import Agent

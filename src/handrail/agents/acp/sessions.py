@@ -12,7 +12,7 @@ from typing import Protocol, cast
 
 import anyio
 
-from handrail.store.value import Json
+from handrail.store.values import Json
 
 
 class Desk(Protocol):

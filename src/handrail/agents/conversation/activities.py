@@ -12,9 +12,9 @@ from handrail.agents.lenient_json import name, text
 from handrail.errors import Conflict, Unwritable
 from handrail.gate.operation import Operation
 from handrail.store.actor import Actor
-from handrail.store.event import ActivityEnded, ActivityStarted
+from handrail.store.events import ActivityEnded, ActivityStarted
 from handrail.store.journal import Journal
-from handrail.store.value import ActivityEnding, ActivitySort, Json
+from handrail.store.values import ActivityEnding, ActivitySort, Json
 
 log = logging.getLogger(__name__)
 

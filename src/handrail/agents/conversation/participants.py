@@ -29,13 +29,13 @@ from handrail.errors import Conflict
 from handrail.gate.operation import Operation
 from handrail.store.actor import HANDRAIL, Actor, actor_from_text, agent_actor
 from handrail.store.blobs import Blobs, NotKept
-from handrail.store.event import CallOpened, CallSettled, Entry
+from handrail.store.events import CallOpened, CallSettled, Entry
 from handrail.store.journal import Journal
-from handrail.store.query import Records
-from handrail.store.thread.message import Message
-from handrail.store.thread.record import SessionRecord
-from handrail.store.threads import Threads
-from handrail.store.value import Caller, Handover, Json, Stop
+from handrail.store.records import Records
+from handrail.store.threads.message import Message
+from handrail.store.threads.thread_records import SessionRecord
+from handrail.store.threads.threads import Threads
+from handrail.store.values import Caller, Handover, Json, Stop
 
 log = logging.getLogger(__name__)
 

@@ -20,9 +20,9 @@ from handrail.agents.conversation.send_prompt import Asking, Piece
 from handrail.gate.gate import Gate
 from handrail.gate.operation import Operation
 from handrail.store.actor import Actor
-from handrail.store.thread.message import Message
-from handrail.store.threads import Threads
-from handrail.store.value import Caller, Stop
+from handrail.store.threads.message import Message
+from handrail.store.threads.threads import Threads
+from handrail.store.values import Caller, Stop
 
 GOOD: tuple[Stop, ...] = ("end_turn", "max_tokens", "max_turn_requests")
 """After these the queue goes on; after a cancel, a refusal or a failure the person decides."""

@@ -23,10 +23,10 @@ from handrail.gate.call import Outcome
 from handrail.gate.gate import Gate
 from handrail.store.actor import PERSON, Actor
 from handrail.store.blobs import Blobs
-from handrail.store.query import Records
-from handrail.store.thread.record import ThreadRecord
-from handrail.store.threads import Threads
-from handrail.store.value import Caller
+from handrail.store.records import Records
+from handrail.store.threads.thread_records import ThreadRecord
+from handrail.store.threads.threads import Threads
+from handrail.store.values import Caller
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ from handrail.agents.conversation import tool_calls
 from handrail.agents.conversation.session_state import NAMES, plan, stated
 from handrail.agents.conversation.tool_calls import Calls, Keep, Ours
 from handrail.agents.lenient_json import bounded, cut, name, record, text
-from handrail.store.thread.message import Message, Part
-from handrail.store.value import Ending, Json, PartKind, Stop
+from handrail.store.threads.message import Message, Part
+from handrail.store.values import Ending, Json, PartKind, Stop
 
 MOST_TEXT = 16 * 1024 * 1024
 """Characters of one message; what floods beyond is not kept."""

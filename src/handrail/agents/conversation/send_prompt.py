@@ -26,10 +26,10 @@ from handrail.agents.conversation.participants import Talk, Talks
 from handrail.agents.lenient_json import text
 from handrail.agents.pool import Agents
 from handrail.gate.operation import Operation
-from handrail.store.thread.message import Message
-from handrail.store.thread.record import MessagePart, MessageRecord
-from handrail.store.threads import Threads
-from handrail.store.value import Handover, Json, PartKind, Stop
+from handrail.store.threads.message import Message
+from handrail.store.threads.thread_records import MessagePart, MessageRecord
+from handrail.store.threads.threads import Threads
+from handrail.store.values import Handover, Json, PartKind, Stop
 
 LONGEST = 60_000
 """Bytes of a summary: an agent's context is dear, and its tools can look up the rest."""

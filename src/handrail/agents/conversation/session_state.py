@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing_extensions import TypedDict
 
 from handrail.agents.lenient_json import name, number, record, records, text
-from handrail.store.part import PlanData, PlanEntry
-from handrail.store.value import Json
+from handrail.store.threads.parts import PlanData, PlanEntry
+from handrail.store.values import Json
 
 NAMES = ("modes", "options", "commands", "usage", "plan")
 

@@ -15,9 +15,9 @@ from typing import NamedTuple, cast, get_args
 from pydantic import JsonValue
 
 from handrail.agents.lenient_json import bounded, cut, name, number, record, records, text
-from handrail.store.part import CallData, CallSort, CallStatus, Content, Location
-from handrail.store.thread.message import Part
-from handrail.store.value import Ending, Json, Stop
+from handrail.store.threads.message import Part
+from handrail.store.threads.parts import CallData, CallSort, CallStatus, Content, Location
+from handrail.store.values import Ending, Json, Stop
 
 Keep = Callable[[bytes], str | None]
 """Keeps a picture; returns its SHA-256, or None where there is no room for it."""

@@ -27,7 +27,7 @@ from handrail.gate.feedback import changed
 from handrail.gate.gate import Gate
 from handrail.keeper.protocol import Exit
 from handrail.store.actor import CLIENT
-from handrail.store.value import Caller, Json
+from handrail.store.values import Caller, Json
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.output.plain_text import plain
 from handrail.terminal.output.tail import Tail

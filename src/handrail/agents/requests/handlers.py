@@ -22,7 +22,7 @@ from handrail.agents.requests.request_context import (
 )
 from handrail.errors import Unwritable
 from handrail.gate.gate import Gate
-from handrail.store.value import Caller, Json
+from handrail.store.values import Caller, Json
 from handrail.terminal.terminals import Terminals
 
 __all__ = ["Hands", "Who"]

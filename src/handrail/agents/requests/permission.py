@@ -11,7 +11,7 @@ from typing import cast
 from handrail.agents.lenient_json import bounded, cut, number, record, records, text
 from handrail.agents.requests.request_context import BAD_PARAMS, error
 from handrail.gate.call import Outcome
-from handrail.store.value import Json
+from handrail.store.values import Json
 
 MOST = 200
 """Places or diffs of one question; nobody reads more."""

@@ -15,7 +15,7 @@ import anyio
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate, Reply, Request
 from handrail.store.actor import CLIENT
-from handrail.store.value import Caller, Json
+from handrail.store.values import Caller, Json
 
 GIVEN_UP = Outcome(ending="cancelled", by=CLIENT, message="Cancelled by the client")
 

@@ -18,7 +18,7 @@ from handrail.cli.exact import exact_line
 from handrail.cli.failure import Failure
 from handrail.cli.render.formats import Row
 from handrail.cli.render.output import Piece, as_json, note, say, table
-from handrail.places import Places
+from handrail.paths import Places
 
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
@@ -128,7 +128,7 @@ def keys(context: typer.Context, as_json_: AsJson = False) -> None:
 
 def set_(which: Which) -> None:
     """Keep a key in the system's keyring: typed here without being shown, or read from standard input."""
-    from handrail.keys import NoKeyring, keep  # noqa: PLC0415
+    from handrail.provider_keys import NoKeyring, keep  # noqa: PLC0415
 
     name = _named(which)
     value = _given(name)
@@ -141,7 +141,7 @@ def set_(which: Which) -> None:
 
 def remove(which: Which) -> None:
     """Remove a key from the system's keyring."""
-    from handrail.keys import NoKeyring, forget  # noqa: PLC0415
+    from handrail.provider_keys import NoKeyring, forget  # noqa: PLC0415
 
     name = _named(which)
     try:

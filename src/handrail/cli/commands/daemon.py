@@ -24,7 +24,7 @@ from handrail.cli.failure import Code, Failure
 from handrail.cli.render.formats import Row, count
 from handrail.cli.render.output import note, say
 from handrail.door.connect import dial_path
-from handrail.places import Places
+from handrail.paths import Places
 
 Port = Annotated[int | None, typer.Option(min=1, max=65535, help="Listen here; a free port if it is taken.")]
 NoOpen = Annotated[bool, typer.Option("--no-open", help="Do not open the page.")]
@@ -116,8 +116,8 @@ def _what_became(link: Link, ran: list[str]) -> str:
 
 
 def _be_the_daemon(port: int | None, announce: bool) -> int:
-    from handrail import daemon  # noqa: PLC0415 - everything there is; only who becomes the daemon pays for it
     from handrail.config import BadConfig, load  # noqa: PLC0415 - pydantic, which most commands do without
+    from handrail.daemon import daemon  # noqa: PLC0415 - everything there is; only who becomes the daemon pays for it
 
     places = Places.find(os.environ)
     try:

@@ -19,11 +19,12 @@ from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
+import handrail
 from handrail.cli.command_help import verb
 from handrail.cli.failure import Failure
 from handrail.cli.jsonc import NotAnObject, NotJson, at, parse, put, remove
 from handrail.cli.render.output import note, say
-from handrail.places import Places
+from handrail.paths import Places
 
 Editor = Literal["vscode", "insiders", "vscodium", "cursor"]
 BACKUP = ".before-handrail"
@@ -207,7 +208,7 @@ def shell(
 
     if command or keep or name or or_plain:
         raise typer.BadParameter("--install-profile opens no shell; leave the other options out.")
-    act = undo if undo else install
+    act = remove_profile if undo else add_profile
     act(install_profile, settings, only_print=only_print)
 
 
@@ -224,7 +225,7 @@ PROFILE = (*PROFILES, NAME)
 DEFAULT = (f"terminal.integrated.defaultProfile.{_SYSTEM}",)
 
 
-def install(editor: Editor, settings: Path | None, *, only_print: bool) -> None:
+def add_profile(editor: Editor, settings: Path | None, *, only_print: bool) -> None:
     """Make Handrail the default profile, or only show how the file would change."""
     file = SettingsFile.find(editor, settings)
     before = file.text()
@@ -248,7 +249,7 @@ def install(editor: Editor, settings: Path | None, *, only_print: bool) -> None:
     )
 
 
-def undo(editor: Editor, settings: Path | None, *, only_print: bool) -> None:
+def remove_profile(editor: Editor, settings: Path | None, *, only_print: bool) -> None:
     """Give the file back as it was; if it was changed since, take out only what we put in."""
     file = SettingsFile.find(editor, settings)
     now = file.text()
@@ -277,7 +278,7 @@ def undo(editor: Editor, settings: Path | None, *, only_print: bool) -> None:
 
 def profile() -> dict[str, Any]:
     """What VS Code is to run. Through `sh`, which also finds that this installation is gone."""
-    main = Path(__file__).parent.parent / "__main__.py"
+    main = Path(handrail.__file__).parent / "__main__.py"
     python = shlex.quote(sys.executable)
     options = " --or-plain" + (' -- "${SHELL:-/bin/zsh}" -l' if sys.platform == "darwin" else "")
     script = (

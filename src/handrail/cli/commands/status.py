@@ -17,7 +17,7 @@ from handrail.cli.command_help import verb
 from handrail.cli.failure import Code, Failure
 from handrail.cli.render.formats import Row, count
 from handrail.cli.render.output import Piece, as_json, say, table
-from handrail.places import Places
+from handrail.paths import Places
 
 if TYPE_CHECKING:
     from handrail.doctor.checks import Finding

@@ -21,7 +21,7 @@ from handrail.gate.rules.policy import (
     default_of,
     in_words,
 )
-from handrail.store.value import Caller, Claim, Effect, Rule
+from handrail.store.values import Caller, Claim, Effect, Rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from handrail.gate.rules.patterns import CommandPattern, Glob, PathPattern, host_glob
-from handrail.store.value import Action, Caller, Claim, Rule
+from handrail.store.values import Action, Caller, Claim, Rule
 
 FILES = ("read", "write", "delete")
 """Actions on a path."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from handrail.gate.risk import assess
 from handrail.gate.rules.matching import Index
-from handrail.store.value import Caller, Claim, Effect, Risk, Rule, Verdict
+from handrail.store.values import Caller, Claim, Effect, Risk, Rule, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

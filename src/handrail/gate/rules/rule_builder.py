@@ -17,7 +17,7 @@ from handrail.gate.rules.matching import COMMANDS, Matcher
 from handrail.gate.rules.patterns import BadPattern, CommandPattern
 from handrail.gate.rules.policy import in_words
 from handrail.gate.shell.shell_parser import parse
-from handrail.store.value import Action, Caller, Claim, Rule, Scope
+from handrail.store.values import Action, Caller, Claim, Rule, Scope
 
 _NOBODY = Caller(door="cli", client="", key="", workspace=None)
 

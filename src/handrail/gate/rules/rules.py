@@ -20,9 +20,9 @@ from handrail.gate.rules.policy import Policy, Standpoint
 from handrail.gate.rules.rule_builder import BadRule, Ground, checked, from_file, placed
 from handrail.gate.rules.trust import Folder, Folders, Project, Trusted
 from handrail.store.actor import Actor
-from handrail.store.event import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
+from handrail.store.events import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
 from handrail.store.journal import Journal
-from handrail.store.value import Caller, Effect, Rule, Scope
+from handrail.store.values import Caller, Effect, Rule, Scope
 
 _STRICTNESS: dict[Effect, int] = {"allow": 0, "ask": 1, "deny": 2}
 

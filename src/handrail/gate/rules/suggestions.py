@@ -18,7 +18,7 @@ from handrail.gate.rules.matching import FILES, Matcher, commonly
 from handrail.gate.rules.patterns import BadPattern, spell, spell_path
 from handrail.gate.rules.policy import FLOORS, HIGH, UNTRUSTED, Decision, Policy, in_words
 from handrail.store.actor import Actor
-from handrail.store.value import AnswerKind, Caller, Claim, Effect, Rule
+from handrail.store.values import AnswerKind, Caller, Claim, Effect, Rule
 
 MOST = 12
 """Suggestions for one question; a card has no room for more."""

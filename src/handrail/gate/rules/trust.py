@@ -19,7 +19,7 @@ from handrail.config import BadConfig, ProjectConfig, at_fault, load_project
 from handrail.errors import Conflict
 from handrail.gate.rules.matching import CHANGED, Here
 from handrail.gate.rules.rule_builder import BadRule, Ground, from_file
-from handrail.store.value import Rule
+from handrail.store.values import Rule
 
 FOLDER, NAME = ".handrail", "config.toml"
 LARGEST = 256 * 1024

@@ -15,8 +15,8 @@ import anyio
 from anyio import to_thread
 
 from handrail.config import KEYS_OF, PROVIDER_VARIABLES
-from handrail.keys import kept
 from handrail.own_agent.models.model import PROVIDERS, ModelError, Provider
+from handrail.provider_keys import kept
 
 SECRET = tuple(name for name in PROVIDER_VARIABLES if name.endswith(("_KEY", "_TOKEN")))
 SHORTEST = 8

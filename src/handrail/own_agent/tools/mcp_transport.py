@@ -22,7 +22,7 @@ from mcp.client import Transport
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from handrail.places import Places
+from handrail.paths import Places
 
 OURS = "handrail"
 """The name of our own server, whose gate asks for itself."""

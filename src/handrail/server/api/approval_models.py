@@ -9,7 +9,7 @@ from pydantic import Field
 
 from handrail.server.api.models import Wire
 from handrail.server.api.rule_models import RuleBody, Suggestion
-from handrail.store.value import AnswerKind, Caller, Claim, Comment, Effect, Json, Preview, Risk, Verdict
+from handrail.store.values import AnswerKind, Caller, Claim, Comment, Effect, Json, Preview, Risk, Verdict
 
 ApprovalStatus = Literal["open", "allowed", "denied", "expired", "withdrawn"]
 Digest = Annotated[str, Field(min_length=64, max_length=64)]

@@ -40,8 +40,9 @@ from handrail.server.api.calls import now_ms, usual_view
 from handrail.server.api.models import as_json
 from handrail.server.api.rule_models import RuleBody, Suggestion, suggestion_view
 from handrail.server.context import Rooms, by
-from handrail.store.records import ApprovalRecord, CallDetail
-from handrail.store.value import Caller, Claim, Json, Rule
+from handrail.store.approvals import ApprovalRecord
+from handrail.store.calls import CallHistory
+from handrail.store.values import Caller, Claim, Json, Rule
 
 
 def routes(rooms: Rooms) -> APIRouter:
@@ -344,7 +345,7 @@ async def _calls(rooms: Rooms) -> list[_Call]:
     return [_past(each) for each in found if each is not None]
 
 
-def _past(detail: CallDetail) -> _Call:
+def _past(detail: CallHistory) -> _Call:
     call = detail.call
     return _Call(tool=call.tool, title=call.title, caller=call.caller, claims=detail.claims)
 

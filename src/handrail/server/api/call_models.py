@@ -12,9 +12,9 @@ from pydantic import Field
 from handrail.server.api.approval_models import ApprovalView, Usual
 from handrail.server.api.models import Wire
 from handrail.server.api.terminal_models import TerminalView
-from handrail.store.event import Entry
-from handrail.store.records import Status
-from handrail.store.value import (
+from handrail.store.calls import Status
+from handrail.store.events import Entry
+from handrail.store.values import (
     ActivityEnding,
     ActivitySort,
     Assurance,

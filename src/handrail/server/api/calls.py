@@ -21,11 +21,10 @@ from handrail.server.api.call_models import (
     Forced,
 )
 from handrail.server.context import Rooms, by
-from handrail.store import records
-from handrail.store import records as kept
 from handrail.store.actor import Actor
-from handrail.store.records import Status
-from handrail.store.value import Position
+from handrail.store.calls import CallHistory, CallRecord, Status, TypicalDuration
+from handrail.store.credentials import CredentialRecord
+from handrail.store.values import Position
 from handrail.terminal.terminals import Terminals
 
 
@@ -72,7 +71,7 @@ async def _complete(rooms: Rooms, call: Call, body: CompleteBody, by: Actor) -> 
     return await person_actions.accept(rooms.gate, call, by, body.digest or "", body.content, body.comments)
 
 
-async def _detail(rooms: Rooms, id: str) -> kept.CallDetail:
+async def _detail(rooms: Rooms, id: str) -> CallHistory:
     detail = await rooms.records.call(id)
     if detail is None:
         raise HTTPException(404, f"There is no call {id}. `handrail calls` lists what there is.")
@@ -99,9 +98,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def call_view(
-    record: records.CallRecord, open_call: Call | None, usual: records.Usual | None = None
-) -> CallView:
+def call_view(record: CallRecord, open_call: Call | None, usual: TypicalDuration | None = None) -> CallView:
     return CallView(
         id=record.id,
         seq=record.opened_seq,
@@ -125,9 +122,7 @@ def call_view(
     )
 
 
-def call_detail(
-    detail: records.CallDetail, open_call: Call | None, gate: Gate, terminals: Terminals
-) -> CallDetail:
+def call_detail(detail: CallHistory, open_call: Call | None, gate: Gate, terminals: Terminals) -> CallDetail:
     terminal = terminals.get(detail.call.terminal) if detail.call.terminal else None
     asked = open_call.approval.asked if open_call and open_call.approval else None
     would_run = (open_call and open_call.plan) or asked or detail
@@ -147,17 +142,17 @@ def call_detail(
     )
 
 
-def usual_view(usual: records.Usual | None) -> Usual | None:
+def usual_view(usual: TypicalDuration | None) -> Usual | None:
     return usual and Usual(**usual._asdict())
 
 
-def credential_view(record: records.CredentialRecord) -> CredentialView:
+def credential_view(record: CredentialRecord) -> CredentialView:
     return CredentialView(
         id=record.id, name=record.name, workspace=record.workspace, issued_at=record.issued_at
     )
 
 
-def _elapsed(record: records.CallRecord, open_call: Call | None) -> int:
+def _elapsed(record: CallRecord, open_call: Call | None) -> int:
     if open_call is not None and not open_call.client_gone:
         return open_call.elapsed_ms
     return max(0, (record.settled_at or now_ms()) - record.opened_at)

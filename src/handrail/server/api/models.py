@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import Response
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from handrail.store.value import Position
+from handrail.store.values import Position
 
 __all__ = ["Position", "Wire"]
 

@@ -9,8 +9,7 @@ from handrail.server.api import threads
 from handrail.server.api.call_models import ActivityView, OperationDetail, OperationView
 from handrail.server.api.models import as_json
 from handrail.server.context import Rooms, by
-from handrail.store.thread import record
-from handrail.store.thread.record import ActivityRecord
+from handrail.store.operations import ActivityRecord, OperationHistory
 
 
 def routes(rooms: Rooms) -> APIRouter:
@@ -52,7 +51,7 @@ def routes(rooms: Rooms) -> APIRouter:
     return router
 
 
-def operation_detail(found: record.OperationDetail) -> OperationDetail:
+def operation_detail(found: OperationHistory) -> OperationDetail:
     operation = found.operation
     return OperationDetail(
         operation=operation.id,

@@ -19,7 +19,7 @@ from handrail.server.api import threads
 from handrail.server.api.thread_models import ImageBody, PromptBody, Prompted, SettingBody
 from handrail.server.context import Rooms, by
 from handrail.store.blobs import NotKept
-from handrail.store.thread.record import ThreadRecord
+from handrail.store.threads.thread_records import ThreadRecord
 
 LONGEST_KEY = 4096
 

@@ -16,8 +16,8 @@ from handrail.gate.rules.suggestions import Judged, Suggested
 from handrail.gate.rules.trust import Folder
 from handrail.gate.tool import UndoPlan
 from handrail.server.api.models import Wire
-from handrail.store.records import FolderRecord, RuleRecord, Use
-from handrail.store.value import Claim, Effect, Json, Risk, Rule, Scope, Verdict
+from handrail.store.rules import FolderRecord, RuleRecord, Use
+from handrail.store.values import Claim, Effect, Json, Risk, Rule, Scope, Verdict
 
 Pattern = Annotated[str, Field(min_length=1, max_length=4000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]

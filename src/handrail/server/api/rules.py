@@ -32,7 +32,7 @@ from handrail.server.api.rule_models import (
     unfit,
 )
 from handrail.server.context import Rooms, by
-from handrail.store.value import Caller, Json
+from handrail.store.values import Caller, Json
 
 COMMANDS = "execute_command"
 Workspace = Annotated[str | None, Query(max_length=4096)]

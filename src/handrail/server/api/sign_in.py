@@ -8,7 +8,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from handrail.server.api import calls
 from handrail.server.api.call_models import Credential, CredentialBody, CredentialView, SignedIn, SignInBody
 from handrail.server.context import Rooms, by
-from handrail.store.event import CredentialRevoked
+from handrail.store.events import CredentialRevoked
 
 
 def routes(rooms: Rooms) -> APIRouter:

@@ -10,7 +10,7 @@ from handrail.server.api.models import as_json
 from handrail.server.api.terminals import views_of
 from handrail.server.context import Rooms, person_of
 from handrail.server.live.events import visible
-from handrail.store.value import Position
+from handrail.store.values import Position
 
 MOST_OPEN = 2000
 """Open calls in a snapshot; more than anybody can have let pile up."""

@@ -14,8 +14,8 @@ from pydantic import Field
 
 from handrail.keeper.protocol import Report
 from handrail.server.api.models import Wire
-from handrail.store.records import TerminalRecord, TypedRecord
-from handrail.store.value import Owner, ProcessSeen, Sure, TerminalKind
+from handrail.store.terminals import TerminalRecord, TypedRecord
+from handrail.store.values import Owner, ProcessSeen, Sure, TerminalKind
 from handrail.terminal.output.output_search import Found
 from handrail.terminal.output.paging import Reading
 from handrail.terminal.output.screen import Shown

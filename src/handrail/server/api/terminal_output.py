@@ -12,8 +12,8 @@ from fastapi.responses import Response, StreamingResponse
 from handrail.server.api.terminal_models import FoundView, OutputView, found_view, output_view, screen_view
 from handrail.server.api.terminals import found
 from handrail.server.context import Rooms
-from handrail.store.records import TerminalRecord
-from handrail.store.value import Position
+from handrail.store.terminals import TerminalRecord
+from handrail.store.values import Position
 from handrail.terminal.output.output_search import search
 from handrail.terminal.output.paging import read
 from handrail.terminal.output.plain_text import plain

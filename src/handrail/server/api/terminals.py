@@ -29,9 +29,9 @@ from handrail.server.api.terminal_models import (
 )
 from handrail.server.context import Rooms, by, person_of
 from handrail.server.live.events import visible_terminal
-from handrail.store.event import TerminalClosed
-from handrail.store.records import TerminalRecord
-from handrail.store.value import Owner, Position, TerminalKind
+from handrail.store.events import TerminalClosed
+from handrail.store.terminals import TerminalRecord
+from handrail.store.values import Owner, Position, TerminalKind
 from handrail.terminal.input.keys import UnknownKey, encode
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.open_shell import BadOpening, open_shell, shell_for

@@ -15,12 +15,12 @@ from handrail.agents.conversation.session_state import Commands, Modes, Options,
 from handrail.agents.registry import Found
 from handrail.server.access import Person
 from handrail.server.api.models import Wire
-from handrail.store.index import Hits, SearchHit
-from handrail.store.part import CallData, ErrorData, FileData, ImageData, PlanData, RawData
-from handrail.store.thread import follow
-from handrail.store.thread.follow import Growth
-from handrail.store.thread.record import MessagePart, MessageRecord, Page, Snapshot, ThreadRecord
-from handrail.store.value import Json, Role, Stop
+from handrail.store.search_index import Hits, SearchHit
+from handrail.store.threads import live_thread
+from handrail.store.threads.live_thread import Growth
+from handrail.store.threads.parts import CallData, ErrorData, FileData, ImageData, PlanData, RawData
+from handrail.store.threads.thread_records import MessagePart, MessageRecord, Page, Snapshot, ThreadRecord
+from handrail.store.values import Json, Role, Stop
 
 Title = Annotated[str, Field(max_length=200)]
 AgentName = Annotated[str, Field(min_length=1, max_length=100)]
@@ -263,7 +263,7 @@ def message_view(message: MessageRecord) -> MessageView:
     )
 
 
-def flow_view(flow: follow.Flow) -> ThreadFlow:
+def flow_view(flow: live_thread.Flow) -> ThreadFlow:
     return ThreadFlow.model_construct(
         rev=flow.rev,
         messages=[message_view(message) for message in flow.messages],

@@ -35,11 +35,10 @@ from handrail.server.api.thread_models import (
 )
 from handrail.server.context import Rooms, by
 from handrail.server.mcp.local_socket import is_too_wide
-from handrail.store.export.exporting import export, import_thread
-from handrail.store.export.markdown import as_markdown
-from handrail.store.export.shape import Export
-from handrail.store.thread.record import ThreadRecord
-from handrail.store.value import Position
+from handrail.store.export import Export, export, import_thread
+from handrail.store.export_markdown import as_markdown
+from handrail.store.threads.thread_records import ThreadRecord
+from handrail.store.values import Position
 
 Limit = Annotated[int, Query(ge=1, le=1000)]
 

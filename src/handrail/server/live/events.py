@@ -19,7 +19,7 @@ from handrail.server.api.calls import now_ms
 from handrail.server.api.terminal_models import TerminalView
 from handrail.server.context import Rooms, person_of
 from handrail.server.guard import SUBPROTOCOL
-from handrail.store.event import (
+from handrail.store.events import (
     ActivityEnded,
     ActivityStarted,
     AgentEnded,
@@ -33,7 +33,7 @@ from handrail.store.event import (
     ThreadOpened,
     ThreadRenamed,
 )
-from handrail.store.value import Position
+from handrail.store.values import Position
 
 
 def sockets(rooms: Rooms) -> APIRouter:

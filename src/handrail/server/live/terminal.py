@@ -26,8 +26,8 @@ from handrail.server.api.terminal_models import (
 from handrail.server.api.terminals import known
 from handrail.server.context import Rooms, by
 from handrail.server.live.events import accept
-from handrail.store.records import TerminalRecord
-from handrail.store.value import Position
+from handrail.store.terminals import TerminalRecord
+from handrail.store.values import Position
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.output.paging import is_alternate, near_end
 from handrail.terminal.terminal import NotReading, Terminal, TypingRefused, Typist

@@ -11,8 +11,8 @@ from starlette.websockets import WebSocketDisconnect
 from handrail.server.api.thread_models import flow_view
 from handrail.server.context import Rooms
 from handrail.server.live.events import accept, until_closed
-from handrail.store.thread.follow import Flow
-from handrail.store.value import Position
+from handrail.store.threads.live_thread import Flow
+from handrail.store.values import Position
 
 NO_THREAD = 4404
 

@@ -21,7 +21,7 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from handrail.server.mcp.lines import Lines
-from handrail.store.value import Json
+from handrail.store.values import Json
 
 log = logging.getLogger(__name__)
 

@@ -22,13 +22,13 @@ from mcp_types import INVALID_REQUEST
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from handrail import __version__
-from handrail.door.connect import HELLO, HELLO_MAX
+from handrail.framing import HELLO, HELLO_MAX
 from handrail.gate.call import Call
 from handrail.server.access import Access, Client, Person
 from handrail.server.mcp.client_connection import Talk
 from handrail.server.mcp.lines import Lines
 from handrail.server.mcp.mcp_server import Callers, Context, Line, Mcp, client_name
-from handrail.store.value import Caller, Json
+from handrail.store.values import Caller, Json
 from handrail.terminal.person_check import STRANGER, Lineage, is_stranger
 
 

@@ -22,7 +22,7 @@ from handrail.gate.gate import Gate, Reply, Request
 from handrail.gate.tool import Tool
 from handrail.server.access import Client
 from handrail.server.mcp.results import output_schema, refused, to_result
-from handrail.store.value import Caller
+from handrail.store.values import Caller
 
 Context = ServerRequestContext[Any, Any]
 

@@ -15,8 +15,8 @@ from pydantic import BaseModel, Field, JsonValue, TypeAdapter, create_model
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Reply
 from handrail.gate.tool import Tool
-from handrail.store.records import Status
-from handrail.store.value import Json, Receipt, Result
+from handrail.store.calls import Status
+from handrail.store.values import Json, Receipt, Result
 
 _RECEIPT = TypeAdapter(Receipt)
 EXPIRED = "expired"

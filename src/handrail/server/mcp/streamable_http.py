@@ -15,7 +15,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from handrail.server.access import Client
 from handrail.server.mcp.mcp_server import Callers, Context, Line, Mcp, client_name
-from handrail.store.value import Caller
+from handrail.store.values import Caller
 
 _GONE = "handrail.gone"
 

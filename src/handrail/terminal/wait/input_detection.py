@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from handrail.keeper.protocol import Seen
-    from handrail.store.value import Sure, TerminalKind
+    from handrail.store.values import Sure, TerminalKind
     from handrail.terminal.output.screen import Shown
     from handrail.terminal.output.tail import Tail
     from handrail.terminal.shell_marks import Marks

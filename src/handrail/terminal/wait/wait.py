@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskStatus
 
-    from handrail.store.value import Json
+    from handrail.store.values import Json
     from handrail.terminal.output.tail import Tail
     from handrail.terminal.shell_marks import Marks
     from handrail.terminal.terminal import Asks, Terminal

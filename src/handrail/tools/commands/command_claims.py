@@ -22,7 +22,7 @@ from pydantic import JsonValue
 from handrail.gate.risk import READERS
 from handrail.gate.shell.shell_parser import MOST_PARTS, Line, Opaque, Part, parse
 from handrail.gate.tool import Refusal
-from handrail.store.value import Claim, Json
+from handrail.store.values import Claim, Json
 from handrail.tools.commands.path_words import Judged, Mentions
 from handrail.tools.workspace import Place, Workspace
 

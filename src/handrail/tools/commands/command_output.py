@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import anyio
 
 from handrail.gate.tool import Refusal
-from handrail.store.value import Json, Result
+from handrail.store.values import Json, Result
 from handrail.terminal.output.plain_text import plain
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.safe_regex import THREADS, BadPattern, Regex, compile_pattern

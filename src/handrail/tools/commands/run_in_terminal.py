@@ -15,7 +15,7 @@ import anyio.to_thread
 
 from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage
 from handrail.keeper.protocol import Seen
-from handrail.store.value import Caller, Json, ProcessSeen, Result, SignalSent
+from handrail.store.values import Caller, Json, ProcessSeen, Result, SignalSent
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.output.screen import render
 from handrail.terminal.shell_marks import Marks

@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Plan, Proposal, ReceiptFacts, Refusal, Salvage, Tool
 from handrail.store.blobs import Blobs
-from handrail.store.value import Action, Caller, Comment, DiffPreview, FileChange, Json, Result
+from handrail.store.values import Action, Caller, Comment, DiffPreview, FileChange, Json, Result
 from handrail.tools.files.atomic_write import remove_file, replace_file
 from handrail.tools.files.diff import Diff, unified
 from handrail.tools.files.encoding import decode, encode

@@ -18,7 +18,7 @@ import anyio.to_thread
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
-from handrail.store.value import Caller, Json, PathPreview, Result
+from handrail.store.values import Caller, Json, PathPreview, Result
 from handrail.tools.files.encoding import split_raw
 from handrail.tools.files.line_window import CHUNK, LINE_MAX, BinaryError, Window, is_binary, read_window
 from handrail.tools.results import Format, Input, answer, brief, some

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Literal
 
 from handrail.gate.tool import Refusal
-from handrail.store.value import Comment, Json
+from handrail.store.values import Comment, Json
 from handrail.tools.files.diff import Anchored, Span, changed, unified
 from handrail.tools.files.encoding import BOM, decode, encode, shown, split_raw
 from handrail.tools.results import some

@@ -12,7 +12,7 @@ import anyio.to_thread
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Refusal, Tool
-from handrail.store.value import Caller, Json, Result
+from handrail.store.values import Caller, Json, Result
 from handrail.terminal.ripgrep import Ended
 from handrail.tools.results import Format, Input, answer, brief, some
 from handrail.tools.search.gitignore import Ignore, is_in_git

@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Refusal, Tool
-from handrail.store.value import Caller, Json, Result
+from handrail.store.values import Caller, Json, Result
 from handrail.terminal.ripgrep import MOST_CHARACTERS, Ended, NoRipgrep, Search, complain, in_thread
 from handrail.terminal.safe_regex import DIALECT, BadPattern, check_characters
 from handrail.terminal.thread_pool import FILES

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from handrail.gate.tool import Plan
-from handrail.store.value import Caller, PathPreview
+from handrail.store.values import Caller, PathPreview
 from handrail.tools.files.encoding import shown
 from handrail.tools.results import Input
 from handrail.tools.search.gitignore import Glob

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.keeper.protocol import Report
-from handrail.store.value import Caller, Claim, Json, Result
+from handrail.store.values import Caller, Claim, Json, Result
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.terminal import Terminal
 from handrail.tools.context import Reach

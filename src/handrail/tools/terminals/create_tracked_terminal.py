@@ -14,7 +14,7 @@ import anyio
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
-from handrail.store.value import Caller, CommandPreview, Json, Owner, Result
+from handrail.store.values import Caller, CommandPreview, Json, Owner, Result
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.open_shell import COLS, ROWS, BadOpening, open_shell, program, shell_for
 from handrail.terminal.terminal import Terminal

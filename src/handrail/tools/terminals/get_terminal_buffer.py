@@ -15,8 +15,8 @@ import anyio.to_thread
 from pydantic import BaseModel, Field, JsonValue
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
-from handrail.store.records import TypedRecord
-from handrail.store.value import Caller, Json, Result
+from handrail.store.terminals import TypedRecord
+from handrail.store.values import Caller, Json, Result
 from handrail.terminal.output.paging import Reading, read
 from handrail.terminal.output.plain_text import plain
 from handrail.terminal.output.screen import render

@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 
 from handrail.gate.tool import CallReport
-from handrail.store.value import Json
+from handrail.store.values import Json
 from handrail.terminal.terminal import Asks, Terminal
 from handrail.terminal.wait.wait import LIKELY_SECONDS
 

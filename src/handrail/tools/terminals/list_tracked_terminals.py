@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, JsonValue
 
 from handrail.gate.tool import CallReport, Plan, Tool
-from handrail.store.value import Caller, Claim, Json, Owner, Result
+from handrail.store.values import Caller, Claim, Json, Owner, Result
 from handrail.terminal.shell_marks import Command
 from handrail.terminal.terminal import Asks
 from handrail.tools.context import Reach

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
-from handrail.store.value import Caller, Json, Result
+from handrail.store.values import Caller, Json, Result
 from handrail.terminal.output.output_search import Match, search
 from handrail.terminal.ripgrep import NoRipgrep
 from handrail.terminal.safe_regex import DIALECT, BadPattern

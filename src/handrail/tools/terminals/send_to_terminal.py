@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.keeper.protocol import Seen
-from handrail.store.value import Caller, Claim, InputPreview, Json, Result
+from handrail.store.values import Caller, Claim, InputPreview, Json, Result
 from handrail.terminal.input.keys import UnknownKey, encode
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.output.screen import render

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from handrail.gate.tool import Refusal
 from handrail.keeper.protocol import Exit
-from handrail.store.query import Records
-from handrail.store.records import TerminalRecord
-from handrail.store.value import Caller, Claim, Owner, TerminalKind
+from handrail.store.records import Records
+from handrail.store.terminals import TerminalRecord
+from handrail.store.values import Caller, Claim, Owner, TerminalKind
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.terminal import Terminal

@@ -15,7 +15,7 @@ import anyio.to_thread
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
-from handrail.store.value import Caller, Json, Result
+from handrail.store.values import Caller, Json, Result
 from handrail.terminal.safe_regex import DIALECT, BadPattern, compile_pattern
 from handrail.terminal.wait.pattern_match import matching
 from handrail.terminal.wait.ports import can_tell

@@ -23,11 +23,12 @@ from handrail.gate.call import new_id
 from handrail.gate.tool import Of, UndoFile, UndoPlan, UnknownUndo
 from handrail.store.actor import Actor
 from handrail.store.blobs import Blobs
-from handrail.store.event import FilesRestored
+from handrail.store.calls import CallRecord
+from handrail.store.events import FilesRestored
+from handrail.store.file_changes import ChangeRecord
 from handrail.store.journal import Journal
-from handrail.store.query import Records
-from handrail.store.records import CallRecord, ChangeRecord
-from handrail.store.value import FileChange
+from handrail.store.records import Records
+from handrail.store.values import FileChange
 from handrail.tools.results import brief, some
 from handrail.tools.undo.undo_files import Hands
 from handrail.tools.undo.undo_plan import Step, step_of, with_undos

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from handrail.gate.tool import Refusal, UndoFile
 from handrail.store.blobs import Blobs, NotKept
-from handrail.store.value import FileChange
+from handrail.store.values import FileChange
 from handrail.tools.files.atomic_write import appear, remove_file, replace_file
 from handrail.tools.files.target import Target, read_all
 from handrail.tools.open_beneath import open_beneath, openat

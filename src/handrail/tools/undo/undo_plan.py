@@ -14,8 +14,8 @@ from pathlib import Path
 
 from handrail.gate.tool import Does, Refusal, UndoFile
 from handrail.store.blobs import Blobs, NotKept
-from handrail.store.records import ChangeRecord, UndoRecord
-from handrail.store.value import Json
+from handrail.store.file_changes import ChangeRecord, UndoRecord
+from handrail.store.values import Json
 from handrail.tools.files.diff import Diff, unified
 from handrail.tools.files.target import Target, look
 from handrail.tools.results import brief

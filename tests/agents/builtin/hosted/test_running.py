@@ -78,7 +78,7 @@ class Lines:
 @asynccontextmanager
 async def lines(home: Path, env: dict[str, str] | None = None) -> AsyncGenerator[Lines]:
     around = {"HANDRAIL_HOME": str(home), "HOME": str(home), "PATH": os.environ["PATH"], **(env or {})}
-    command = [sys.executable, "-P", "-m", "handrail.agents.builtin"]
+    command = [sys.executable, "-P", "-m", "handrail.own_agent"]
     process = await anyio.open_process(command, env=around, stderr=subprocess.PIPE)
     try:
         made = Lines(process)
@@ -233,7 +233,7 @@ async def test_its_memory_is_hidden_before_anything_else_is_loaded() -> None:
 
 async def test_what_stands_wrong_in_the_configuration_is_said_and_nothing_begins(home: Path) -> None:
     (home / "config.toml").write_text("[agent]\nmax_steps = 0\n")
-    command = [sys.executable, "-P", "-m", "handrail.agents.builtin"]
+    command = [sys.executable, "-P", "-m", "handrail.own_agent"]
     around = {"HANDRAIL_HOME": str(home), "PATH": os.environ["PATH"]}
     with anyio.fail_after(PATIENCE):
         done = await anyio.run_process(command, env=around, check=False)
@@ -244,7 +244,7 @@ async def test_what_stands_wrong_in_the_configuration_is_said_and_nothing_begins
 
 @pytest.mark.parametrize(("argument", "status"), [("--help", 0), ("--fast", 2)])
 async def test_it_takes_no_arguments_but_says_what_it_is(home: Path, argument: str, status: int) -> None:
-    command = [sys.executable, "-P", "-m", "handrail.agents.builtin", argument]
+    command = [sys.executable, "-P", "-m", "handrail.own_agent", argument]
     with anyio.fail_after(PATIENCE):
         done = await anyio.run_process(command, check=False)
 

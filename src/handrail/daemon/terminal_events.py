@@ -1,0 +1,135 @@
+"""What becomes of terminals, written down.
+
+Owns the translation of what terminals tell of themselves into facts in the journal, and the catching up after a
+restart. Does not know how any of it is noticed, nor who may do it.
+"""
+
+from handrail.keeper.protocol import Exit
+from handrail.store.events import (
+    TerminalAsked,
+    TerminalEnded,
+    TerminalForgotten,
+    TerminalOpened,
+    TerminalReleased,
+    TerminalTaken,
+    TerminalTyped,
+    TerminalWentOn,
+)
+from handrail.store.journal import Journal
+from handrail.store.records import Records
+from handrail.store.terminals import TerminalRecord
+from handrail.terminal.input.typing_history import RELEASED_BY
+from handrail.terminal.terminal import Asks, Taken, Terminal
+from handrail.terminal.terminals import Terminals
+
+MOST_RUNNING = 10_000
+"""Terminals looked through after a restart: more never ran at once."""
+
+
+class Watch:
+    """Journals what becomes of terminals; a terminal belongs to the call that its note names.
+
+    A program with pipes has nothing to be watched: whoever started it tells of it (agents/).
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def opened(self, terminal: Terminal) -> None:
+        if terminal.pipes:
+            return
+        note = terminal.note
+        self._journal.append(
+            TerminalOpened(
+                terminal=terminal.id,
+                call=note.call,
+                name=note.name,
+                cwd=terminal.cwd,
+                pid=terminal.pid,
+                of=note.of,
+                owner=note.owner,
+                argv=terminal.argv,
+                cols=terminal.size[0],
+                rows=terminal.size[1],
+                nonce=note.nonce,
+            )
+        )
+
+    def ended(self, terminal: Terminal) -> None:
+        if terminal.pipes:
+            return
+        left = terminal.exit or Exit()
+        self._journal.append(
+            TerminalEnded(
+                terminal=terminal.id,
+                exit_code=left.code,
+                signal=left.signal,
+                bytes=terminal.tail.end,
+                lost=left.lost is not None,
+                cwd=terminal.seen.cwd if terminal.seen else None,
+            )
+        )
+
+    def typed(self, terminal: Terminal, by: str, person: bool, text: str | None, offset: int) -> None:
+        self._journal.append(
+            TerminalTyped(terminal=terminal.id, by=by, person=person, text=text, offset=offset)
+        )
+
+    def taken(self, terminal: Terminal) -> None:
+        if terminal.taken is not None:
+            by, holds = terminal.taken.by, terminal.taken.holds
+            self._journal.append(TerminalTaken(terminal=terminal.id, by=by, holds=holds))
+
+    def released(self, terminal: Terminal, by: str) -> None:
+        self._journal.append(TerminalReleased(terminal=terminal.id, by=by))
+
+    def asked(self, terminal: Terminal) -> None:
+        asks = terminal.asks
+        if asks is not None:
+            self._journal.append(
+                TerminalAsked(terminal=terminal.id, prompt=asks.prompt, sure=asks.sure, secret=asks.secret)
+            )
+
+    def went_on(self, terminal: Terminal) -> None:
+        self._journal.append(TerminalWentOn(terminal=terminal.id))
+
+    async def forgotten(self, terminal: str, why: str) -> None:
+        """Returns when that is safe on disk: only then may the output be deleted."""
+        await self._journal.committed(self._journal.append(TerminalForgotten(terminal=terminal, why=why)))
+
+    async def catch_up(self, records: Records, terminals: Terminals) -> None:
+        """Bring the record up to date with what the keeper holds, before anything is decided by it."""
+        await self._note_unrecorded(records, terminals)
+        for record in await records.terminals(running_only=True, limit=MOST_RUNNING):
+            terminal = terminals.get(record.id)
+            if terminal is None:  # it ended with a keeper nobody heard from again
+                size = terminals.tail(record.id).end
+                self._journal.append(
+                    TerminalEnded(terminal=record.id, exit_code=None, signal=None, bytes=size, lost=True)
+                )
+            elif terminal.exit is None:
+                self._share_again(terminal, record)
+
+    async def _note_unrecorded(self, records: Records, terminals: Terminals) -> None:
+        """Terminals whose daemon died before it could write down that they had been opened."""
+        for terminal in terminals.known:
+            if await records.terminal(terminal.id) is None:
+                self.opened(terminal)
+                if terminal.exit is not None:
+                    self.ended(terminal)
+        await self._journal.committed(self._journal.head)
+
+    def _share_again(self, terminal: Terminal, record: TerminalRecord) -> None:
+        """As it was: whoever held it holds it, whoever only typed does not, and what asked is looked at anew."""
+        if record.taken_by is not None and terminal.taken is None:
+            if record.taken_holds:
+                terminal.taken = Taken(by=record.taken_by, holds=True)
+            else:
+                self.released(terminal, RELEASED_BY)
+        if record.asked_at is not None and record.asked_sure is not None:
+            terminal.asks = Asks(
+                prompt=record.asked_prompt or "",
+                sure=record.asked_sure,
+                secret=record.asked_secret,
+                since=record.asked_at / 1000,
+            )

@@ -1,0 +1,380 @@
+"""What happens to a call, from its opening to the end of its work.
+
+Questions about calls. Owns the one place where a call's status is derived.
+
+What events about calls change: the call's row, the files it writes, and the rules it was decided by.
+"""
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field, TypeAdapter
+
+from handrail.store.actor import actor_from_text
+from handrail.store.approvals import (
+    APPROVALS,
+    IS_OPEN,
+    ApprovalAnswered,
+    ApprovalRecord,
+    approval_of,
+)
+from handrail.store.database import Statement
+from handrail.store.file_changes import changes
+from handrail.store.query import Asking, Value, Where, caller_of, column_names, columns_of
+from handrail.store.rules import used_by_settling, used_by_start
+from handrail.store.values import (
+    Assurance,
+    Caller,
+    Claim,
+    Ending,
+    FileChange,
+    Json,
+    Preview,
+    Receipt,
+    Result,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallOpened:
+    """Somebody used a tool."""
+
+    kind: Literal["CallOpened"] = "CallOpened"
+    call: str
+    tool: str
+    title: str
+    input: Json
+    caller: Caller
+    assurance: Assurance = "bound"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallStarted:
+    """The call may act, and now does."""
+
+    kind: Literal["CallStarted"] = "CallStarted"
+    call: str
+    claims: tuple[Claim, ...]
+    allowed_by: str
+    """A rule's name, or `approval ID`."""
+    rules: tuple[str, ...] = ()
+    """Every rule that had a part in allowing it."""
+    files: tuple[FileChange, ...] = ()
+    """What it is about to put in place of what; the old content is kept by then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallHandedBack:
+    """The client was told to ask later; the call goes on."""
+
+    kind: Literal["CallHandedBack"] = "CallHandedBack"
+    call: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallClientGone:
+    """Nobody waits for this call any more; its outcome goes to the mailbox."""
+
+    kind: Literal["CallClientGone"] = "CallClientGone"
+    call: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSettled:
+    """The outcome is fixed; the work may still be ending (`receipt.stopped`)."""
+
+    kind: Literal["CallSettled"] = "CallSettled"
+    call: str
+    ending: Ending
+    by: str
+    message: str
+    result: Result | None
+    receipt: Receipt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallStopped:
+    """The work of a call that was settled early has really ended."""
+
+    kind: Literal["CallStopped"] = "CallStopped"
+    call: str
+    receipt: Receipt
+
+
+Status = Literal["waiting", "running"] | Ending
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRecord:
+    """One call, without its large parts. Times are milliseconds since 1970."""
+
+    id: str
+    tool: str
+    title: str
+    status: Status
+    caller: Caller
+    assurance: Assurance
+    approval: str | None
+    """The one opened last."""
+    terminal: str | None
+    allowed_by: str | None
+    ending: Ending | None
+    settled_by: str | None
+    message: str | None
+    opened_at: int
+    started_at: int | None
+    handed_back_at: int | None
+    client_gone_at: int | None
+    settled_at: int | None
+    stopped_at: int | None
+    opened_seq: int
+    settled_seq: int | None
+    stopped_seq: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallHistory:
+    """One call with all that belongs to it."""
+
+    call: CallRecord
+    input: Json | None
+    """As it runs, with a person's edits."""
+    asked: Json | None
+    """As the agent asked for it, where a person changed it."""
+    claims: tuple[Claim, ...]
+    """As it started; before that, as the person was asked."""
+    preview: Preview | None
+    approval: ApprovalRecord | None
+    """The one opened last."""
+    files: tuple[FileChange, ...]
+    """What it set out to put in place of what, once it started."""
+    result: Result | None
+    receipt: Receipt | None
+    """The latest: of its stop, or else of its settling."""
+
+
+class TypicalDuration(NamedTuple):
+    """How long calls like this one took, once they were allowed."""
+
+    median_ms: int
+    p95_ms: int
+    of: int
+
+
+_ALIKE_MAX, _ALIKE_MIN = 50, 3
+"""How many calls alike are looked at, and below how many nothing can be said of what is usual."""
+
+
+class Calls(Asking):
+    """What is known of calls."""
+
+    async def calls(
+        self,
+        status: Status | None = None,
+        tool: str | None = None,
+        client: str | None = None,
+        q: str | None = None,
+        before: int | None = None,
+        limit: int = 200,
+        of: Caller | None = None,
+        open_only: bool = False,
+    ) -> list[CallRecord]:
+        """Calls that meet every condition given.
+
+        `before` is the `opened_seq` of the last one seen; `of` means made by this client, or in its workspace.
+        """
+        where = Where()
+        if of is not None:
+            where.add("(calls.caller_key = ? OR calls.workspace = ?)", of.key, of.workspace)
+        if open_only:
+            where.plain("calls.ending IS NULL")
+        where.add("calls.tool = ?", tool)
+        where.add("calls.client = ?", client)
+        where.add("calls.opened_seq < ?", before)
+        if status is not None:
+            where.add("status = ?", status)
+            # Follows from the line above; said so that an index can serve it.
+            where.plain("calls.ending IS NULL") if status in _OPEN else where.add("calls.ending = ?", status)
+        if q:
+            where.add(_TEXT, f"%{_escaped(q)}%")
+        sql = f"{_CALLS}{where} ORDER BY calls.opened_seq DESC LIMIT ?"
+        return await self._all(call_of, sql, (*where.values, limit))
+
+    async def call(self, id: str) -> CallHistory | None:
+        details = await self._details("WHERE calls.id = ?", id)
+        return details[0] if details else None
+
+    async def open_calls(self) -> list[CallHistory]:
+        """Calls without an outcome, oldest first: what a restart finds."""
+        return await self._details("WHERE calls.ending IS NULL")
+
+    async def interrupted_last(self) -> int:
+        """How many calls were interrupted since a daemon last started."""
+        return await self._reader.read(lambda db: int(db.execute(_INTERRUPTED).fetchone()[0]))
+
+    async def unwinding_calls(self) -> list[CallHistory]:
+        """Settled calls whose work was not seen to end, oldest first."""
+        return await self._details("WHERE calls.ending IS NOT NULL AND calls.stopped_at IS NULL")
+
+    async def calls_of_operation(self, operation: str) -> list[CallRecord]:
+        """Oldest first."""
+        return await self._all(
+            call_of, f"{_CALLS} WHERE calls.operation = ? ORDER BY calls.opened_seq", (operation,)
+        )
+
+    async def calls_of_thread(self, thread: str) -> list[CallRecord]:
+        """Oldest first."""
+        return await self._all(
+            call_of, f"{_CALLS} WHERE calls.thread = ? ORDER BY calls.opened_seq", (thread,)
+        )
+
+    async def usual(self, tool: str, title: str) -> TypicalDuration | None:
+        """How long the last calls alike took from their start, without the time they waited for a person.
+
+        None when there were too few to tell.
+        """
+        took = sorted(await self._all(lambda row: int(row[0]), _ALIKE, (tool, title, _ALIKE_MAX)))
+        if len(took) < _ALIKE_MIN:
+            return None
+        return TypicalDuration(
+            median_ms=took[len(took) // 2], p95_ms=took[len(took) * 95 // 100], of=len(took)
+        )
+
+    async def _details(self, where: str, *values: Value) -> list[CallHistory]:
+        sql = f"{_CALLS} {where} ORDER BY calls.opened_seq"
+
+        def read(db: sqlite3.Connection) -> list[CallHistory]:
+            return [_detail(db, row) for row in db.execute(sql, values).fetchall()]
+
+        return await self._reader.read(read)
+
+
+def _detail(db: sqlite3.Connection, row: sqlite3.Row) -> CallHistory:
+    asked = db.execute(f"{APPROVALS} WHERE approvals.id = ?", (row["approval"],)).fetchone()
+    edited = asked["answered_seq"] if asked is not None and asked["edited"] else None
+    seqs = (row["opened_seq"], edited, row["started_seq"], row["settled_seq"], row["stopped_seq"])
+    payloads = db.execute(_PAYLOADS, seqs).fetchall()
+    return detail_of(call_of(row), None if asked is None else approval_of(asked), payloads)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+_INTERRUPTED = """
+SELECT count(*) FROM calls WHERE ending = 'interrupted' AND settled_seq > (
+    SELECT coalesce((SELECT seq FROM events WHERE kind = 'DaemonStarted' ORDER BY seq DESC LIMIT 1), 0)
+)"""
+_OPEN = ("waiting", "running")
+
+# A call's status is its ending; without one it waits while an approval of it is open, and else it runs.
+_STATUS = f"""coalesce(calls.ending, CASE WHEN EXISTS (
+    SELECT 1 FROM approvals WHERE approvals.call = calls.id AND {IS_OPEN}
+) THEN 'waiting' ELSE 'running' END)"""
+_CALLS = f"SELECT calls.*, {_STATUS} AS status FROM calls"
+_NAMES = "calls.id || ' ' || calls.tool || ' ' || calls.title || ' ' || calls.client"
+_TEXT = rf"({_NAMES} || ' ' || coalesce(calls.message, '')) LIKE ? ESCAPE '\'"
+_PAYLOADS = "SELECT payload FROM events WHERE seq IN (?, ?, ?, ?, ?) AND payload IS NOT NULL ORDER BY seq"
+_ALIKE = """
+SELECT max(0, settled_at - started_at) FROM calls
+WHERE tool = ? AND title = ? AND ending = 'done' AND started_at IS NOT NULL
+ORDER BY opened_seq DESC LIMIT ?"""
+
+
+def call_of(row: sqlite3.Row) -> CallRecord:
+    return CallRecord(caller=caller_of(row), **columns_of(row, _CALL_COLUMNS))
+
+
+def detail_of(
+    call: CallRecord, approval: ApprovalRecord | None, payloads: Iterable[sqlite3.Row]
+) -> CallHistory:
+    """A call with what its own events hold; `payloads` in their order, the erased ones missing."""
+    given = edited = result = receipt = None
+    claims, files = approval.claims if approval else (), ()
+    for row in payloads:
+        match _call_payload.validate_json(row["payload"]):
+            case CallOpened(input=given):
+                pass
+            case ApprovalAnswered(input=edited):
+                pass
+            case CallStarted(claims=claims, files=files):
+                pass
+            case CallSettled(result=result, receipt=receipt):
+                pass
+            case CallStopped(receipt=receipt):
+                pass
+    return CallHistory(
+        call=call,
+        input=given if edited is None else edited,
+        asked=None if edited is None else given,
+        claims=claims,
+        preview=approval.preview if approval else None,
+        approval=approval,
+        files=files,
+        result=result,
+        receipt=receipt,
+    )
+
+
+CallPayload = Annotated[
+    CallOpened | ApprovalAnswered | CallStarted | CallSettled | CallStopped, Field(discriminator="kind")
+]
+"""The events that hold the large parts of a call."""
+_call_payload: TypeAdapter[CallPayload] = TypeAdapter(CallPayload)
+_CALL_COLUMNS = column_names(CallRecord, "caller")
+
+_OfCall = CallOpened | CallStarted | CallHandedBack | CallClientGone | CallSettled | CallStopped
+
+
+def statements(seq: int, at: int, event: _OfCall) -> list[Statement]:
+    match event:
+        case CallOpened():
+            return [_opened(seq, at, event)]
+        case CallStarted():
+            return _started(seq, at, event)
+        case CallHandedBack(call=id):
+            return [(_HANDED_BACK, (at, id))]
+        case CallClientGone(call=id):
+            return [(_CLIENT_GONE, (at, id))]
+        case CallSettled():
+            return _settled(seq, at, event)
+        case CallStopped(call=id):
+            return [(_STOPPED, (at, seq, id))]
+
+
+def _opened(seq: int, at: int, event: CallOpened) -> Statement:
+    who = event.caller
+    named = (event.call, event.tool, event.title, who.door, who.client, who.key)
+    placed = (who.workspace, who.thread, who.operation, event.assurance)
+    return (_OPENED, (*named, *placed, at, seq))
+
+
+def _started(seq: int, at: int, event: CallStarted) -> list[Statement]:
+    return [
+        (_STARTED, (at, seq, event.allowed_by, event.call)),
+        *(used_by_start(seq, at, rule, event.call) for rule in dict.fromkeys(event.rules)),
+        *changes(seq, at, event.call, event.files),
+    ]
+
+
+def _settled(seq: int, at: int, event: CallSettled) -> list[Statement]:
+    stopped_at = at if event.receipt.stopped else None
+    row = (event.ending, event.by, event.message, at, seq, stopped_at, event.call)
+    rule = actor_from_text(event.by).rule if event.ending == "denied" else None
+    return [(_SETTLED, row), *([used_by_settling(seq, at, rule, event.call)] if rule else [])]
+
+
+_OPENED = """
+INSERT INTO calls (id, tool, title, door, client, caller_key, workspace, thread, operation, assurance,
+                   opened_at, opened_seq)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"""
+_STARTED = """
+UPDATE calls SET started_at = ?, started_seq = ?, allowed_by = ? WHERE id = ? AND started_seq IS NULL"""
+_HANDED_BACK = "UPDATE calls SET handed_back_at = ? WHERE id = ? AND handed_back_at IS NULL"
+_CLIENT_GONE = "UPDATE calls SET client_gone_at = ? WHERE id = ? AND client_gone_at IS NULL"
+_SETTLED = """
+UPDATE calls SET ending = ?, settled_by = ?, message = ?, settled_at = ?, settled_seq = ?, stopped_at = ?
+WHERE id = ? AND ending IS NULL"""
+_STOPPED = "UPDATE calls SET stopped_at = ?, stopped_seq = ? WHERE id = ? AND stopped_seq IS NULL"

@@ -1,0 +1,93 @@
+"""Who may come in: people who signed in, and clients over HTTP.
+
+Questions about credentials.
+
+What events about credentials change.
+"""
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Literal
+
+from handrail.store.database import Statement
+from handrail.store.query import Asking, column_names, columns_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonSignedIn:
+    """A page exchanged a one-time code for its bearer."""
+
+    kind: Literal["PersonSignedIn"] = "PersonSignedIn"
+    sign_in: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignInRevoked:
+    """A sign-in is void from now on."""
+
+    kind: Literal["SignInRevoked"] = "SignInRevoked"
+    sign_in: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CredentialIssued:
+    """A client may call over HTTP, in one workspace."""
+
+    kind: Literal["CredentialIssued"] = "CredentialIssued"
+    credential: str
+    name: str
+    workspace: str
+    sha256: str
+    """Of the bearer; the bearer itself is shown once and kept nowhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CredentialRevoked:
+    """A client may call no longer."""
+
+    kind: Literal["CredentialRevoked"] = "CredentialRevoked"
+    credential: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CredentialRecord:
+    """Leave for a client to call over HTTP, until `revoked_at`."""
+
+    id: str
+    name: str
+    workspace: str
+    sha256: str
+    issued_at: int
+    revoked_at: int | None
+
+
+class Credentials(Asking):
+    """What is known of credentials."""
+
+    async def credentials(self) -> list[CredentialRecord]:
+        """Every one ever issued, oldest first; the revoked ones say so."""
+        return await self._all(credential_of, "SELECT * FROM credentials ORDER BY issued_at, id")
+
+
+def credential_of(row: sqlite3.Row) -> CredentialRecord:
+    return CredentialRecord(**columns_of(row, _CREDENTIAL_COLUMNS))
+
+
+_CREDENTIAL_COLUMNS = column_names(CredentialRecord)
+
+
+def statement(at: int, event: CredentialIssued | CredentialRevoked) -> Statement:
+    match event:
+        case CredentialIssued(credential=id, name=name, workspace=workspace, sha256=sha256):
+            return (_ISSUED, (id, name, workspace, sha256, at))
+        case CredentialRevoked(credential=id):
+            return (_REVOKED, (at, id))
+
+
+_ISSUED = """
+INSERT INTO credentials (id, name, workspace, sha256, issued_at)
+VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"""
+_REVOKED = "UPDATE credentials SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL"

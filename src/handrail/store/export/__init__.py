@@ -1,1 +1,0 @@
-"""Threads as files: Markdown to read, JSON to import again."""

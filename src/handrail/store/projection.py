@@ -1,0 +1,76 @@
+"""What an event changes in the tables of nouns.
+
+Pure: an event and its place become SQL statements, in a module for each noun. Every statement is total, so that no
+event can fail the commit it shares with others: the first fact about a noun wins, and one about an unknown noun
+changes nothing. Does not know connections or transactions.
+"""
+
+from handrail.store import approvals, calls, credentials, file_changes, operations, rules, terminals
+from handrail.store import operations as activities
+from handrail.store import terminals as sharing
+from handrail.store.approvals import ApprovalAnswered, ApprovalExpired, ApprovalOpened, ApprovalWithdrawn
+from handrail.store.calls import (
+    CallClientGone,
+    CallHandedBack,
+    CallOpened,
+    CallSettled,
+    CallStarted,
+    CallStopped,
+)
+from handrail.store.credentials import CredentialIssued, CredentialRevoked
+from handrail.store.database import Statement
+from handrail.store.events import Event
+from handrail.store.file_changes import FilesRestored
+from handrail.store.operations import ActivityEnded, ActivityStarted, OperationEnded, OperationOpened
+from handrail.store.rules import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
+from handrail.store.terminals import (
+    TerminalAsked,
+    TerminalEnded,
+    TerminalForgotten,
+    TerminalOpened,
+    TerminalReleased,
+    TerminalTaken,
+    TerminalTyped,
+    TerminalWentOn,
+)
+from handrail.store.threads import thread_records
+from handrail.store.threads.thread_records import (
+    MessageEnded,
+    MessageOpened,
+    PromptDropped,
+    PromptSent,
+    SessionBound,
+    ThreadDeleted,
+    ThreadOpened,
+    ThreadRenamed,
+)
+
+
+def project(seq: int, at: int, event: Event) -> list[Statement]:  # noqa: C901, PLR0911 - a line for each noun
+    match event:
+        case (
+            CallOpened() | CallStarted() | CallHandedBack() | CallClientGone() | CallSettled() | CallStopped()
+        ):
+            return calls.statements(seq, at, event)
+        case ApprovalOpened() | ApprovalAnswered() | ApprovalWithdrawn() | ApprovalExpired():
+            return approvals.statements(seq, at, event)
+        case TerminalOpened() | TerminalEnded() | TerminalForgotten():
+            return terminals.statements(seq, at, event)
+        case TerminalTyped() | TerminalTaken() | TerminalReleased() | TerminalAsked() | TerminalWentOn():
+            return [sharing.statement(seq, at, event)]
+        case RuleAdded() | RuleRemoved() | FolderTrusted() | FolderDistrusted():
+            return [rules.statement(seq, at, event)]
+        case FilesRestored():
+            return file_changes.restored(seq, at, event)
+        case ThreadOpened() | ThreadRenamed() | ThreadDeleted() | SessionBound():
+            return thread_records.statements(seq, at, event)
+        case MessageOpened() | MessageEnded() | PromptSent() | PromptDropped():
+            return thread_records.message_statements(at, event)
+        case OperationOpened() | OperationEnded():
+            return operations.statements(seq, at, event)
+        case ActivityStarted() | ActivityEnded():
+            return activities.activity_statements(seq, at, event)
+        case CredentialIssued() | CredentialRevoked():
+            return [credentials.statement(at, event)]
+        case _:
+            return []

@@ -1,0 +1,88 @@
+"""How a question is put: a reader to ask, and conditions that are left out when they are not asked for.
+
+Does not know any table.
+
+Reading the database from async code: one read connection, used in a worker thread, one read at a time.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from anyio import CapacityLimiter, to_thread
+
+from handrail.store.database import open_reader
+from handrail.store.values import Caller
+
+T = TypeVar("T")
+Value = str | int
+
+
+class Reader:
+    """A read connection of its own. A query must read all it wants: an open cursor would hold back the log."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = open_reader(path)
+        self._one = CapacityLimiter(1)
+
+    async def read(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        return await to_thread.run_sync(query, self._connection, limiter=self._one)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class Asking:
+    """Questions to one reader."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    async def _all(
+        self, make: Callable[[sqlite3.Row], T], sql: str, values: Iterable[Value | None] = ()
+    ) -> list[T]:
+        """Every row that is found, made into something, in the reader's thread."""
+        given = tuple(values)
+        return await self._reader.read(lambda db: [make(row) for row in db.execute(sql, given)])
+
+
+class Where:
+    """The conditions of a query; one that is not asked for is left out."""
+
+    def __init__(self) -> None:
+        self.values: list[Value | None] = []
+        self._conditions: list[str] = []
+
+    def add(self, condition: str, value: Value | None, *more: Value | None) -> None:
+        if value is not None:
+            self._conditions.append(condition)
+            self.values += (value, *more)
+
+    def among(self, column: str, wanted: tuple[Value, ...] | None) -> None:
+        if wanted is not None:
+            self._conditions.append(f"{column} IN ({', '.join('?' * len(wanted))})")
+            self.values += wanted
+
+    def plain(self, condition: str) -> None:
+        self._conditions.append(condition)
+
+    def __str__(self) -> str:
+        return f" WHERE {' AND '.join(self._conditions)}" if self._conditions else ""
+
+
+def caller_of(row: sqlite3.Row) -> Caller:
+    return Caller(key=row["caller_key"], **columns_of(row, _CALLER_COLUMNS))
+
+
+def columns_of(row: sqlite3.Row, names: Iterable[str]) -> dict[str, Any]:
+    return {name: row[name] for name in names}
+
+
+def column_names(record: type, *apart: str) -> tuple[str, ...]:
+    """The fields that are columns of the same name."""
+    return tuple(field.name for field in fields(record) if field.name not in apart)
+
+
+_CALLER_COLUMNS = column_names(Caller, "key")

@@ -1,0 +1,169 @@
+"""Search: every word that was said, asked for or printed, found within a moment of when it was.
+
+Owns how far the index has come: it follows the journal at its own pace, in its own file (words/), and never holds up a
+call. What is found is shown as it is now: of what was deleted nothing is, even before the index has forgotten it.
+"""
+
+import logging
+import re
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Never
+
+import anyio
+import anyio.to_thread
+from pydantic import with_config
+
+from handrail.store.events import Entry
+from handrail.store.journal import Journal
+from handrail.store.records import Records
+from handrail.store.search_documents import texts_of
+from handrail.store.search_file import BEGIN, END, Place, TextKind, WordsFile
+from handrail.store.threads.thread_records import ThreadDeleted
+from handrail.store.values import SERVED, Role
+
+log = logging.getLogger(__name__)
+
+APART = 0.2
+"""Seconds between two batches: so long what was said may not be found yet."""
+AGAIN, AGAIN_MAX = 0.5, 30.0
+"""Seconds until it is tried again on a disk that refused; twice as long each time, up to the second."""
+
+
+@with_config(SERVED)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchHit:
+    """A place where the words stand."""
+
+    kind: TextKind
+    thread: str | None
+    title: str
+    """Of the thread, or of the call."""
+    message: str | None
+    n: int | None
+    """The message's place in its thread."""
+    call: str | None
+    role: Role | None
+    at: int
+    snippet: str
+    marks: tuple[tuple[int, int], ...]
+    """Where the words are in the snippet: begin and end, in characters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hits:
+    """What was found, best first."""
+
+    hits: tuple[SearchHit, ...]
+    more: bool
+
+
+@asynccontextmanager
+async def open_index(path: Path, journal: Journal, records: Records) -> AsyncGenerator["Index"]:
+    """The index in the file at `path`; made anew where there is none, or none that can be used."""
+    file = await anyio.to_thread.run_sync(WordsFile, path)
+    try:
+        yield Index(file, journal, records)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(file.close)
+
+
+class Index:
+    """Every word, and where it stands."""
+
+    def __init__(self, file: WordsFile, journal: Journal, records: Records) -> None:
+        self._file = file
+        self._journal = journal
+        self._records = records
+        self._reading = anyio.CapacityLimiter(1)
+        self._upto = 0
+        self._again = AGAIN
+        self._moved = anyio.Event()
+
+    async def run(self) -> Never:
+        """Follow the journal, until cancelled."""
+        while True:
+            try:
+                await self._journal.follow(await self._start(), self._take)
+            except Exception:  # search may fail, and nothing else with it
+                log.exception("what is said cannot be indexed for search just now")
+                await anyio.sleep(self._again)
+                self._again = min(AGAIN_MAX, 2 * self._again)
+
+    async def reached(self, seq: int) -> None:
+        """Return when everything up to an event can be found."""
+        while self._upto < seq:
+            await self._moved.wait()
+
+    async def search(self, q: str, workspace: str | None = None, limit: int = 50) -> Hits:
+        """Where all these words stand, the last one perhaps unfinished; in one workspace, or everywhere."""
+        places = await anyio.to_thread.run_sync(
+            self._file.find, q, workspace, 2 * limit + 1, limiter=self._reading
+        )
+        firsts: dict[tuple[str | None, ...], Place] = {}
+        for place in places:  # a long text is indexed in pieces
+            firsts.setdefault((place.kind, place.thread, place.message, place.call), place)
+        found = await self._shown([*firsts.values()])
+        return Hits(hits=tuple(found[:limit]), more=len(found) > limit or len(places) > 2 * limit)
+
+    async def _start(self) -> int:
+        """Where to go on; from the beginning where the journal is another than the one that was indexed."""
+        upto = await anyio.to_thread.run_sync(self._file.upto)
+        if upto > self._journal.durable:
+            await anyio.to_thread.run_sync(self._file.clear)
+            upto = 0
+        self._reach(upto)
+        return upto
+
+    async def _take(self, entries: Sequence[Entry]) -> None:
+        texts = await texts_of(entries, self._records)
+        deleted = [entry.event.thread for entry in entries if isinstance(entry.event, ThreadDeleted)]
+        if deleted:
+            await anyio.to_thread.run_sync(self._file.erase, deleted, abandon_on_cancel=True)
+        await anyio.to_thread.run_sync(self._file.fill, texts, entries[-1].seq, abandon_on_cancel=True)
+        self._reach(entries[-1].seq)
+        self._again = AGAIN
+        await anyio.sleep(APART)
+
+    def _reach(self, seq: int) -> None:
+        self._upto = seq
+        self._moved.set()
+        self._moved = anyio.Event()
+
+    async def _shown(self, places: Sequence[Place]) -> list[SearchHit]:
+        """As they are now; without what is gone."""
+        standing = await self._records.standing(place.message for place in places if place.message)
+        titles = await self._records.titles_of(place.thread for place in places if place.thread)
+        calls = await self._records.titles_of_calls(place.call for place in places if place.call)
+        return [
+            SearchHit(
+                kind=place.kind,
+                thread=place.thread if place.thread in titles else None,
+                title=calls[place.call] if place.call else titles[place.thread or ""],
+                message=place.message,
+                n=standing[place.message].n if place.message else None,
+                call=place.call,
+                role=standing[place.message].role if place.message else None,
+                at=place.at,
+                snippet=place.excerpt.replace(BEGIN, "").replace(END, ""),
+                marks=tuple(_marks(place.excerpt)),
+            )
+            for place in places
+            if (place.call in calls if place.call else place.thread in titles)
+            if place.message is None or place.message in standing
+        ]
+
+
+def _marks(excerpt: str) -> Iterator[tuple[int, int]]:
+    """Where the marked words are, once the marks are taken out."""
+    at, begin = 0, 0
+    for run in re.split(f"([{BEGIN}{END}])", excerpt):
+        if run == BEGIN:
+            begin = at
+        elif run == END:
+            yield begin, at
+        else:
+            at += len(run)

@@ -1,0 +1,301 @@
+"""What happens to a watched process, and who types into it.
+
+Questions about terminals.
+
+What events about terminals change: that they are, and how they ended. Who shares them is sharing.py's.
+
+What events about a terminal's sharing change: who typed, who has it, and what it asks.
+"""
+
+import json
+import sqlite3
+from dataclasses import dataclass
+from typing import Literal
+
+from handrail.store.database import Statement
+from handrail.store.query import Asking, Value, Where, column_names, columns_of
+from handrail.store.values import (
+    Owner,
+    Sure,
+    TerminalKind,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalOpened:
+    """A watched process started."""
+
+    kind: Literal["TerminalOpened"] = "TerminalOpened"
+    terminal: str
+    call: str | None
+    name: str
+    cwd: str
+    pid: int
+    of: TerminalKind = "command"
+    owner: Owner | None = None
+    """None in the records of old, when every terminal was a call's."""
+    argv: tuple[str, ...] = ()
+    cols: int = 80
+    rows: int = 24
+    nonce: str = ""
+    """What its shell's own marks carry; empty when it makes none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalTyped:
+    """Somebody typed a line, or keys."""
+
+    kind: Literal["TerminalTyped"] = "TerminalTyped"
+    terminal: str
+    by: str
+    person: bool
+    text: str | None
+    """None when the terminal did not show it: what is hidden there is recorded nowhere."""
+    offset: int
+    """How far its output had come."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalTaken:
+    """A person took a terminal over: agents cannot type into it."""
+
+    kind: Literal["TerminalTaken"] = "TerminalTaken"
+    terminal: str
+    by: str
+    holds: bool
+    """Until it is released; otherwise only while the person types."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalReleased:
+    """Agents may type again."""
+
+    kind: Literal["TerminalReleased"] = "TerminalReleased"
+    terminal: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalAsked:
+    """What runs in a terminal waits for input."""
+
+    kind: Literal["TerminalAsked"] = "TerminalAsked"
+    terminal: str
+    prompt: str
+    sure: Sure
+    secret: bool
+    """It hides what is typed: only a person may answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalWentOn:
+    """It waits for input no longer."""
+
+    kind: Literal["TerminalWentOn"] = "TerminalWentOn"
+    terminal: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalForgotten:
+    """An ended terminal's output was deleted, to keep within what is kept."""
+
+    kind: Literal["TerminalForgotten"] = "TerminalForgotten"
+    terminal: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalEnded:
+    """A watched process is gone."""
+
+    kind: Literal["TerminalEnded"] = "TerminalEnded"
+    terminal: str
+    exit_code: int | None
+    signal: str | None
+    bytes: int
+    lost: bool = False
+    """It ended with the keeper or its warden, so its exit is unknown."""
+    cwd: str | None = None
+    """Where it was last, if it was ever looked at: who may read it later hangs on that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalClosed:
+    """Somebody ended a watched process; how it went is told by `TerminalEnded`."""
+
+    kind: Literal["TerminalClosed"] = "TerminalClosed"
+    terminal: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalRecord:
+    """One watched process, running while `ended_at` is None."""
+
+    id: str
+    call: str | None
+    name: str
+    cwd: str
+    pid: int
+    exit_code: int | None
+    signal: str | None
+    bytes: int | None
+    """All it wrote; known once it ended."""
+    lost: bool
+    opened_at: int
+    ended_at: int | None
+    opened_seq: int
+    of: TerminalKind
+    owner: Owner | None
+    """None of those of old, which were all a call's."""
+    argv: tuple[str, ...]
+    cols: int
+    rows: int
+    """The size it was opened with."""
+    nonce: str
+    taken_by: str | None
+    taken_holds: bool
+    asked_prompt: str | None
+    asked_sure: Sure | None
+    asked_secret: bool
+    asked_at: int | None
+    """None while it waits for no input, and once it has ended."""
+    forgotten_at: int | None
+    """Since then its output is deleted."""
+    typed_to: int | None
+    """How far its output had come when something was typed last; None when nothing ever was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedRecord:
+    """A line, or keys, that somebody typed; without text where the terminal did not show it."""
+
+    seq: int
+    terminal: str
+    at: int
+    by: str
+    person: bool
+    text: str | None
+    offset: int
+    """How far the output had come."""
+
+
+class Terminals(Asking):
+    """What is known of terminals."""
+
+    async def terminals(
+        self,
+        running_only: bool = False,
+        of: tuple[TerminalKind, ...] | None = None,
+        before: int | None = None,
+        limit: int = 200,
+    ) -> list[TerminalRecord]:
+        """Those of these kinds; `before` is the `opened_seq` of the last one seen."""
+        where = Where()
+        where.add("opened_seq < ?", before)
+        where.among('"of"', of)
+        if running_only:
+            where.plain("ended_at IS NULL")
+        return await self._terminals(f"{where} ORDER BY opened_seq DESC LIMIT ?", *where.values, limit)
+
+    async def terminals_with_output(self, after: str = "", limit: int = 1000) -> list[TerminalRecord]:
+        """Ended ones whose output is not forgotten, by their id."""
+        rest = " WHERE ended_at IS NOT NULL AND forgotten_at IS NULL AND id > ? ORDER BY id LIMIT ?"
+        return await self._terminals(rest, after, limit)
+
+    async def terminal(self, id: str) -> TerminalRecord | None:
+        found = await self._terminals(" WHERE id = ?", id)
+        return found[0] if found else None
+
+    async def typed(self, terminal: str, limit: int = 200) -> list[TypedRecord]:
+        """What was typed into a terminal last, in the order it was typed."""
+        sql = "SELECT * FROM typed WHERE terminal = ? ORDER BY seq DESC LIMIT ?"
+        return (await self._all(typed_of, sql, (terminal, limit)))[::-1]
+
+    async def _terminals(self, rest: str, *values: Value | None) -> list[TerminalRecord]:
+        return await self._all(terminal_of, f"SELECT *, {_TYPED_TO} AS typed_to FROM terminals{rest}", values)
+
+
+_TYPED_TO = '(SELECT max("offset") FROM typed WHERE typed.terminal = terminals.id)'
+
+
+def terminal_of(row: sqlite3.Row) -> TerminalRecord:
+    return TerminalRecord(
+        owner=_owner_of(row),
+        argv=tuple(json.loads(row["argv"])),
+        **{name: bool(row[name]) for name in _TERMINAL_YES_NO},
+        **columns_of(row, _TERMINAL_COLUMNS),
+    )
+
+
+def typed_of(row: sqlite3.Row) -> TypedRecord:
+    return TypedRecord(person=bool(row["person"]), **columns_of(row, _TYPED_COLUMNS))
+
+
+def _owner_of(row: sqlite3.Row) -> Owner | None:
+    if row["owner_name"] is None:
+        return None
+    return Owner(person=bool(row["owner_person"]), name=row["owner_name"], workspace=row["owner_workspace"])
+
+
+_TERMINAL_YES_NO = ("lost", "taken_holds", "asked_secret")
+_TERMINAL_COLUMNS = column_names(TerminalRecord, "owner", "argv", *_TERMINAL_YES_NO)
+_TYPED_COLUMNS = column_names(TypedRecord, "person")
+
+
+def statements(
+    seq: int, at: int, event: TerminalOpened | TerminalEnded | TerminalForgotten
+) -> list[Statement]:
+    match event:
+        case TerminalOpened(terminal=id, call=call):
+            return [_opened(seq, at, event), (_OF_CALL, (id, call))]
+        case TerminalEnded(terminal=id, exit_code=code, signal=signal, bytes=size, lost=lost):
+            return [(_ENDED, (code, signal, size, int(lost), event.cwd, at, id))]
+        case TerminalForgotten(terminal=id):
+            return [(_FORGOTTEN, (at, id))]
+
+
+def _opened(seq: int, at: int, event: TerminalOpened) -> Statement:
+    who = event.owner
+    named = (event.terminal, event.call, event.name, event.cwd, event.pid, at, seq)
+    owner = (None, None, None) if who is None else (int(who.person), who.name, who.workspace)
+    made = (event.of, json.dumps(event.argv), event.cols, event.rows, event.nonce)
+    return (_OPENED, (*named, *owner, *made))
+
+
+_OF_CALL = "UPDATE calls SET terminal = ? WHERE id = ?"
+_OPENED = """
+INSERT INTO terminals (id, call, name, cwd, pid, opened_at, opened_seq,
+                       owner_person, owner_name, owner_workspace, "of", argv, cols, "rows", nonce)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"""
+_ENDED = """
+UPDATE terminals SET exit_code = ?, signal = ?, bytes = ?, lost = ?, cwd = COALESCE(?, cwd), ended_at = ?,
+                     taken_by = NULL, taken_holds = 0,
+                     asked_prompt = NULL, asked_sure = NULL, asked_secret = 0, asked_at = NULL
+WHERE id = ? AND ended_at IS NULL"""
+_FORGOTTEN = "UPDATE terminals SET forgotten_at = ? WHERE id = ? AND forgotten_at IS NULL"
+
+_OfSharing = TerminalTyped | TerminalTaken | TerminalReleased | TerminalAsked | TerminalWentOn
+
+
+def statement(seq: int, at: int, event: _OfSharing) -> Statement:
+    match event:
+        case TerminalTyped(terminal=id, by=by, person=person, text=text, offset=offset):
+            return (_TYPED, (seq, id, at, by, int(person), text, offset))
+        case TerminalTaken(terminal=id, by=by, holds=holds):
+            return (_TAKEN, (by, int(holds), id))
+        case TerminalReleased(terminal=id):
+            return (_TAKEN, (None, 0, id))
+        case TerminalAsked(terminal=id, prompt=prompt, sure=sure, secret=secret):
+            return (_ASKED, (prompt, sure, int(secret), at, id))
+        case TerminalWentOn(terminal=id):
+            return (_ASKED, (None, None, 0, None, id))
+
+
+_TYPED = """
+INSERT INTO typed (seq, terminal, at, "by", person, text, "offset")
+VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"""
+_TAKEN = "UPDATE terminals SET taken_by = ?, taken_holds = ? WHERE id = ? AND ended_at IS NULL"
+_ASKED = """
+UPDATE terminals SET asked_prompt = ?, asked_sure = ?, asked_secret = ?, asked_at = ?
+WHERE id = ? AND ended_at IS NULL"""

@@ -1,0 +1,1 @@
+"""Threads: conversations in memory, on disk and as records."""

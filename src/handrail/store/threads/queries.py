@@ -1,0 +1,206 @@
+"""Questions about conversations, as far as they are on disk. What is being said is in memory (threads.py).
+
+Questions about many things at once: where they stand, and what is shown of them in a list of what was
+found.
+
+Questions about pictures: which of them conversations still point to.
+
+Rows of the database as records of conversations.
+"""
+
+import json
+import re
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
+
+from handrail.store.query import Asking, Value, Where, column_names, columns_of
+from handrail.store.threads.thread_records import MessagePart, MessageRecord, SessionRecord, ThreadRecord
+from handrail.store.values import Json, Role
+
+
+class Threads(Asking):
+    """What is known of conversations."""
+
+    async def threads(
+        self, workspace: str | None = None, limit: int = 200, before: int | None = None
+    ) -> list[ThreadRecord]:
+        """Those updated last first; `before` is the `updated_at` of the last one seen."""
+        where = Where()
+        where.add("threads.workspace = ?", workspace)
+        where.add("threads.updated_at < ?", before)
+        rest = f"{where} ORDER BY threads.updated_at DESC, threads.opened_seq DESC LIMIT ?"
+        return await self._all(thread_of, f"{_THREADS}{rest}", (*where.values, limit))
+
+    async def thread(self, id: str) -> ThreadRecord | None:
+        found = await self._all(thread_of, f"{_THREADS} WHERE threads.id = ?", (id,))
+        return found[0] if found else None
+
+    async def places(self) -> dict[str, int]:
+        """Every thread, and the place of its newest message."""
+        return dict(await self._all(lambda row: (str(row[0]), int(row[1])), _PLACES))
+
+    async def messages(
+        self, thread: str, *, after: int = 0, before: int | None = None, limit: int | None = None
+    ) -> list[MessageRecord]:
+        """Those at places between `after` and `before`, oldest first; the last `limit` of them."""
+        where = Where()
+        where.add("thread = ?", thread)
+        where.add("n > ?", after)
+        where.add("n < ?", before)
+        which = f"SELECT * FROM messages{where} ORDER BY n DESC LIMIT ?"
+        values = (*where.values, -1 if limit is None else limit)
+        return await self._reader.read(lambda db: messages_in(db, which, values))
+
+    async def open_messages(self) -> list[MessageRecord]:
+        """Those that did not end, and those that are queued: what a restart finds. Their text whole."""
+        return await self._reader.read(_open_messages)
+
+    async def message_place(self, message: str) -> tuple[str, int] | None:
+        """Its thread, and its place in it."""
+        sql = "SELECT thread, n FROM messages WHERE id = ?"
+        found = await self._all(lambda row: (str(row[0]), int(row[1])), sql, (message,))
+        return found[0] if found else None
+
+    async def state(self, thread: str) -> dict[str, Json]:
+        sql = "SELECT name, data FROM thread_state WHERE thread = ?"
+        return dict(await self._all(lambda row: (str(row[0]), json.loads(row[1])), sql, (thread,)))
+
+    async def sessions(self, thread: str) -> dict[str, SessionRecord]:
+        """By agent."""
+        sql = "SELECT * FROM sessions WHERE thread = ?"
+        return dict(await self._all(lambda row: (str(row["agent"]), session_of(row)), sql, (thread,)))
+
+
+def messages_in(db: sqlite3.Connection, which: str, values: tuple[Value | None, ...]) -> list[MessageRecord]:
+    """The messages that `which` finds, newest first there, with their parts."""
+    rows = db.execute(which, values).fetchall()
+    parts: defaultdict[str, list[MessagePart]] = defaultdict(list)
+    wanted = json.dumps([row["id"] for row in rows])
+    for row in db.execute(_PARTS, (wanted,)):
+        parts[row["message"]].append(part_of(row))
+    return [message_of(row, parts[row["id"]]) for row in reversed(rows)]
+
+
+def _open_messages(db: sqlite3.Connection) -> list[MessageRecord]:
+    which = "SELECT * FROM messages WHERE ended_at IS NULL OR queued ORDER BY thread DESC, n DESC"
+    return [_grown(db, message) for message in messages_in(db, which, ())]
+
+
+def _grown(db: sqlite3.Connection, message: MessageRecord) -> MessageRecord:
+    """With what its parts grew by since they were written whole."""
+    texts = {part.n: [part.text] for part in message.parts}
+    for n, text in db.execute(_GROWTHS, (message.id,)):
+        texts[n].append(text)
+    return replace(message, parts=tuple(replace(part, text="".join(texts[part.n])) for part in message.parts))
+
+
+_RUNS = "SELECT id FROM operations WHERE thread = threads.id AND ended_at IS NULL ORDER BY opened_seq DESC LIMIT 1"
+_STOP = "SELECT stop FROM messages WHERE thread = threads.id AND NOT queued ORDER BY n DESC LIMIT 1"
+_THREADS = f"""
+SELECT threads.*, ({_RUNS}) AS operation, ({_STOP}) AS stop,
+       (SELECT count(*) FROM messages WHERE thread = threads.id) AS messages,
+       (SELECT count(*) FROM messages WHERE thread = threads.id AND (ended_at IS NULL OR queued) AND queued) AS queued
+FROM threads"""
+_PLACES = "SELECT id, coalesce((SELECT max(n) FROM messages WHERE thread = threads.id), 0) FROM threads"
+_PARTS = "SELECT parts.* FROM json_each(?) AS wanted JOIN parts ON parts.message = wanted.value ORDER BY parts.message, parts.n"
+_GROWTHS = "SELECT n, text FROM growths WHERE message = ? ORDER BY n, at"
+
+T = TypeVar("T")
+
+
+class Place(NamedTuple):
+    """Where a call was made."""
+
+    workspace: str | None
+    thread: str | None
+
+
+class Standing(NamedTuple):
+    """Where a message stands, and who said it."""
+
+    thread: str
+    n: int
+    role: Role
+
+
+class Places(Asking):
+    """What is known of many things, by their ids. What is not there is left out."""
+
+    async def said(self, messages: Iterable[str]) -> dict[str, MessageRecord]:
+        """Messages, whole."""
+        which = f"SELECT * FROM messages WHERE id {_AMONG}"
+        values = (json.dumps([*messages]),)
+        found = await self._reader.read(lambda db: messages_in(db, which, values))
+        return {message.id: message for message in found}
+
+    async def standing(self, messages: Iterable[str]) -> dict[str, Standing]:
+        sql = f"SELECT id, thread, n, role FROM messages WHERE id {_AMONG}"
+        return await self._by_id(sql, messages, lambda row: Standing(row["thread"], row["n"], row["role"]))
+
+    async def workspaces_of(self, threads: Iterable[str]) -> dict[str, str | None]:
+        sql = f"SELECT id, workspace FROM threads WHERE id {_AMONG}"
+        return await self._by_id(sql, threads, lambda row: row["workspace"])
+
+    async def titles_of(self, threads: Iterable[str]) -> dict[str, str]:
+        return await self._by_id(f"SELECT id, title FROM threads WHERE id {_AMONG}", threads, _title)
+
+    async def places_of(self, calls: Iterable[str]) -> dict[str, Place]:
+        sql = f"SELECT id, workspace, thread FROM calls WHERE id {_AMONG}"
+        return await self._by_id(sql, calls, lambda row: Place(row["workspace"], row["thread"]))
+
+    async def titles_of_calls(self, calls: Iterable[str]) -> dict[str, str]:
+        return await self._by_id(f"SELECT id, title FROM calls WHERE id {_AMONG}", calls, _title)
+
+    async def _by_id(self, sql: str, ids: Iterable[str], make: Callable[[sqlite3.Row], T]) -> dict[str, T]:
+        return dict(await self._all(lambda row: (str(row["id"]), make(row)), sql, (json.dumps([*ids]),)))
+
+
+def _title(row: sqlite3.Row) -> str:
+    return str(row["title"])
+
+
+_AMONG = "IN (SELECT value FROM json_each(?))"
+
+_NAME = re.compile(r'"image": ?"([0-9a-f]{64})"')
+
+
+class Pictures(Asking):
+    """What is known of pictures."""
+
+    async def pictures(self) -> frozenset[str]:
+        """The hash of every picture that some message shows."""
+        found = await self._all(_named_images, _SHOWN)
+        return frozenset(name for names in found for name in names)
+
+
+def _named_images(row: sqlite3.Row) -> list[str]:
+    return _NAME.findall(row["data"])
+
+
+_SHOWN = """SELECT data FROM parts WHERE kind IN ('image', 'call') AND instr(data, '"image"')"""
+
+
+def thread_of(row: sqlite3.Row) -> ThreadRecord:
+    return ThreadRecord(**columns_of(row, _THREAD_COLUMNS))
+
+
+def session_of(row: sqlite3.Row) -> SessionRecord:
+    return SessionRecord(session=row["session"], upto=row["upto"])
+
+
+def message_of(row: sqlite3.Row, parts: Iterable[MessagePart]) -> MessageRecord:
+    return MessageRecord(queued=bool(row["queued"]), parts=tuple(parts), **columns_of(row, _MESSAGE_COLUMNS))
+
+
+def part_of(row: sqlite3.Row) -> MessagePart:
+    data = row["data"]
+    return MessagePart(
+        n=row["n"], kind=row["kind"], text=row["text"], data={} if data == "{}" else json.loads(data)
+    )
+
+
+_THREAD_COLUMNS = column_names(ThreadRecord)
+_MESSAGE_COLUMNS = column_names(MessageRecord, "queued", "parts")

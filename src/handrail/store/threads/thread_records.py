@@ -1,0 +1,306 @@
+"""What the store says about conversations, their messages and the work done for them.
+
+Values only; they do not know how they were found (query/), nor what grows in memory (message.py).
+
+What happens to a conversation and to the agents that take part in it. What is said is no fact but a flow
+(threads.py).
+
+What events about conversations change. Deleting one leaves nothing that was said, and no title in the
+journal.
+
+What events about messages change: that they are, where they stand, and how they ended. What they say is a
+flow.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import with_config
+
+from handrail.store.database import Statement
+from handrail.store.values import SERVED, Handover, Json, PartKind, Role, Stop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadRecord:
+    """One conversation in a list. Times are milliseconds since 1970."""
+
+    id: str
+    workspace: str | None
+    title: str
+    titled_by: str
+    """Who gave it its title."""
+    agent: str
+    forked_from: str | None
+    forked_at: str | None
+    created_at: int
+    updated_at: int
+    opened_seq: int
+    messages: int
+    queued: int
+    operation: str | None
+    """The work that runs for it."""
+    stop: Stop | None
+    """How what was said last ended; None while it is being said, and of an empty one."""
+
+
+@with_config(SERVED)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessagePart:
+    """A piece of a message."""
+
+    n: int
+    """Its place in the message."""
+    kind: PartKind
+    text: str
+    data: Json
+    """By kind: part.py says which fields."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageRecord:
+    """Something that was said, as it is now."""
+
+    id: str
+    thread: str
+    n: int
+    role: Role
+    agent: str
+    operation: str | None
+    queued: bool
+    opened_at: int
+    ended_at: int | None
+    stop: Stop | None
+    parts: tuple[MessagePart, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Messages that follow each other, oldest first."""
+
+    messages: tuple[MessageRecord, ...]
+    more: bool
+    """There are older ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A conversation at one moment: its newest messages, and where to follow it from."""
+
+    rev: int
+    messages: tuple[MessageRecord, ...]
+    more: bool
+    state: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRecord:
+    """Under which id an agent keeps a conversation."""
+
+    session: str
+    upto: int
+    """The place of the last message it knows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadOpened:
+    """A conversation began, by itself or out of another."""
+
+    kind: Literal["ThreadOpened"] = "ThreadOpened"
+    thread: str
+    workspace: str | None
+    title: str
+    agent: str
+    """Who is prompted, unless the prompt says otherwise."""
+    by: str
+    forked_from: str | None = None
+    forked_at: str | None = None
+    """The last message it shares with the thread it was made from."""
+    imported: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadRenamed:
+    """A conversation has another title: a person's, or the one its agent gave it."""
+
+    kind: Literal["ThreadRenamed"] = "ThreadRenamed"
+    thread: str
+    title: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadDeleted:
+    """What was said is gone; the calls made for it stay in the record."""
+
+    kind: Literal["ThreadDeleted"] = "ThreadDeleted"
+    thread: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageOpened:
+    """Somebody begins to speak: a person whole, an agent bit by bit."""
+
+    kind: Literal["MessageOpened"] = "MessageOpened"
+    thread: str
+    message: str
+    n: int = 0
+    """Its place in the thread."""
+    role: Role
+    agent: str = ""
+    """Whose message it is, or whom it is for."""
+    operation: str | None = None
+    """The work it belongs to; None while a prompt is queued, and of what was imported or copied."""
+    queued: bool = False
+    """It waits until the work before it has ended."""
+    said_at: int | None = None
+    """When it was said, of one that was imported or copied; None: now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageEnded:
+    """Nothing more is added to a message."""
+
+    kind: Literal["MessageEnded"] = "MessageEnded"
+    thread: str
+    message: str
+    stop: Stop
+    said_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptSent:
+    """A queued prompt's turn has come."""
+
+    kind: Literal["PromptSent"] = "PromptSent"
+    thread: str
+    message: str
+    operation: str
+    n: int = 0
+    """Its place from now on: after all that was said while it waited."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptDropped:
+    """A queued prompt was taken back before its turn came."""
+
+    kind: Literal["PromptDropped"] = "PromptDropped"
+    thread: str
+    message: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionBound:
+    """An agent keeps this conversation under an id of its own, by which it can be resumed."""
+
+    kind: Literal["SessionBound"] = "SessionBound"
+    thread: str
+    agent: str
+    session: str
+    how: Handover
+    """How the agent came to know what was said before."""
+    upto: int = 0
+    """The place of the last message it knows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentStarted:
+    """An agent's program runs."""
+
+    kind: Literal["AgentStarted"] = "AgentStarted"
+    agent: str
+    terminal: str
+    pid: int
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentEnded:
+    """An agent's program runs no longer; the next prompt starts it again."""
+
+    kind: Literal["AgentEnded"] = "AgentEnded"
+    agent: str
+    terminal: str
+    why: str
+    said: tuple[str, ...] = ()
+    """The last lines of its standard error."""
+
+
+_OfThread = ThreadOpened | ThreadRenamed | ThreadDeleted | SessionBound
+
+
+def statements(seq: int, at: int, event: _OfThread) -> list[Statement]:
+    match event:
+        case ThreadOpened(thread=id):
+            return [_opened(seq, at, event), (_TITLED, (id, seq))]
+        case ThreadRenamed(thread=id, title=title, by=by):
+            return [(_RENAMED, (title, by, id)), (_TITLED, (id, seq))]
+        case ThreadDeleted(thread=id):
+            return [*((sql, (id,)) for sql in _DELETED), (_DUE, ())]
+        case SessionBound(thread=id, agent=agent, session=session, upto=upto):
+            return [(_BOUND, (id, agent, session, upto, at, id))]
+
+
+def _opened(seq: int, at: int, event: ThreadOpened) -> Statement:
+    named = (event.thread, event.workspace, event.title, event.by, event.agent)
+    return (_OPENED, (*named, event.forked_from, event.forked_at, at, at, seq))
+
+
+_OPENED = """
+INSERT INTO threads (id, workspace, title, titled_by, agent, forked_from, forked_at, created_at, updated_at, opened_seq)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"""
+_TITLED = "INSERT INTO titles (thread, seq) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_RENAMED = "UPDATE threads SET title = ?, titled_by = ? WHERE id = ?"
+_BOUND = """
+INSERT INTO sessions (thread, agent, session, upto, bound_at)
+SELECT ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM threads WHERE id = ?)
+ON CONFLICT (thread, agent) DO UPDATE SET session = excluded.session, upto = excluded.upto,
+                                          bound_at = excluded.bound_at"""
+_OF_IT = "WHERE message IN (SELECT id FROM messages WHERE thread = ?)"
+_DELETED = (
+    f"DELETE FROM growths {_OF_IT}",
+    f"DELETE FROM parts {_OF_IT}",
+    "DELETE FROM messages WHERE thread = ?",
+    "DELETE FROM thread_state WHERE thread = ?",
+    "DELETE FROM sessions WHERE thread = ?",
+    "DELETE FROM activities WHERE thread = ?",
+    "UPDATE events SET payload = NULL WHERE seq IN (SELECT seq FROM titles WHERE thread = ?)",
+    "DELETE FROM titles WHERE thread = ?",
+    "DELETE FROM threads WHERE id = ?",
+)
+_DUE = "UPDATE upkeep SET due = 1"
+
+_OfMessage = MessageOpened | MessageEnded | PromptSent | PromptDropped
+
+
+def message_statements(at: int, event: _OfMessage) -> list[Statement]:
+    match event:
+        case MessageOpened():
+            return [_message_opened(at, event), (_UPDATED, (at, event.thread))]
+        case MessageEnded(message=id, stop=stop, said_at=said_at):
+            return [(_ENDED, (said_at or at, stop, id)), (_UPDATED, (at, event.thread))]
+        case PromptSent(message=id, operation=operation, n=n):
+            return [(_SENT, (operation, n, id)), (_UPDATED, (at, event.thread))]
+        case PromptDropped(message=id):
+            return [(sql, (id,)) for sql in _DROPPED]
+
+
+def _message_opened(at: int, event: MessageOpened) -> Statement:
+    named = (event.message, event.thread, event.n, event.role, event.agent, event.operation)
+    return (_MESSAGE_OPENED, (*named, int(event.queued), event.said_at or at, event.thread))
+
+
+_MESSAGE_OPENED = """
+INSERT INTO messages (id, thread, n, role, agent, operation, queued, opened_at)
+SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM threads WHERE id = ?) ON CONFLICT DO NOTHING"""
+_ENDED = "UPDATE messages SET ended_at = ?, stop = ? WHERE id = ? AND ended_at IS NULL"
+_SENT = "UPDATE OR IGNORE messages SET queued = 0, operation = ?, n = ? WHERE id = ? AND queued"
+_UPDATED = "UPDATE threads SET updated_at = max(updated_at, ?) WHERE id = ?"
+_WAS_QUEUED = "(SELECT id FROM messages WHERE id = ? AND queued)"
+_DROPPED = (
+    f"DELETE FROM growths WHERE message IN {_WAS_QUEUED}",
+    f"DELETE FROM parts WHERE message IN {_WAS_QUEUED}",
+    "DELETE FROM messages WHERE id = ? AND queued",
+)

@@ -1,0 +1,342 @@
+"""Conversations: begun, spoken in, read, followed, deleted.
+
+Owns how they begin and end. What is said in them (thread/) is seen at once by whoever reads or follows, and is on disk
+100 ms later at the latest. It does not know agents, nor what a part means.
+
+Speaking in conversations: messages that begin, wait for their turn, and end.
+
+Reading a conversation: what is on disk, with what is in memory over it, as of one moment.
+"""
+
+import secrets
+from collections.abc import Awaitable, Callable, Iterable
+
+import anyio
+
+from handrail.store.actor import HANDRAIL, Actor
+from handrail.store.journal import Journal
+from handrail.store.operations import OperationEnded
+from handrail.store.records import Records
+from handrail.store.threads.live_thread import Flow, Follower, Thread
+from handrail.store.threads.message import Message, clean_json
+from handrail.store.threads.persistence import Writing
+from handrail.store.threads.thread_records import (
+    MessageEnded,
+    MessageOpened,
+    MessageRecord,
+    Page,
+    PromptDropped,
+    PromptSent,
+    SessionBound,
+    SessionRecord,
+    Snapshot,
+    ThreadDeleted,
+    ThreadOpened,
+    ThreadRenamed,
+)
+from handrail.store.values import Handover, Json, Role
+
+
+class Speaking:
+    """The conversations in memory."""
+
+    def __init__(self, writing: Writing) -> None:
+        self._writing = writing
+        self._threads: dict[str, Thread] = {}
+
+    def open_message(
+        self,
+        thread: str,
+        role: Role,
+        *,
+        agent: str = "",
+        operation: str | None = None,
+        queued: bool = False,
+        said_at: int | None = None,
+    ) -> Message:
+        """Somebody begins to speak. `said_at` is when they did, where it is told again (fork, import)."""
+        kept = self._thread(thread)
+        kept.last += 1
+        message = Message(
+            self._touched,
+            self._ended,
+            id=f"m{secrets.token_hex(6)}",
+            thread=thread,
+            n=kept.last,
+            role=role,
+            agent=agent,
+            operation=operation,
+            queued=queued,
+            opened_at=said_at,
+        )
+        self._writing.tell(
+            MessageOpened(
+                thread=thread,
+                message=message.id,
+                n=message.n,
+                role=role,
+                agent=agent,
+                operation=operation,
+                queued=queued,
+                said_at=said_at,
+            )
+        )
+        message.changed()
+        return message
+
+    def queued(self, thread: str) -> list[Message]:
+        """Prompts that wait for their turn, in their order."""
+        waiting = [message for message in self._thread(thread).messages.values() if message.queued]
+        return sorted(waiting, key=lambda message: message.n)
+
+    def sent(self, message: str, operation: str) -> Message:
+        """A queued prompt's turn has come: from now on it stands behind all that was said while it waited.
+
+        Raises `LookupError` when it is not queued, or no longer.
+        """
+        thread, prompt = self._queued(message)
+        thread.last += 1
+        prompt.queued, prompt.operation, prompt.n = False, operation, thread.last
+        self._writing.tell(PromptSent(thread=thread.id, message=message, operation=operation, n=prompt.n))
+        prompt.changed()
+        return prompt
+
+    def dropped(self, message: str, by: Actor) -> None:
+        """A queued prompt is taken back. Raises `LookupError` as `sent` does."""
+        thread, prompt = self._queued(message)
+        self._writing.tell(PromptDropped(thread=thread.id, message=message, by=str(by)))
+        thread.drop(prompt)
+
+    def put_state(self, thread: str, name: str, data: Json) -> None:
+        """What an agent says of the conversation as a whole; the newest of each name holds."""
+        kept = self._thread(thread)
+        kept.put_state(name, clean_json(data))
+        self._writing.flows(kept)
+
+    def _restored(self, found: MessageRecord) -> Message:
+        """A message that was open when the daemon ended."""
+        return Message.restored(self._touched, self._ended, found)
+
+    def _thread(self, id: str) -> Thread:
+        try:
+            return self._threads[id]
+        except KeyError:
+            raise LookupError(f"There is no thread {id}.") from None
+
+    def _queued(self, message: str) -> tuple[Thread, Message]:
+        for thread in self._threads.values():
+            found = thread.messages.get(message)
+            if found is not None and found.queued:
+                return thread, found
+        raise LookupError(f"The prompt {message} is not waiting any more.")
+
+    def _touched(self, message: Message) -> int:
+        thread = self._threads.get(message.thread)
+        if thread is None or message.id in thread.dropped:  # gone while somebody still spoke
+            return message.rev + 1
+        self._writing.flows(thread)
+        return thread.touch(message)
+
+    def _ended(self, message: Message) -> None:
+        if message.thread in self._threads and message.stop is not None:
+            self._writing.tell(
+                MessageEnded(
+                    thread=message.thread, message=message.id, stop=message.stop, said_at=message.said_at
+                )
+            )
+
+
+NEWEST = 60
+"""Messages in a snapshot, unless it is said otherwise: a few screens full."""
+TOGETHER = 50
+"""Messages that are copied at a time: so long others wait, and so many are in memory until they are on disk."""
+
+
+class Threads(Speaking):
+    """All conversations. Those of old are known once `restore` has returned."""
+
+    def __init__(self, journal: Journal, records: Records) -> None:
+        super().__init__(Writing(journal))
+        self._journal = journal
+        self._records = records
+        self._reading = Reading(records)
+        self._default = anyio.Lock()
+
+    def open(
+        self,
+        *,
+        workspace: str | None,
+        title: str,
+        agent: str,
+        by: Actor,
+        forked_from: str | None = None,
+        forked_at: str | None = None,
+        imported: bool = False,
+    ) -> str:
+        """Begin a conversation; its id."""
+        thread = f"h{secrets.token_hex(5)}"
+        self._threads[thread] = Thread(thread)
+        self._writing.tell(
+            ThreadOpened(
+                thread=thread,
+                workspace=workspace,
+                title=title,
+                agent=agent,
+                by=str(by),
+                forked_from=forked_from,
+                forked_at=forked_at,
+                imported=imported,
+            )
+        )
+        return thread
+
+    async def default(self, workspace: str | None, agent: str, by: Actor = HANDRAIL) -> str:
+        """The conversation of a workspace that was updated last; a new one, "Default", where there is none."""
+        async with self._default:
+            await self.written()
+            newest = await self._records.threads(workspace, limit=1)
+            if newest:
+                return newest[0].id
+            return self.open(workspace=workspace, title="Default", agent=agent, by=by)
+
+    def rename(self, thread: str, title: str, by: Actor) -> None:
+        self._thread(thread)
+        self._writing.tell(ThreadRenamed(thread=thread, title=title, by=str(by)))
+
+    async def fork(self, thread: str, message: str, before: bool, title: str, by: Actor) -> str:
+        """A conversation that goes on from a message of another: with it, or just `before` it; its id.
+
+        Raises `LookupError` when the message is not one of the thread's.
+        """
+        await self.written()
+        said = await self.transcript(thread)
+        found = await self._records.thread(thread)
+        places = [place for place, one in enumerate(said) if one.id == message]
+        if not places or found is None:
+            raise LookupError(f"There is no message {message} in thread {thread}.")
+        shared = said[: places[0] + (0 if before else 1)]
+        fork = self.open(
+            workspace=found.workspace,
+            title=title or found.title,
+            agent=found.agent,
+            by=by,
+            forked_from=thread,
+            forked_at=shared[-1].id if shared else None,
+        )
+        await self.retell(fork, shared)
+        return fork
+
+    async def retell(self, thread: str, messages: Iterable[MessageRecord]) -> None:
+        """Say what was said elsewhere again, under ids of its own and with its times; returns when it is on disk."""
+        for place, said in enumerate(messages, 1):
+            message = self.open_message(thread, said.role, agent=said.agent, said_at=said.opened_at)
+            for part in said.parts:
+                message.add(part.kind, part.text, part.data)
+            message.end(said.stop or "interrupted", said.ended_at)
+            if place % TOGETHER == 0:
+                await self.written()
+        await self.written()
+
+    async def delete(self, thread: str, by: Actor) -> None:
+        """Nothing that was said remains in the database when this returns; whoever followed it is let go."""
+        self._thread(thread).delete()
+        del self._threads[thread]
+        self._writing.tell(ThreadDeleted(thread=thread, by=str(by)))
+        await self.written()
+
+    def bind(self, thread: str, agent: str, session: str, how: Handover, upto: int) -> None:
+        """An agent keeps the conversation under this id, and knows it up to the message at this place."""
+        self._thread(thread)
+        self._writing.tell(SessionBound(thread=thread, agent=agent, session=session, how=how, upto=upto))
+
+    async def sessions(self, thread: str) -> dict[str, SessionRecord]:
+        """By agent."""
+        await self.written()
+        return await self._records.sessions(thread)
+
+    async def snapshot(self, thread: str, limit: int = NEWEST) -> Snapshot:
+        """The newest messages, what is being said included, and the revision to follow from."""
+        return await self._reading.snapshot(self._thread(thread), limit)
+
+    async def page(self, thread: str, before: int, limit: int = NEWEST) -> Page:
+        """The newest messages before the one at this place."""
+        return await self._reading.page(self._thread(thread), before, limit)
+
+    async def messages(self, thread: str) -> list[MessageRecord]:
+        """All that was ever said, and is queued."""
+        return await self._reading.messages(self._thread(thread))
+
+    async def transcript(self, thread: str, after_n: int = 0) -> list[MessageRecord]:
+        """What was said behind a place, without what is queued."""
+        messages = await self._reading.messages(self._thread(thread), after_n)
+        return [message for message in messages if not message.queued]
+
+    async def follow(self, thread: str, after_rev: int, send: Callable[[Flow], Awaitable[None]]) -> None:
+        """Send what is newer than `after_rev`, put together, at the pace of `send`; until the conversation is deleted."""
+        kept = self._thread(thread)
+        await Follower(kept, after_rev, lambda: self._reading.snapshot(kept, NEWEST)).run(send)
+
+    async def written(self) -> None:
+        """Return when all that was said and told by now is on disk. Raises `Unwritable`."""
+        await self._journal.written()
+
+    async def restore(self) -> None:
+        """Load what is known, and end what a crash left open. Queued prompts stay queued."""
+        for thread, last in (await self._records.places()).items():
+            self._threads[thread] = Thread(thread, last)
+        for found in await self._records.open_messages():
+            message = self._restored(found)
+            if not message.queued:
+                message.end("interrupted")
+        for operation in await self._records.open_operations():
+            self._writing.tell(OperationEnded(operation=operation.id, cancelled_by=None, stop="interrupted"))
+        await self.written()
+
+
+class Reading:
+    """Conversations as they are now."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    async def snapshot(self, thread: Thread, limit: int) -> Snapshot:
+        """Its newest messages, and the revision that they are of."""
+        page, state = await self._read(thread, None, limit)
+        newer = {name: one.data for name, one in thread.state.items()}
+        return Snapshot(rev=thread.rev, messages=page.messages, more=page.more, state={**state, **newer})
+
+    async def page(self, thread: Thread, before: int | None, limit: int) -> Page:
+        """The newest messages before a place."""
+        page, _ = await self._read(thread, before, limit)
+        return page
+
+    async def messages(self, thread: Thread, after: int = 0) -> list[MessageRecord]:
+        """All messages behind a place."""
+        left = -1
+        stored: list[MessageRecord] = []
+        while left != thread.left:
+            left = thread.left
+            stored = await self._records.messages(thread.id, after=after)
+        return _merged(thread, stored, after, None)
+
+    async def _read(self, thread: Thread, before: int | None, limit: int) -> tuple[Page, dict[str, Json]]:
+        left = -1
+        stored: list[MessageRecord] = []
+        state: dict[str, Json] = {}
+        while left != thread.left:  # what left the memory while the disk was read may be in neither
+            left = thread.left
+            stored = await self._records.messages(thread.id, before=before, limit=limit + 1)
+            state = await self._records.state(thread.id)
+        messages = _merged(thread, stored, 0, before)
+        return Page(messages=tuple(messages[-limit:]), more=len(messages) > limit), state
+
+
+def _merged(
+    thread: Thread, stored: Iterable[MessageRecord], after: int, before: int | None
+) -> list[MessageRecord]:
+    found = {message.id: message for message in stored if message.id not in thread.dropped}
+    for message in thread.messages.values():
+        found.pop(message.id, None)  # it may have moved
+        if message.n > after and (before is None or message.n < before):
+            found[message.id] = message.record()
+    return sorted(found.values(), key=lambda message: message.n)
