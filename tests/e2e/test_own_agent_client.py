@@ -12,13 +12,13 @@ from typing import Any
 import anyio
 import pytest
 from acp.exceptions import RequestError
-from tests.agents.builtin.hosting import Host, hosted
 from tests.e2e.conftest import SMALL_GRACE
 from tests.e2e.home import Home, living, until
 from tests.e2e.own_agent import kin
 from tests.e2e.person import Person, person_of
 from tests.model.script import Turn, script
 from tests.model.server import ModelServer, model_server
+from tests.own_agent.hosting import Host, hosted
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
 

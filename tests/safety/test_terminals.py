@@ -1,7 +1,7 @@
 """Terminals that people and agents share: what an agent, or a program inside one, gets by them. As an ordinary user.
 
 That an answer holds for exactly what was shown, and that hidden input goes nowhere, is tried where that is done
-(tools/terminals/test_keyboard.py, terminal/typing/test_history.py, e2e/test_attach.py); here it is the whole, attacked from outside.
+(tools/terminals/test_send_to_terminal.py, terminal/input/test_typing_history.py, e2e/test_attach.py); here it is the whole, attacked from outside.
 """
 
 import json

@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from handrail.gate.tool import ReceiptFacts
-from handrail.keeper.protocol import Report
 from handrail.store.values import Json, ProcessSeen, Result, SignalSent
+from handrail.terminal.terminal import Report
 
 Format = Annotated[
     Literal["text", "json"],

@@ -121,7 +121,7 @@ async def test_a_rule_about_a_server_from_an_old_journal_is_listed_and_can_be_re
     async with desk(tmp_path, kept=[old]) as at:
         assert [each.rule for each in at.rules.known()] == [old]
         assert at.effect("make") == "ask"
-        at.rules.remove("r1", "ann")
+        at.rules.remove("r1", ANN)
         assert at.rules.known() == []
 
 

@@ -18,9 +18,8 @@ import anyio
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.acp.framing import MESSAGE_MAX
 from handrail.framing import LineBuffer, LineTooLong
-from handrail.keeper.protocol import Exit
 from handrail.terminal.keeper_client import KeeperError
-from handrail.terminal.terminal import Terminal
+from handrail.terminal.terminal import Exit, Terminal
 from handrail.terminal.terminals import Terminals
 
 READ = 256 * 1024

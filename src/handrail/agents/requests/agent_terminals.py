@@ -25,13 +25,12 @@ from handrail.errors import Unwritable
 from handrail.gate.call import Call, Outcome
 from handrail.gate.feedback import changed
 from handrail.gate.gate import Gate
-from handrail.keeper.protocol import Exit
 from handrail.store.actor import CLIENT
 from handrail.store.values import Caller, Json
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.output.plain_text import plain
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.terminal import Terminal
+from handrail.terminal.terminal import Exit, Terminal
 from handrail.terminal.terminals import Terminals
 from handrail.terminal.thread_pool import AGENTS
 

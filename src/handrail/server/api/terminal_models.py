@@ -12,7 +12,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from handrail.keeper.protocol import Report
 from handrail.server.api.models import Wire
 from handrail.store.terminals import TerminalRecord, TypedRecord
 from handrail.store.values import Owner, ProcessSeen, Sure, TerminalKind
@@ -21,7 +20,7 @@ from handrail.terminal.output.paging import Reading
 from handrail.terminal.output.screen import Shown
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.shell_marks import Command, Marks
-from handrail.terminal.terminal import Asks, Taken, Terminal
+from handrail.terminal.terminal import Asks, Report, Taken, Terminal
 
 MOST_TYPED = 200_000
 """Characters in one input: below what the keeper holds for a program that does not read."""

@@ -14,7 +14,6 @@ import anyio.to_thread
 from fastapi import APIRouter, BackgroundTasks, HTTPException, Query, Request
 
 from handrail.errors import Conflict
-from handrail.keeper.protocol import Report
 from handrail.server.access import Person
 from handrail.server.api.terminal_models import (
     Closed,
@@ -36,7 +35,7 @@ from handrail.terminal.input.keys import UnknownKey, encode
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.open_shell import BadOpening, open_shell, shell_for
 from handrail.terminal.output.screen import render
-from handrail.terminal.terminal import Terminal, TypingRefused, Typist
+from handrail.terminal.terminal import Report, Terminal, TypingRefused, Typist
 from handrail.terminal.thread_pool import PEOPLE
 
 WINDOW_SECONDS = 5.0

@@ -14,10 +14,9 @@ import anyio.to_thread
 
 from handrail.gate.shell.shell_parser import Line
 from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage, Tool
-from handrail.keeper.protocol import Exit, Report
 from handrail.store.values import Caller, CommandPreview, Json, Owner, Result
 from handrail.terminal.keeper_client import KeeperError
-from handrail.terminal.terminal import Note, Terminal
+from handrail.terminal.terminal import Exit, Note, Report, Terminal
 from handrail.terminal.wait.wait import LIKELY_SECONDS
 from handrail.tools.commands.command_claims import command_claims, programs, read_line
 from handrail.tools.commands.command_input import (

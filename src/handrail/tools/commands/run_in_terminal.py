@@ -14,12 +14,11 @@ import anyio
 import anyio.to_thread
 
 from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage
-from handrail.keeper.protocol import Seen
 from handrail.store.values import Caller, Json, ProcessSeen, Result, SignalSent
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.output.screen import render
 from handrail.terminal.shell_marks import Marks
-from handrail.terminal.terminal import Terminal, Typist
+from handrail.terminal.terminal import Seen, Terminal, Typist
 from handrail.terminal.thread_pool import AGENTS
 from handrail.terminal.wait.wait import quiet, rests, stirring
 from handrail.tools.commands.command_claims import line_typed

@@ -10,10 +10,9 @@ import anyio
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
-from handrail.keeper.protocol import Report
 from handrail.store.values import Caller, Claim, Json, Result
 from handrail.terminal.keeper_client import KeeperError
-from handrail.terminal.terminal import Terminal
+from handrail.terminal.terminal import Report, Terminal
 from handrail.tools.context import Reach
 from handrail.tools.results import Format, Input, answer, facts_of, some
 from handrail.tools.terminals.terminal_lookup import Known, ending, is_own, of_terminal

@@ -12,12 +12,11 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
-from handrail.keeper.protocol import Seen
 from handrail.store.values import Caller, Claim, InputPreview, Json, Result
 from handrail.terminal.input.keys import UnknownKey, encode
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.output.screen import render
-from handrail.terminal.terminal import Terminal, TypingRefused, Typist
+from handrail.terminal.terminal import Seen, Terminal, TypingRefused, Typist
 from handrail.terminal.thread_pool import AGENTS
 from handrail.tools.commands.command_claims import text_typed
 from handrail.tools.context import Reach

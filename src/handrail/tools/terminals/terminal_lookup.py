@@ -9,13 +9,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from handrail.gate.tool import Refusal
-from handrail.keeper.protocol import Exit
 from handrail.store.records import Records
 from handrail.store.terminals import TerminalRecord
 from handrail.store.values import Caller, Claim, Owner, TerminalKind
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.terminal import Terminal
+from handrail.terminal.terminal import Exit, Terminal
 from handrail.terminal.terminals import Terminals
 from handrail.tools.results import brief
 

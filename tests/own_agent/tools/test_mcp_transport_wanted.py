@@ -1,0 +1,78 @@
+"""Which servers a session is to have, and what their processes see."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from acp.schema import AcpMcpServer, EnvVariable, HttpHeader, HttpMcpServer, McpServerStdio
+from tests.own_agent.tools.company import company, program, use
+
+from handrail.own_agent.tools.mcp_transport import Http, Stdio, own_door, wanted
+
+
+def test_our_own_door_is_added_where_no_host_named_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANDRAIL_HOME", str(tmp_path))
+    other = McpServerStdio(
+        name="other", command="/bin/other", args=["-x"], env=[EnvVariable(name="A", value="1")]
+    )
+
+    found, notes = wanted([other], "/project")
+
+    door = Stdio(
+        name="handrail",
+        command=(sys.executable, "-P", "-m", "handrail", "mcp", "--workspace", "/project"),
+        env={"HANDRAIL_HOME": str(tmp_path)},
+    )
+    assert found == [door, Stdio(name="other", command=("/bin/other", "-x"), env={"A": "1"})]
+    assert notes == []
+
+
+def test_the_host_s_own_is_taken_and_comes_first() -> None:
+    other = HttpMcpServer(type="http", name="other", url="https://example.test/mcp", headers=[])
+    header = HttpHeader(name="Authorization", value="Bearer b")
+    ours = HttpMcpServer(type="http", name="handrail", url="http://127.0.0.1:1/mcp", headers=[header])
+
+    found, _ = wanted([other, ours], "/project")
+
+    assert [each.name for each in found] == ["handrail", "other"]
+    assert found[0] == Http(
+        name="handrail", url="http://127.0.0.1:1/mcp", headers={"Authorization": "Bearer b"}
+    )
+
+
+def test_a_server_of_a_sort_we_do_not_speak_is_said() -> None:
+    _, notes = wanted([AcpMcpServer(type="acp", name="odd", server_id="1")], "/project")
+
+    assert len(notes) == 1
+    assert "“odd” is left out" in notes[0]
+
+
+def test_no_secret_stands_in_what_may_be_logged() -> None:
+    server = Http(name="a", url="https://example.test/mcp?key=s3cret", headers={"Authorization": "s3cret"})
+
+    assert "s3cret" not in repr(server)
+    assert "s3cret" not in repr(Stdio(name="a", command=("a",), env={"KEY": "s3cret"}))
+
+
+async def test_a_program_sees_what_it_was_given_and_no_key(
+    root: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "s3cret")
+    monkeypatch.setenv("LC_TIME", "C")
+
+    async with company(root, program(log, GIVEN="by name")) as servers:
+        facts = json.loads((await use(servers.tools["somebody__environment"])).text)
+
+    assert "ANTHROPIC_API_KEY" not in facts
+    assert (facts["GIVEN"], facts["LC_TIME"], facts["cwd"]) == ("by name", "C", str(root))
+    assert {"PATH", "HOME"} <= facts.keys()
+
+
+def test_our_own_door_finds_the_same_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HANDRAIL_HOME", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", "/somewhere/state")
+
+    assert own_door("/project").env["XDG_STATE_HOME"] == "/somewhere/state"

@@ -1,0 +1,108 @@
+"""What the store says of approvals: how each ended, and what was asked before."""
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from tests.store.after import after
+from tests.store.conftest import Kept
+from tests.store.facts import WRITES, allowed, asked, caller, opened, settled, started
+
+from handrail.store.approvals import ApprovalRecord
+from handrail.store.events import ApprovalExpired, ApprovalWithdrawn, Event
+from handrail.store.records import open_records
+from handrail.store.values import Verdict
+
+pytestmark = pytest.mark.anyio
+
+expired = ApprovalExpired(approval="a1", call="c1", after_ms=5)
+withdrawn = ApprovalWithdrawn(approval="a1", call="c1", why="gone")
+VERDICT = Verdict(claim=0, effect="ask", rule="default policy", why="nothing allows it")
+
+
+async def the_approval(kept: Kept, *story: Event) -> ApprovalRecord:
+    async with after(kept, opened(), asked(), *story) as records:
+        approval = await records.approval("a1")
+        assert approval is not None
+        assert approval.open == bool(await records.approvals(open_only=True))
+        return approval
+
+
+async def test_an_expired_question_is_open_no_longer_and_its_call_waits_no_longer(kept: Kept) -> None:
+    approval = await the_approval(kept, expired)
+    assert (approval.open, approval.answer, approval.withdrawn_at) == (False, None, None)
+    assert approval.expired_at is not None
+    assert approval.expired_at >= approval.opened_at
+    async with after(kept) as records:
+        assert [call.status for call in await records.calls()] == ["running"]
+        assert await records.calls(status="waiting") == []
+        (detail,) = await records.open_calls()
+        assert detail.approval is not None
+        assert not detail.approval.open
+
+
+@pytest.mark.parametrize("later", [allowed(), withdrawn, expired])
+@pytest.mark.parametrize("first", [allowed(), withdrawn, expired])
+async def test_an_approval_ends_once(kept: Kept, first: Event, later: Event) -> None:
+    once = await the_approval(kept, first)
+    async with after(kept, later) as records:
+        assert await records.approval("a1") == once
+
+
+async def test_the_verdicts_of_a_question_are_kept(kept: Kept) -> None:
+    async with after(kept, opened(), replace(asked(), verdicts=(VERDICT,))) as records:
+        (approval,) = await records.approvals(open_only=True)
+        assert approval.verdicts == (VERDICT,)
+
+
+@pytest.mark.parametrize(
+    ("answer", "edited"),
+    [
+        (allowed(), False),
+        (replace(allowed(), input={}), True),
+        (replace(allowed(), content=""), True),
+    ],
+)
+async def test_an_answer_with_changes_says_so(kept: Kept, answer: Event, edited: bool) -> None:
+    assert (await the_approval(kept, answer)).edited == edited
+
+
+async def test_the_questions_of_late_are_told_newest_first_as_a_rule_would_meet_them(kept: Kept) -> None:
+    story: list[Event] = [
+        *(opened("c1"), replace(asked(), verdicts=(VERDICT,)), replace(allowed(), input={"path": "b"})),
+        *(started("c1"), settled("c1"), opened("c2", tool="execute_command"), asked("a2", "c2")),
+    ]
+    async with after(kept, *story) as records:
+        second, first = await records.prompts()
+        assert (first.approval, first.call, first.tool, first.caller) == ("a1", "c1", "write_file", caller())
+        assert (first.claims, first.verdicts, first.risk) == (WRITES, (VERDICT,), "medium")
+        assert (first.answer, str(first.by), first.edited) == ("allow", "ann", True)
+        assert (second.tool, second.answer, second.by, second.edited) == (
+            *("execute_command", None),
+            *(None, False),
+        )
+        assert second.at >= first.at > 0
+        assert [prompt.approval for prompt in await records.prompts(limit=1)] == ["a2"]
+
+
+async def test_an_erased_question_claims_nothing(kept: Kept) -> None:
+    async with after(kept, opened(), asked()):
+        pass
+    with closing(sqlite3.connect(kept.path)) as connection:
+        connection.execute("UPDATE events SET payload = NULL")
+        connection.commit()
+    async with open_records(kept.path) as records:
+        (prompt,) = await records.prompts()
+        assert (prompt.claims, prompt.verdicts) == ((), ())
+
+
+async def test_open_questions_are_told_without_what_they_show(kept: Kept) -> None:
+    async with after(kept, opened(), asked()) as records:
+        (whole,) = await records.approvals(open_only=True)
+        (bare,) = await records.open_approvals()
+        shown = {"claims": (), "reasons": (), "why": "", "preview": None, "verdicts": ()}
+        assert bare == replace(whole, **shown)
+        assert whole.reasons
+    async with after(kept, allowed()) as records:
+        assert await records.open_approvals() == []
