@@ -14,7 +14,7 @@ from handrail.hardening import hide_memory
 told = ctypes.CDLL(None).prctl
 before = told({PR_GET_DUMPABLE}, 0, 0, 0, 0)
 hide_memory()
-print(before, told({PR_GET_DUMPABLE}, 0, 0, 0, 0), "handrail.cli.app" in sys.modules, "typer" in sys.modules)
+print(before, told({PR_GET_DUMPABLE}, 0, 0, 0, 0), "handrail.cli.command_line" in sys.modules, "typer" in sys.modules)
 """
 
 

@@ -23,9 +23,12 @@ def main() -> int:
         status = shell.main(arguments[1:])
         if status is not None:
             return status
-    from handrail import cli  # noqa: PLC0415
+    from handrail.hardening import hide_memory  # noqa: PLC0415
 
-    return cli.main()
+    hide_memory()
+    from handrail.cli.command_line import run  # noqa: PLC0415
+
+    return run(arguments)
 
 
 if __name__ == "__main__":

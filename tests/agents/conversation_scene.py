@@ -16,8 +16,8 @@ from tests.agents.wire import BOUND, ENVIRONMENT, Stage, acting
 from tests.gate.toys import Echo, Patient, Write
 from tests.tools.office import reach_of
 
-from handrail.agents.conversation.prompts import Prompted, Prompts
 from handrail.agents.conversation.send_prompt import Piece
+from handrail.agents.conversation.thread_prompts import Prompted, Prompts
 from handrail.agents.requests.handlers import Hands
 from handrail.gate import person_actions
 from handrail.gate.approval import Answer

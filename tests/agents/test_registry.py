@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from handrail import __version__
-from handrail.agents.installed import known_agents
-from handrail.agents.registry import PASSED, Found, Registry, has_key, own_agent
+from handrail.agents.registry import PASSED, Found, Registry, has_key, known_agents, own_agent
 from handrail.config import OWN_COMMAND, AgentSection
 
 CLAUDE = "@agentclientprotocol/claude-agent-acp"

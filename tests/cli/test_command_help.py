@@ -7,7 +7,7 @@ import sys
 import pytest
 from tests.cli.scene import BOUND
 
-from handrail.cli.app import run
+from handrail.cli.command_line import run
 
 COMMANDS = [
     "up",

@@ -21,16 +21,16 @@ import typer.main
 from mcp.client.client import Client
 from pydantic import TypeAdapter
 
-from handrail.cli.app import app
+from handrail.cli.command_line import app
 from handrail.cli.failure import Code
 from handrail.config import Config, ProjectConfig
-from handrail.daemon.toolbox import toolbox
+from handrail.daemon.daemon import toolbox
 from handrail.door import attach_client, connect, shell
 from handrail.gate import tool as undo
 from handrail.keeper import protocol as keeper
-from handrail.keeper.framing import name_of
+from handrail.keeper.message_framing import name_of
 from handrail.server.api import approval_models
-from handrail.server.mcp import local_socket, results
+from handrail.server.mcp import local_socket, mcp_server
 from handrail.server.mcp.mcp_server import Line, Mcp
 from handrail.server.openapi import describe
 from handrail.store import values
@@ -225,7 +225,7 @@ def collect_words() -> str:
     return as_json(
         {
             "call status": words_of(Status),
-            "call status, to agents": words_of(results.WireStatus),
+            "call status, to agents": words_of(mcp_server.WireStatus),
             "call outcome": words_of(values.Ending),
             "call assurance": words_of(values.Assurance),
             "claim action": words_of(values.Action),

@@ -4,8 +4,8 @@ import subprocess
 import sys
 
 from handrail.demo.story import APPLES, EDIT, GATE, PEARS, scene
-from handrail.tools.files.apply_hunks import apply
 from handrail.tools.files.diff import unified
+from handrail.tools.files.edit_tools import apply
 from handrail.tools.files.patch import parse
 
 

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 
 from tests.door.peer import BOUND
 
-from handrail.keeper.framing import encode
+from handrail.keeper.message_framing import encode
 from handrail.keeper.protocol import (
     PROTOCOL,
     Exit,

@@ -12,7 +12,7 @@ from playwright.async_api import Browser, BrowserContext, Locator, Page, async_p
 from tests.e2e.home import BOUND
 from tests.e2e.person import Person
 
-from handrail.server.static_page import STATIC
+from handrail.server.app import STATIC
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 QUIET = (

@@ -70,7 +70,7 @@ def _nursery() -> TextIO:
 
 def main(descriptor: int) -> None:
     """Fork a daemon for each line, until the other end is closed."""
-    for name in ("handrail.cli.app", "handrail.daemon.daemon"):  # they load all that a daemon needs
+    for name in ("handrail.cli.command_line", "handrail.daemon.daemon"):  # they load all that a daemon needs
         importlib.import_module(name)
     os.set_inheritable(descriptor, False)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps

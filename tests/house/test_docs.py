@@ -11,7 +11,7 @@ import typer.core
 import typer.main
 from tests.house.source import ROOT, modules
 
-from handrail.cli.app import app
+from handrail.cli.command_line import app
 from handrail.server.openapi import describe
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "door": {*EVERYONE, "keeper.protocol"},
     "store": ALMOST,
     "gate": {*ALMOST, "store"},
-    "terminal": {*ALMOST, "keeper.protocol", "keeper.framing", "keeper.lineage", "store"},
+    "terminal": {*ALMOST, "keeper.protocol", "keeper.message_framing", "keeper.lineage", "store"},
     "tools": {*ALMOST, "gate", "store", "terminal"},
     "upstream": {*ALMOST, "gate", "store", "terminal"},
     "agents": {*ALMOST, "gate", "store", "terminal"},

@@ -16,7 +16,7 @@ from tests.keeper.scene import BOUND, ENV, Scene, keeping, output, until
 from tests.keeper.window import Peer, attached, connected, refusal
 
 from handrail.keeper.connection import HEARD_MAX
-from handrail.keeper.framing import encode, name_of
+from handrail.keeper.message_framing import encode, name_of
 from handrail.keeper.protocol import (
     PROTOCOL,
     Attached,

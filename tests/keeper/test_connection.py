@@ -11,7 +11,7 @@ from tests.keeper.scene import BOUND
 
 from handrail.framing import LineBuffer
 from handrail.keeper.connection import BACKLOG_MAX, Connection
-from handrail.keeper.framing import FRAME_MAX, encode
+from handrail.keeper.message_framing import FRAME_MAX, encode
 from handrail.keeper.protocol import Grown, Started, from_keeper
 
 

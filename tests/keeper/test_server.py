@@ -16,7 +16,7 @@ from tests.keeper.scene import BOUND, ENV, Mark, is_alive, keeping, nothing_left
 
 import handrail.keeper
 from handrail.keeper import lineage
-from handrail.keeper.framing import FRAME_MAX, encode
+from handrail.keeper.message_framing import FRAME_MAX, encode
 from handrail.keeper.protocol import (
     PROTOCOL,
     Done,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from tests.keeper.scene import BOUND
 
 from handrail.framing import LineBuffer
-from handrail.keeper.framing import FRAME_MAX, encode
+from handrail.keeper.message_framing import FRAME_MAX, encode
 from handrail.keeper.protocol import PROTOCOL, Hello, Kept, Refused, Welcome, from_keeper
 from handrail.paths import Places
 

@@ -6,7 +6,7 @@ import pytest
 from pydantic_ai.messages import BinaryContent
 from tests.own_agent.hearing import Heard
 
-from handrail.agents.acp.framing import MESSAGE_MAX
+from handrail.agents.acp.acp_framing import MESSAGE_MAX
 from handrail.own_agent.acp_stdio import Gone
 from handrail.own_agent.activity import Told
 from handrail.own_agent.tools.agent_tool import Entry, Json, Result, Shown

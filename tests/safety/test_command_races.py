@@ -20,7 +20,7 @@ from tests.safety.racing import RACES, Race, rounds
 from tests.tools.office import office
 
 from handrail.gate.call import Call
-from handrail.keeper import child
+from handrail.keeper import warden
 from handrail.keeper.protocol import Start
 from handrail.store.values import Caller
 from handrail.terminal.keeper_client import Keeper
@@ -136,7 +136,7 @@ def started_in(
     pid = os.fork()
     if pid == 0:
         swap_at(step, swap)
-        child.become(order, (null, say, say), resource.getrlimit(resource.RLIMIT_NOFILE), complain)
+        warden.become(order, (null, say, say), resource.getrlimit(resource.RLIMIT_NOFILE), complain)
     for descriptor in (say, complain, null):
         os.close(descriptor)
     os.waitpid(pid, 0)
@@ -145,7 +145,7 @@ def started_in(
 
 def swap_at(step: int, swap: Callable[[], None]) -> None:
     """Before a step of entering the directory or of executing the program, counted from 0."""
-    codes = [function.__code__ for function in (child._enter, child._execute)]  # pyright: ignore[reportPrivateUsage]
+    codes = [function.__code__ for function in (warden._enter, warden._execute)]  # pyright: ignore[reportPrivateUsage]
     steps = count()
 
     def trace(frame: Any, event: str, _: Any) -> Any:

@@ -14,7 +14,7 @@ from tests.safety.attack import files, keeper, proc
 from tests.safety.hostile import Hostile, Loot
 from tests.safety.routes import Target, targets
 
-from handrail.keeper.framing import name_of
+from handrail.keeper.message_framing import name_of
 from handrail.keeper.protocol import Request
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]

@@ -244,7 +244,7 @@ def _cli(account: Account) -> str:
 
 ATTACH = """
 import socket, sys
-from handrail.keeper.framing import encode
+from handrail.keeper.message_framing import encode
 from handrail.keeper.protocol import PROTOCOL, Hello
 sock = socket.socket(socket.AF_UNIX)
 sock.connect(sys.argv[1])

@@ -12,7 +12,7 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 from tests.keeper.scene import BOUND
 
-from handrail.keeper.framing import encode
+from handrail.keeper.message_framing import encode
 from handrail.keeper.protocol import PROTOCOL, Exit, Exited, Grown, Kept, Overheard, Stop, Stopped, Welcome
 from handrail.paths import Places
 from handrail.store.values import Json

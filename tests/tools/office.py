@@ -27,7 +27,6 @@ from handrail.terminal.terminals import Terminals
 from handrail.terminal.wait.input_detection import Knowing
 from handrail.tools.calls import WaitForCall
 from handrail.tools.commands.execute_command import ExecuteCommand
-from handrail.tools.context import Reach
 from handrail.tools.terminals.close_terminal import CloseTerminal
 from handrail.tools.terminals.create_tracked_terminal import CreateTrackedTerminal
 from handrail.tools.terminals.get_terminal_buffer import GetTerminalBuffer
@@ -35,6 +34,7 @@ from handrail.tools.terminals.list_tracked_terminals import ListTrackedTerminals
 from handrail.tools.terminals.search_terminal_buffer import SearchTerminalBuffer
 from handrail.tools.terminals.send_to_terminal import SendToTerminal
 from handrail.tools.terminals.wait_for_terminal import WaitForTerminal
+from handrail.tools.tool_context import Reach
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 PLAIN_BASH = {"shellPath": "/bin/bash", "shellArgs": ["--norc"]}

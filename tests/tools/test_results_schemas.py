@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 from tests.tools.desk import Desk, done
 from tests.tools.office import office
 
-from handrail.server.mcp.results import output_schema
+from handrail.server.mcp.mcp_server import output_schema
 from handrail.store.values import Caller
 
 pytestmark = pytest.mark.anyio

@@ -20,7 +20,7 @@ from handrail.cli.exact import exact_line
 from handrail.cli.failure import Code, Failure
 from handrail.cli.interactive.keyboard import Hand, Inbox, Keyboard
 from handrail.cli.interactive.question import Question
-from handrail.cli.render.conversation import Busy
+from handrail.cli.render.chat_output import Busy
 from handrail.cli.render.formats import Row
 from handrail.cli.render.output import note
 

@@ -11,8 +11,8 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from handrail.agents.acp.capabilities import McpDoor
-from handrail.agents.conversation.prompts import Prompts
 from handrail.agents.conversation.send_prompt import Door
+from handrail.agents.conversation.thread_prompts import Prompts
 from handrail.agents.pool import Agents
 from handrail.agents.registry import Registry, has_key, own_agent
 from handrail.agents.requests.handlers import Hands

@@ -1,6 +1,8 @@
 """The daemon: builds everything, in order, in one place, and owns the root of the scope tree.
 
 The only composition root. It holds no behaviour of its own: each part is made, handed what it needs, and started.
+
+The toolbox: every tool there is, handed what it needs.
 """
 
 import logging
@@ -8,6 +10,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -21,10 +24,16 @@ from handrail.agents.conversation.send_prompt import Door
 from handrail.config import BadConfig, Config
 from handrail.daemon.agent_host import Minds, door_for, make_minds
 from handrail.daemon.notifications import Notifier
-from handrail.daemon.startup_messages import Announcer, line_for_an_agent, say_replaced
-from handrail.daemon.state_files import Doorplate, Held, hold, start_logging
+from handrail.daemon.state_files import (
+    Announcer,
+    Doorplate,
+    Held,
+    hold,
+    line_for_an_agent,
+    say_replaced,
+    start_logging,
+)
 from handrail.daemon.terminal_events import Watch
-from handrail.daemon.toolbox import toolbox
 from handrail.errors import NewerSchema, Unwritable
 from handrail.gate.gate import Gate
 from handrail.gate.restore import restore
@@ -58,8 +67,23 @@ from handrail.terminal.retention import Retention
 from handrail.terminal.shell_marks import Marked
 from handrail.terminal.terminals import Terminals
 from handrail.terminal.wait.input_detection import Knowing
+from handrail.tools.agent_form import AgentForm
+from handrail.tools.agent_work import AgentWork
+from handrail.tools.calls import GetCall, ListCalls, WaitForCall
 from handrail.tools.commands.command_output import as_result, read_output
-from handrail.tools.context import Reach, child_environment
+from handrail.tools.commands.execute_command import ExecuteCommand
+from handrail.tools.files.edit_tools import ApplyDiff, EditFile, WriteFile
+from handrail.tools.files.read_file import ReadFile, ReadTextFile
+from handrail.tools.search.list_files import ListFiles, SearchFiles
+from handrail.tools.search.search_content import SearchContent
+from handrail.tools.terminals.close_terminal import CloseTerminal
+from handrail.tools.terminals.create_tracked_terminal import CreateTrackedTerminal
+from handrail.tools.terminals.get_terminal_buffer import GetTerminalBuffer
+from handrail.tools.terminals.list_tracked_terminals import ListTrackedTerminals
+from handrail.tools.terminals.search_terminal_buffer import SearchTerminalBuffer
+from handrail.tools.terminals.send_to_terminal import SendToTerminal
+from handrail.tools.terminals.wait_for_terminal import WaitForTerminal
+from handrail.tools.tool_context import Reach, child_environment
 from handrail.tools.undo.undo_call import Undo
 
 log = logging.getLogger(__name__)
@@ -385,3 +409,31 @@ class Daemon:
 
 def _remember(keeper: Keeper, sign_ins: bytes) -> None:
     keeper.post(Remember(keeper.number(), SIGN_INS, sign_ins))
+
+
+def toolbox(gate: Gate, reach: Reach, blobs: Blobs, own: Sequence[Path]) -> Toolbox:
+    """`own` are Handrail's own files, which are protected."""
+    tools: list[Tool[Any, Any]] = [
+        ReadFile(own),
+        ListFiles(own),
+        SearchFiles(own),
+        SearchContent(own),
+        WriteFile(own, blobs),
+        EditFile(own, blobs),
+        ApplyDiff(own, blobs),
+        ExecuteCommand(reach),
+        CreateTrackedTerminal(reach),
+        ListTrackedTerminals(reach),
+        GetTerminalBuffer(reach),
+        SendToTerminal(reach),
+        WaitForTerminal(reach),
+        SearchTerminalBuffer(reach),
+        CloseTerminal(reach),
+        ListCalls(reach.records),
+        GetCall(reach.records),
+        WaitForCall(reach, gate.open, gate.journal),
+        ReadTextFile(own),
+        AgentWork(own, reach.means.environment),
+        AgentForm(),
+    ]
+    return {tool.name: tool for tool in tools}

@@ -5,21 +5,28 @@ The daemon's own. Owns two small files of its home, and what it can tell from th
 One daemon per home: a lock that its holder's death releases.
 
 The daemon's log: rotated, and free of inputs, outputs and secrets, because nobody hands it any.
+
+What a person who starts Handrail in the foreground is told: where the page is, and a fresh link on Enter.
 """
 
 import fcntl
 import json
 import logging
 import os
+import shlex
+import sys
 import traceback
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
 
+import anyio
+
 from handrail import __version__
 from handrail.paths import Places
+from handrail.server.access import Access
 
 
 class Doorplate:
@@ -109,3 +116,63 @@ def start_logging(folder: Path) -> None:
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+class Announcer:
+    """Speaks on the terminal that started the daemon."""
+
+    def __init__(self, access: Access, url: str, command_line: str, wished: int | None = None) -> None:
+        """`wished` is the port that was asked for, when it could not be had."""
+        self._wished = wished
+        self._access = access
+        self._url = url
+        self._command_line = command_line
+
+    async def run(self) -> None:
+        """Say it once, and the link again whenever Enter is pressed: a code lasts a minute."""
+        _say("", f"Handrail is ready at {self._url}", "")
+        if self._wished is not None:
+            _say(f"Port {self._wished} is taken, so it has another.", "")
+        self._link()
+        _say("", "Give this to an agent that speaks MCP:", f"  {self._command_line}", "")
+        if not _has_keyboard():
+            return
+        _say("Press Enter for a fresh link, Ctrl-C to stop everything.")
+        while await _line():
+            self._link()
+
+    def _link(self) -> None:
+        if self._access.sealed is not None:
+            _say(self._access.sealed)
+        else:
+            _say(f"Sign in:  {self._url}/#code={self._access.issue_code()}")
+
+
+def line_for_an_agent(environment: Mapping[str, str]) -> str:
+    """What connects a client to this very daemon; a home of its own must be named, or the door would find another."""
+    home = environment.get("HANDRAIL_HOME")
+    words = ["env", f"HANDRAIL_HOME={home}"] if home else []
+    words += [str(Path(sys.executable).parent / "handrail"), "mcp"]
+    return f"claude mcp add handrail -- {shlex.join(words)}"
+
+
+def say_replaced() -> None:
+    """Why this terminal is free again although Handrail runs on."""
+    _say("Told to restart: a new daemon takes over in the background. `handrail down` ends it.")
+
+
+def _say(*lines: str) -> None:
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
+
+
+def _has_keyboard() -> bool:
+    try:
+        return os.isatty(0)
+    except OSError:
+        return False
+
+
+async def _line() -> bool:
+    await anyio.wait_readable(0)
+    return bool(os.read(0, 4096))

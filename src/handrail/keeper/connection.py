@@ -18,7 +18,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from handrail.framing import LineBuffer
-from handrail.keeper.framing import FRAME_MAX, encode
+from handrail.keeper.message_framing import FRAME_MAX, encode
 
 if TYPE_CHECKING:
     from handrail.keeper.protocol import Attached, Overheard, Resized

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from handrail.keeper.framing import decode, name_of
+from handrail.keeper.message_framing import decode, name_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from handrail.keeper import lineage
 from handrail.keeper.attach import Attachments
 from handrail.keeper.connection import Audience, Connection
 from handrail.keeper.event_loop import READ, WRITE, Loop
-from handrail.keeper.framing import FrameError
+from handrail.keeper.message_framing import FrameError
 from handrail.keeper.protocol import (
     PROTOCOL,
     Done,

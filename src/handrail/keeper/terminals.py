@@ -19,7 +19,7 @@ from handrail.framing import LineBuffer
 from handrail.keeper.attach import Windows
 from handrail.keeper.connection import Growth, close_all
 from handrail.keeper.event_loop import READ, WRITE
-from handrail.keeper.framing import FRAME_MAX, encode
+from handrail.keeper.message_framing import FRAME_MAX, encode
 from handrail.keeper.process_tree import look
 from handrail.keeper.protocol import (
     NOT_READING,

@@ -3,12 +3,15 @@
 Owns the names we answer to and uvicorn's settings. It does not know routes; the port is the keeper's to hold.
 
 The routes of `/api` as one application: people's programs, and the page among them.
+
+The page's files, as the build left them.
 """
 
 import contextlib
 import gc
 from collections.abc import Generator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -18,7 +21,9 @@ from fastapi.responses import JSONResponse
 from pydantic import TypeAdapter
 from pydantic.json_schema import JsonSchemaMode
 from starlette.applications import Starlette
-from starlette.routing import Mount, Route
+from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from handrail import __version__
@@ -48,9 +53,8 @@ from handrail.server.api.terminal_models import SOCKET_SHAPES
 from handrail.server.api.thread_models import FLOW_SHAPES
 from handrail.server.context import Rooms
 from handrail.server.guard import Bounded, Guard
-from handrail.server.live import events, terminal, thread
+from handrail.server.live import event_stream, terminal_attach, thread_stream
 from handrail.server.mcp.streamable_http import Streamable
-from handrail.server.static_page import page_routes
 from handrail.store.export import NotImportable
 from handrail.terminal.keeper_client import KeeperError
 
@@ -70,7 +74,7 @@ def guarded(rooms: Rooms, streamable: Streamable, port: int) -> ASGIApp:
 def unguarded(rooms: Rooms, streamable: Streamable) -> Starlette:
     """The route table: what there is, before anybody is let in."""
     api = application(rooms)
-    for sockets in (events.sockets, terminal.sockets, thread.sockets):
+    for sockets in (event_stream.sockets, terminal_attach.sockets, thread_stream.sockets):
         api.include_router(sockets(rooms), prefix="/api")
     routes = [Route("/mcp", streamable), *page_routes(), Mount("/", api)]
     return Starlette(routes=routes, exception_handlers={404: _nothing_here})
@@ -217,3 +221,34 @@ async def _invalid(_request: Request, problem: Exception) -> JSONResponse:
     return JSONResponse(
         {"detail": f"The request does not fit: {told}. /api/openapi.json says what does."}, 422
     )
+
+
+STATIC = Path(__file__).parent / "static"
+_PAGES = (
+    "/",
+    "/c/{id}",
+    "/a/{id}",
+    "/calls",
+    "/x/{id}",
+    "/terminals",
+    "/threads",
+    "/t/{id}",
+    "/rules",
+    "/gallery",
+)
+_MISSING = (
+    "<!doctype html><title>Handrail</title><p>The page was not built. Run <code>make ui</code>, then reload."
+)
+
+
+def page_routes(static: Path = STATIC) -> list[BaseRoute]:
+    index = static / "index.html"
+
+    async def show(_request: Request) -> Response:
+        if not index.exists():
+            return HTMLResponse(_MISSING, 503)
+        return FileResponse(index, headers={"cache-control": "no-cache"})
+
+    pages: list[BaseRoute] = [Route(path, show, methods=["GET"]) for path in _PAGES]
+    assets = StaticFiles(directory=static / "assets", check_dir=False)
+    return [*pages, Mount("/assets", assets)]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import anyio
 from starlette.requests import HTTPConnection
 
-from handrail.agents.conversation.prompts import Prompts
+from handrail.agents.conversation.thread_prompts import Prompts
 from handrail.agents.pool import Agents
 from handrail.agents.registry import Registry
 from handrail.gate.gate import Gate

@@ -17,7 +17,7 @@ import anyio
 from anyio.abc import SocketAttribute
 
 from handrail.framing import LineBuffer, LineTooLong
-from handrail.keeper.framing import FRAME_MAX, FrameError, encode
+from handrail.keeper.message_framing import FRAME_MAX, FrameError, encode
 from handrail.keeper.protocol import (
     PROTOCOL,
     Attached,

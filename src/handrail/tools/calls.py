@@ -17,9 +17,9 @@ from handrail.store.journal import Journal
 from handrail.store.records import Records
 from handrail.store.values import Caller, Claim, Json, Receipt, Result
 from handrail.terminal.terminal import Terminal
-from handrail.tools.context import Reach
 from handrail.tools.results import Format, Input, answer
 from handrail.tools.terminals.input_requests import question_of
+from handrail.tools.tool_context import Reach
 
 if TYPE_CHECKING:
     from handrail.gate.call import Call

@@ -9,9 +9,9 @@ import pytest
 from tests.agents.wire import BOUND, Notebook, Stage, acting, prompt, rss
 from tests.keeper.scene import is_alive, until
 
+from handrail.agents.acp.acp_framing import MESSAGE_MAX
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.acp.capabilities import Folder
-from handrail.agents.acp.framing import MESSAGE_MAX
 from handrail.agents.acp.process import SAID_CHARS, SAID_LINES, UNREAD_MAX, Said
 from handrail.agents.acp.session import Session
 from handrail.config import AgentSection

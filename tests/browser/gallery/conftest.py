@@ -16,8 +16,8 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from handrail.server.app import STATIC, page_routes
 from handrail.server.guard import CSP
-from handrail.server.static_page import STATIC, page_routes
 
 BOUND = 45.0
 """Seconds for anything a test waits for: far more than it takes, so that only a fault reaches it."""

@@ -11,7 +11,7 @@ from tests.cli.scene import Home
 from tests.cli.screen import Screen
 from tests.memory_ring import Memory, memory_ring
 
-from handrail.cli.app import run
+from handrail.cli.command_line import run
 from handrail.config import PROVIDER_VARIABLES
 
 KEY = "sk-of-somebody-0123456789"

@@ -11,7 +11,7 @@ import pytest
 from tests.door.peer import BOUND, SRC
 from tests.door.sitting import Sitting
 
-from handrail.cli.app import run
+from handrail.cli.command_line import run
 from handrail.cli.commands.shell_profile import BACKUP, profile
 from handrail.cli.jsonc import parse
 

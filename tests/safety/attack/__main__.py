@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from handrail.cli.app import run
+from handrail.cli.command_line import run
 
 from . import files, keeper, ports, postures, proc, verbs, web
 from .ground import Order, Try, above, keeper_pid

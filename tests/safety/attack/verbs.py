@@ -54,7 +54,7 @@ def _run(arguments: list[str]) -> Got:
         os.dup2(write, 2)
         os.close(read)
         sys.stdout, sys.stderr = (io.TextIOWrapper(io.FileIO(fd, "w"), write_through=True) for fd in (1, 2))
-        from handrail.cli.app import run  # noqa: PLC0415
+        from handrail.cli.command_line import run  # noqa: PLC0415
 
         os._exit(run(arguments))
     os.close(write)

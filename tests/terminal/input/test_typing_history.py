@@ -12,7 +12,8 @@ import pytest
 from tests.keeper.scene import BOUND, until
 from tests.terminal.stage import AGENT, ANN, COMMAND, OWN, TRACKED, Typed, found_anywhere, keys, says, sharing
 
-from handrail.terminal.input import typed_line, typing_history
+from handrail.terminal.input import typing_history
+from handrail.terminal.input import typing_history as typed_line
 from handrail.terminal.terminal import Note, Terminal, TypingRefused
 
 MASKED = """

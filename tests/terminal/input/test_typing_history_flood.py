@@ -17,7 +17,7 @@ from tests.terminal.stage import AGENT, ANN, OWN, Stage, Typed, keys, says, shar
 from handrail.door.attach_client import Attached
 from handrail.keeper.protocol import Overheard
 from handrail.paths import Places
-from handrail.terminal.input import typed_line
+from handrail.terminal.input import typing_history
 from handrail.terminal.terminal import NotReading, Terminal
 
 LINES = 20_000
@@ -112,9 +112,9 @@ async def test_many_lines_in_one_go_are_one_entry_and_hold_up_nobody(
     home: Path, flood: Flood, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        typed_line, "JOIN", BOUND
+        typing_history, "JOIN", BOUND
     )  # however long a busy machine lets it wait between two pieces
-    monkeypatch.setattr(typed_line, "ECHO_AFTER", (1.0, BOUND))
+    monkeypatch.setattr(typing_history, "ECHO_AFTER", (1.0, BOUND))
     async with sharing(home) as stage:
         terminal = await stage.open("cat", note=OWN)
         async with never_held_up():

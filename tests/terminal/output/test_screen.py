@@ -19,8 +19,9 @@ from tests.terminal.output.tmux import Tmux
 
 from handrail.keeper.spool import Spool
 from handrail.terminal.input.keys import encode
-from handrail.terminal.output import screen, screen_replay
+from handrail.terminal.output import screen
 from handrail.terminal.output import screen as engine
+from handrail.terminal.output import screen as screen_replay
 from handrail.terminal.output.screen import Shown, render
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.terminal import Terminal

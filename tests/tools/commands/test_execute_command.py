@@ -27,7 +27,7 @@ from handrail.terminal.terminals import Terminals
 from handrail.tools.commands.command_input import COMPLETED, ExecuteCommandInput
 from handrail.tools.commands.command_output import check
 from handrail.tools.commands.execute_command import CommandPlan, ExecuteCommand
-from handrail.tools.context import child_environment
+from handrail.tools.tool_context import child_environment
 
 
 @dataclass

@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from handrail.gate.tool import Refusal
-from handrail.tools.files.apply_hunks import apply
 from handrail.tools.files.diff import unified
+from handrail.tools.files.edit_tools import apply
 from handrail.tools.files.encoding import decode, encode
 from handrail.tools.files.patch import parse
 

@@ -9,7 +9,7 @@ from tests.tools.office import Office, office
 
 from handrail.gate import person_actions
 from handrail.gate.gate import Reply
-from handrail.server.mcp.results import to_result
+from handrail.server.mcp.mcp_server import to_result
 from handrail.store.actor import PERSON
 from handrail.store.values import Caller, Json
 from handrail.terminal.terminal import Typist

@@ -11,9 +11,9 @@ from typing import Any, Literal, NoReturn
 import anyio
 from anyio.abc import TaskGroup
 
+from handrail.agents.acp.acp_connection import Asked, Peer
 from handrail.agents.acp.agent_errors import AgentError, Login
 from handrail.agents.acp.capabilities import About, Folder, about_of, greeting
-from handrail.agents.acp.connection import Asked, Peer
 from handrail.agents.acp.process import Process
 from handrail.agents.acp.session import Session
 from handrail.agents.acp.sessions import Desk, Desks

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from handrail.agents.acp.acp_framing import MESSAGE_MAX
 from handrail.agents.acp.agent_errors import AgentError
-from handrail.agents.acp.framing import MESSAGE_MAX
 from handrail.framing import LineBuffer, LineTooLong
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.terminal import Exit, Terminal

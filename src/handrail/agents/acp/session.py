@@ -12,9 +12,9 @@ import anyio
 import anyio.lowlevel
 from pydantic import JsonValue
 
+from handrail.agents.acp.acp_connection import Asked
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.acp.capabilities import CANCEL
-from handrail.agents.acp.connection import Asked
 from handrail.store.values import Json
 
 if TYPE_CHECKING:

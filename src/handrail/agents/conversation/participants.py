@@ -17,8 +17,7 @@ from anyio.abc import TaskGroup
 from handrail.agents.acp.agent import Agent
 from handrail.agents.acp.capabilities import TOLD, Folder
 from handrail.agents.acp.session import Session
-from handrail.agents.conversation.activities import Activities
-from handrail.agents.conversation.recorder import Recorder
+from handrail.agents.conversation.recorder import Activities, Recorder
 from handrail.agents.conversation.session_state import NAMES
 from handrail.agents.conversation.tool_calls import Ours
 from handrail.agents.lenient_json import name, record, text

@@ -25,7 +25,7 @@ from handrail.cli.commands.threads import which
 from handrail.cli.exact import exact_line
 from handrail.cli.failure import Code, Failure
 from handrail.cli.folder import workspace
-from handrail.cli.render.conversation import Speech, Status, ended
+from handrail.cli.render.chat_output import Speech, Status, ended
 from handrail.cli.render.formats import Row
 from handrail.cli.render.output import as_json, note, say
 from handrail.config import OWN_AGENT, PROVIDER_VARIABLES

@@ -10,7 +10,7 @@ import typer
 
 from handrail.cli.client import Link, reach
 from handrail.cli.command_help import verb
-from handrail.cli.commands.daemon import show_page
+from handrail.cli.commands.lifecycle import show_page
 from handrail.cli.failure import Failure
 from handrail.cli.render.output import note, say
 

@@ -5,6 +5,8 @@ both are loaded aside, once a session is opened. It does not know how a server i
 what any tool does.
 
 All MCP servers of a session, and the agent's own tools beside theirs.
+
+update_plan: the model says what it means to do, and how far it is.
 """
 
 from __future__ import annotations
@@ -18,13 +20,14 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
+from pydantic import TypeAdapter, ValidationError
+from pydantic_ai.tools import ToolDefinition
 
-from handrail.own_agent.tools.agent_tool import Permission, Tool
+from handrail.own_agent.tools.agent_tool import Entry, Json, Permission, Result, Running, Shown, Tool
 from handrail.own_agent.tools.long_output import Outputs, ReadOutput
 from handrail.own_agent.tools.mcp_servers import Server
 from handrail.own_agent.tools.mcp_tool import Remote
 from handrail.own_agent.tools.mcp_transport import Wanted, wanted
-from handrail.own_agent.tools.plan import UpdatePlan
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -160,3 +163,72 @@ def _servers() -> type[Servers]:
     """Slow the first time, since it loads MCP and the model's library: to be called off the loop."""
 
     return Servers
+
+
+MOST_ENTRIES = 50
+"""More is no plan; people see all of it."""
+LONGEST_ENTRY = 500
+_ENTRIES: TypeAdapter[list[Entry]] = TypeAdapter(list[Entry])
+_SCHEMA: Json = {
+    "type": "object",
+    "properties": {
+        "entries": {
+            "type": "array",
+            "maxItems": MOST_ENTRIES,
+            "description": "The whole plan, in order; it replaces the one before.",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "content": {"type": "string", "description": "What is to be done, in a few words."},
+                    "status": {"type": "string", "enum": ["pending", "in_progress", "completed"]},
+                    "priority": {"type": "string", "enum": ["high", "medium", "low"]},
+                },
+                "required": ["content", "status"],
+            },
+        }
+    },
+    "required": ["entries"],
+}
+_DEFINITION = ToolDefinition(
+    name="update_plan",
+    description=(
+        "Show the person your plan, and keep it up to date: for work of three steps or more, give it before you begin "
+        "and again whenever a step is begun or done. Exactly one entry is in_progress while you work. Not for small "
+        "tasks."
+    ),
+    parameters_json_schema=_SCHEMA,
+)
+
+
+class UpdatePlan:
+    """The tool."""
+
+    @property
+    def definition(self) -> ToolDefinition:
+        return _DEFINITION
+
+    def shown(self, input: Json) -> Shown:
+        return Shown(title="Update the plan", kind="think")
+
+    async def run(self, input: Json, call: Running) -> Result:
+        try:
+            entries = _ENTRIES.validate_python(input.get("entries"))
+        except ValidationError as problem:
+            return _refused(_first(problem))
+        if len(entries) > MOST_ENTRIES:
+            return _refused(f"a plan has at most {MOST_ENTRIES} entries")
+        if any(not entry.content.strip() or len(entry.content) > LONGEST_ENTRY for entry in entries):
+            return _refused(f"an entry's content has between 1 and {LONGEST_ENTRY} characters")
+        call.voice.plan(entries)
+        done = sum(entry.status == "completed" for entry in entries)
+        return Result(text=f"The plan is shown: {done} of {len(entries)} done.")
+
+
+def _refused(why: str) -> Result:
+    return Result(text=f"The plan is not shown: {why}.", failed=True, ended="failed")
+
+
+def _first(problem: ValidationError) -> str:
+    error = problem.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in ("entries", *error["loc"]))
+    return f"`{where}`: {error['msg']}"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import anyio.to_thread
 from fastapi import APIRouter, HTTPException, Request, Response
 
-from handrail.agents.conversation import prompts
+from handrail.agents.conversation import thread_prompts
 from handrail.agents.conversation.send_prompt import Piece
 from handrail.config import OWN_AGENT, PROVIDER_VARIABLES
 from handrail.server.api import threads
@@ -73,7 +73,7 @@ def _keys(body: PromptBody, agent: str) -> dict[str, str]:
     return found
 
 
-def _view(thread: str, became: prompts.Prompted) -> Prompted:
+def _view(thread: str, became: thread_prompts.Prompted) -> Prompted:
     return Prompted(
         thread=thread, message=became.message, operation=became.operation, replaced=became.replaced
     )

@@ -9,7 +9,7 @@ from handrail.server.api.call_models import CallView, Health, LiveEntries, State
 from handrail.server.api.models import as_json
 from handrail.server.api.terminals import views_of
 from handrail.server.context import Rooms, person_of
-from handrail.server.live.events import visible
+from handrail.server.live.event_stream import visible
 from handrail.store.values import Position
 
 MOST_OPEN = 2000

@@ -27,7 +27,7 @@ from handrail.server.api.terminal_models import (
     terminal_view,
 )
 from handrail.server.context import Rooms, by, person_of
-from handrail.server.live.events import visible_terminal
+from handrail.server.live.event_stream import visible_terminal
 from handrail.store.events import TerminalClosed
 from handrail.store.terminals import TerminalRecord
 from handrail.store.values import Owner, Position, TerminalKind

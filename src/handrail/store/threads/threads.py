@@ -17,9 +17,9 @@ from handrail.store.actor import HANDRAIL, Actor
 from handrail.store.journal import Journal
 from handrail.store.operations import OperationEnded
 from handrail.store.records import Records
+from handrail.store.threads._persistence import Writing
 from handrail.store.threads.live_thread import Flow, Follower, Thread
 from handrail.store.threads.message import Message, clean_json
-from handrail.store.threads.persistence import Writing
 from handrail.store.threads.thread_records import (
     MessageEnded,
     MessageOpened,

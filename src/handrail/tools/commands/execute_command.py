@@ -29,9 +29,9 @@ from handrail.tools.commands.command_input import (
 )
 from handrail.tools.commands.command_output import Output, read_output
 from handrail.tools.commands.run_in_terminal import TypedCommands, TypedPlan
-from handrail.tools.context import PLAIN, Reach, hash_of
 from handrail.tools.results import answer, brief, facts_of
 from handrail.tools.terminals.input_requests import question_of
+from handrail.tools.tool_context import PLAIN, Reach, hash_of
 
 SWEEP_SECONDS = 0.05
 """A command that left nothing behind is swept by then; for others the result does not wait."""

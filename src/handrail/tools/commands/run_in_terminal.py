@@ -24,12 +24,12 @@ from handrail.terminal.wait.wait import quiet, rests, stirring
 from handrail.tools.commands.command_claims import line_typed
 from handrail.tools.commands.command_input import COMPLETED, NO_OUTPUT, ExecuteCommandInput, matching_lines
 from handrail.tools.commands.command_output import Output, read_output
-from handrail.tools.context import Reach
 from handrail.tools.results import answer
 from handrail.tools.terminals.get_terminal_buffer import blot
 from handrail.tools.terminals.input_requests import question_of
 from handrail.tools.terminals.send_to_terminal import bound, open_to, preview, type_to, typing
 from handrail.tools.terminals.terminal_lookup import Known, of_terminal
+from handrail.tools.tool_context import Reach
 
 UNFINISHED_SECONDS = 1.5
 """Of quiet, after which a shell that reads again and ran nothing is taken to wait for the rest of the line."""

@@ -2,17 +2,21 @@
 
 Owns their inputs and how each makes new content from old. What they share — the plan with its diff, the
 write itself — is change.py's.
+
+Applying hunks to a text: all of them, or none.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from typing import Annotated
 
 from pydantic import Field
 
 from handrail.gate.tool import Refusal
-from handrail.tools.files.apply_hunks import apply, replace_match
-from handrail.tools.files.encoding import BOM, is_crlf, to_crlf
+from handrail.tools.files.encoding import BOM, is_crlf, split, to_crlf, to_lf
 from handrail.tools.files.file_change import Change, ChangeInput, ChangeTool
-from handrail.tools.files.patch import Patch, parse
+from handrail.tools.files.patch import Hunk, Patch, Row, parse
 from handrail.tools.results import some
 
 _REVIEW = (
@@ -143,3 +147,193 @@ def _did(patch: Patch) -> str:
     if patch.head.creates:
         return "Created"
     return f"Applied {some(len(patch.hunks), 'hunk')} to" if patch.hunks else "Changed the mode of"
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    hunk: Hunk
+    at: int
+    end: int
+    new: list[str]
+
+
+def apply(text: str, hunks: list[Hunk], path: str) -> str:
+    """The text after every hunk. Raises Refusal, which names the hunk that does not fit."""
+    hunks = _in_style(text, hunks)
+    says_ends = any(not row.ends for hunk in hunks for row in hunk.rows)
+    bare = bool(text) and not text.endswith("\n") and not says_ends
+    newline = "\r\n" if is_crlf(text) else "\n"
+    lines = split(text + newline if bare else text)
+    changed = "".join(_merged(lines, _changes(lines, hunks, path)))
+    return changed.removesuffix(newline) if bare else changed
+
+
+def _in_style(text: str, hunks: list[Hunk]) -> list[Hunk]:
+    """The hunks with the line endings of the text, where theirs all differ from it."""
+    old = [row.text.endswith("\r") for hunk in hunks for row in hunk.old if row.ends]
+    if is_crlf(text) and not any(row.text.endswith("\r") for hunk in hunks for row in hunk.rows):
+        return [_restyled(hunk, lambda line: line + "\r") for hunk in hunks]
+    if "\r" not in text and old and all(old):
+        return [_restyled(hunk, lambda line: line.removesuffix("\r")) for hunk in hunks]
+    return hunks
+
+
+def _restyled(hunk: Hunk, style: Callable[[str], str]) -> Hunk:
+    return replace(
+        hunk, rows=tuple(replace(row, text=style(row.text)) if row.ends else row for row in hunk.rows)
+    )
+
+
+def _changes(lines: list[str], hunks: list[Hunk], path: str) -> list[_Change]:
+    changes: list[_Change] = []
+    drift = 0
+    for hunk in hunks:
+        old = [_line(row) for row in hunk.old]
+        at = _locate(lines, hunk, old, drift, path)
+        if hunk.start is not None and old:
+            drift = at - (hunk.start - 1)
+        changes.append(_Change(hunk, at, at + len(old), [_line(row) for row in hunk.new]))
+    return sorted(changes, key=lambda change: (change.at, change.end))
+
+
+def _line(row: Row) -> str:
+    return row.text + "\n" if row.ends else row.text
+
+
+def _locate(lines: list[str], hunk: Hunk, old: list[str], drift: int, path: str) -> int:
+    if not old:
+        return _insertion(lines, hunk, drift, path)
+    if hunk.start is not None:
+        stated = hunk.start - 1 + drift
+        if stated >= 0 and lines[stated : stated + len(old)] == old:
+            return stated
+    found = [at for at, line in enumerate(lines) if line == old[0] and lines[at : at + len(old)] == old]
+    if not found:
+        raise Refusal(
+            f"{hunk.name} does not match {path}, so nothing was changed. {nearest(''.join(lines), ''.join(old))}"
+        )
+    if len(found) > 1:
+        numbers = ", ".join(str(at + 1) for at in found[:10])
+        raise Refusal(
+            f"{hunk.name} matches {path} in {len(found)} places (lines {numbers}), so nothing was changed. "
+            "Add lines around it until it matches once, or give its true line number."
+        )
+    return found[0]
+
+
+def _insertion(lines: list[str], hunk: Hunk, drift: int, path: str) -> int:
+    """Where lines go that replace none: only an empty text or a line number can tell."""
+    if not lines:
+        return 0
+    at = None if hunk.start is None else hunk.start + drift
+    if at is None or not 0 <= at <= len(lines):
+        raise Refusal(
+            f"{hunk.name} only adds lines and does not say where in {path}. Give it a line of context. "
+            "Nothing was changed."
+        )
+    return at
+
+
+def _merged(lines: list[str], changes: list[_Change]) -> list[str]:
+    merged: list[str] = []
+    done = 0
+    last: Hunk | None = None
+    for change in changes:
+        if change.at < done and last is not None:
+            raise Refusal(
+                f"{last.name} and {change.hunk.name} change the same lines, so nothing was changed. Join them into one."
+            )
+        merged += lines[done : change.at] + change.new
+        done, last = change.end, change.hunk
+    return merged + lines[done:]
+
+
+_LINES_MAX = 20_000
+"""Lines looked at for a near miss; the search takes time for each."""
+_SHOWN = 6
+_ALIKE = 0.6
+
+
+def replace_match(text: str, old: str, new: str, path: str, *, every: bool) -> tuple[str, int]:
+    """The text with `old` replaced by `new`, and how often. Raises Refusal."""
+    old, new = _text_in_style(text, old, new)
+    count = text.count(old)
+    if count == 0:
+        raise Refusal(f"old_string was not found in {path}. {nearest(text, old)}")
+    if count > 1 and not every:
+        raise Refusal(
+            f"old_string occurs {count} times in {path} ({_where(text, old)}). Add lines around it until it "
+            "is the only one, or set replace_all."
+        )
+    return text.replace(old, new), count
+
+
+def nearest(text: str, old: str) -> str:
+    """A sentence about the lines that come closest to `old`."""
+    lines, wanted = split(text)[:_LINES_MAX], split(old)
+    at = _spaced_otherwise(lines, wanted)
+    if at is not None:
+        return _lines(lines, at, len(wanted), "These lines differ only in white space")
+    at = _alike(lines, wanted)
+    if at is not None:
+        return _lines(lines, at, len(wanted), "The closest lines are")
+    return "Nothing in it comes close; read the file again before you edit it."
+
+
+def _text_in_style(text: str, old: str, new: str) -> tuple[str, str]:
+    """The two in the line endings of the text, so that neither a match nor a style is lost."""
+    if is_crlf(text):
+        return to_crlf(old), to_crlf(new)
+    if old in text:
+        return old, new
+    for style in (to_lf, to_crlf):
+        if style(old) in text:
+            return style(old), style(new)
+    return old, new
+
+
+def _where(text: str, old: str) -> str:
+    numbers: list[str] = []
+    at = text.find(old)
+    while at >= 0 and len(numbers) < 10:
+        numbers.append(str(text.count("\n", 0, at) + 1))
+        at = text.find(old, at + len(old))
+    return ("lines " if len(numbers) > 1 else "line ") + ", ".join(numbers) + (" …" if at >= 0 else "")
+
+
+def _spaced_otherwise(lines: list[str], wanted: list[str]) -> int | None:
+    bare = ["".join(line.split()) for line in lines]
+    sought = ["".join(line.split()) for line in wanted]
+    if not any(sought):
+        return None
+    for at, line in enumerate(bare):
+        if line == sought[0] and bare[at : at + len(sought)] == sought:
+            return at
+    return None
+
+
+def _alike(lines: list[str], wanted: list[str]) -> int | None:
+    """Where the most telling wanted line has its best likeness, shifted to where the passage would begin."""
+    index = max(range(len(wanted)), key=lambda number: len(wanted[number].strip()), default=None)
+    if index is None:
+        return None
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(wanted[index].strip()[:200])
+    best, found = _ALIKE, None
+    for at, line in enumerate(lines):
+        matcher.set_seq1(line.strip()[:200])
+        if (
+            matcher.real_quick_ratio() > best
+            and matcher.quick_ratio() > best
+            and (ratio := matcher.ratio()) > best
+        ):
+            best, found = ratio, at
+    return None if found is None else max(0, found - index)
+
+
+def _lines(lines: list[str], at: int, count: int, intro: str) -> str:
+    part = lines[at : at + min(count, _SHOWN)]
+    rows = [f"{at + number:>6}→{line.rstrip()}" for number, line in enumerate(part, 1)]
+    left_out = min(count, len(lines) - at) - len(part)
+    more = [f"       … {some(left_out, 'more line')}"] if left_out > 0 else []
+    return "\n".join([f"{intro}:", *rows, *more])

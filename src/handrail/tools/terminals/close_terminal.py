@@ -13,9 +13,9 @@ from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.values import Caller, Claim, Json, Result
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.terminal import Report, Terminal
-from handrail.tools.context import Reach
 from handrail.tools.results import Format, Input, answer, facts_of, some
 from handrail.tools.terminals.terminal_lookup import Known, ending, is_own, of_terminal
+from handrail.tools.tool_context import Reach
 
 CLOSE_BOUND = 10.0
 """Above the grace: how long an end is waited for before it is said that it takes longer."""

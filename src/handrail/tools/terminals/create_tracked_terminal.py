@@ -20,9 +20,9 @@ from handrail.terminal.open_shell import COLS, ROWS, BadOpening, open_shell, pro
 from handrail.terminal.terminal import Terminal
 from handrail.terminal.wait.wait import stirring
 from handrail.tools.commands.command_claims import facts, opening_claims
-from handrail.tools.context import PLAIN, Reach, hash_of
 from handrail.tools.results import Format, Input, answer, brief
 from handrail.tools.terminals.terminal_lookup import of_terminal
+from handrail.tools.tool_context import PLAIN, Reach, hash_of
 from handrail.tools.workspace import Place
 
 FIRST_PROMPT_SECONDS = 3.0

@@ -22,10 +22,10 @@ from handrail.terminal.output.plain_text import plain
 from handrail.terminal.output.screen import render
 from handrail.terminal.output.tail import Extent, Tail
 from handrail.terminal.thread_pool import AGENTS
-from handrail.tools.context import Reach
 from handrail.tools.results import Format, Input, answer
 from handrail.tools.terminals.list_tracked_terminals import facts
 from handrail.tools.terminals.terminal_lookup import Known, ending, is_inside, look, reading
+from handrail.tools.tool_context import Reach
 
 LINES = 200
 """Told when nothing is said about which."""

@@ -15,9 +15,9 @@ from handrail.gate.tool import CallReport, Plan, Tool
 from handrail.store.values import Caller, Claim, Json, Owner, Result
 from handrail.terminal.shell_marks import Command
 from handrail.terminal.terminal import Asks
-from handrail.tools.context import Reach
 from handrail.tools.results import Format, Input, answer, brief
 from handrail.tools.terminals.terminal_lookup import Known, is_inside, is_own, look, of_record, of_terminal
+from handrail.tools.tool_context import Reach
 
 MOST_LISTED = 100
 """Terminals told of at once, the newest first."""

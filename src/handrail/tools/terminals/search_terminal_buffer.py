@@ -14,10 +14,10 @@ from handrail.terminal.output.output_search import Match, search
 from handrail.terminal.ripgrep import NoRipgrep
 from handrail.terminal.safe_regex import DIALECT, BadPattern
 from handrail.terminal.thread_pool import AGENTS
-from handrail.tools.context import Reach
 from handrail.tools.results import Format, Input, answer, brief, some
 from handrail.tools.terminals.get_terminal_buffer import blot
 from handrail.tools.terminals.terminal_lookup import Known, reading
+from handrail.tools.tool_context import Reach
 
 LINE_CHARS = 1000
 """Told of one line."""

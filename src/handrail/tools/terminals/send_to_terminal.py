@@ -19,10 +19,10 @@ from handrail.terminal.output.screen import render
 from handrail.terminal.terminal import Seen, Terminal, TypingRefused, Typist
 from handrail.terminal.thread_pool import AGENTS
 from handrail.tools.commands.command_claims import text_typed
-from handrail.tools.context import Reach
 from handrail.tools.results import Format, Input, answer, brief
 from handrail.tools.terminals.create_tracked_terminal import SHELLS
 from handrail.tools.terminals.terminal_lookup import Known, ended, is_inside, is_own
+from handrail.tools.tool_context import Reach
 
 MOST_TYPED = 65_536
 """Bytes typed at once: more waits unread in most programs, and nobody could read it in an approval."""

@@ -33,11 +33,11 @@ from handrail.terminal.wait.wait import (
     wait,
 )
 from handrail.tools.commands.command_output import read_output
-from handrail.tools.context import Reach
 from handrail.tools.results import Format, Input, answer, brief
 from handrail.tools.terminals.get_terminal_buffer import blot
 from handrail.tools.terminals.input_requests import question_of
 from handrail.tools.terminals.terminal_lookup import Known, ending, of_terminal, reading
+from handrail.tools.tool_context import Reach
 from handrail.tools.workspace import Place
 
 TIMEOUT_SECONDS = 40.0

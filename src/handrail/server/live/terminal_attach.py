@@ -1,0 +1,210 @@
+"""Attached to a terminal: its bytes from an offset on, its state whenever it changes, and what is typed there.
+
+Owns one socket on one terminal, and which page may set a terminal's size. Holds no queue: bytes go out at the
+follower's own pace, and keys are taken in one frame after another. What is typed is never logged. It does not know
+who may connect (guard.py), nor what typing means (terminal/).
+"""
+
+import contextlib
+from collections.abc import Awaitable, Callable
+
+import anyio
+import anyio.to_thread
+from fastapi import APIRouter, WebSocket
+from pydantic import ValidationError
+from starlette.websockets import WebSocketDisconnect, WebSocketState
+
+from handrail.errors import Unwritable
+from handrail.server.api.models import Wire
+from handrail.server.api.terminal_models import (
+    AttachRefused,
+    AttachSize,
+    AttachState,
+    TerminalView,
+    terminal_view,
+)
+from handrail.server.api.terminals import known
+from handrail.server.context import Rooms, by
+from handrail.server.live.event_stream import accept
+from handrail.store.terminals import TerminalRecord
+from handrail.store.values import Position
+from handrail.terminal.keeper_client import KeeperError
+from handrail.terminal.output.paging import is_alternate, near_end
+from handrail.terminal.terminal import NotReading, Terminal, TypingRefused, Typist
+
+PIECE = 32 * 1024
+"""Bytes typed at once: several fit into what the keeper holds for a program that is slow to read."""
+READ_SECONDS = 2.0
+"""How long a program may leave typed keys unread before the rest is given up, and that is said."""
+RETRY_SECONDS = 0.02
+NO_TERMINAL = 4404
+
+
+def sockets(rooms: Rooms) -> APIRouter:
+    router = APIRouter()
+
+    @router.websocket("/terminals/{id}/attach")
+    async def attach(
+        socket: WebSocket, id: str, after: Position | None = None, tail: Position | None = None
+    ) -> None:
+        await accept(socket)
+        record = await known(rooms, id)
+        if record is None:
+            await socket.close(NO_TERMINAL, "There is no such terminal.")
+            return
+        page = Attachment(socket, record, rooms)
+        try:
+            await page.run(after, tail)
+            if WebSocketState.DISCONNECTED not in (socket.application_state, socket.client_state):
+                await socket.close(1000, "the terminal has ended")
+        except* WebSocketDisconnect:
+            pass  # it left while something was being sent
+
+    return router
+
+
+class Attachment:
+    """One socket on one terminal, which may have ended long ago."""
+
+    def __init__(self, socket: WebSocket, record: TerminalRecord, rooms: Rooms) -> None:
+        self._socket = socket
+        self._record = record
+        self._rooms = rooms
+        self._live = rooms.terminals.get(record.id)
+        self._tail = self._live.tail if self._live else rooms.terminals.tail(record.id)
+        self._holders = rooms.holders
+        self._typist = Typist(person=True, name=str(by(socket)))
+        self._sending = anyio.Lock()
+        self._told: tuple[TerminalView, bool] | None = None
+
+    async def run(self, after: int | None, reach: int | None) -> None:
+        """Until the follower leaves, or the terminal has ended and all of its output is sent."""
+        begin = after or 0
+        if after is None and reach is not None:
+            begin = near_end(self._tail, reach)
+        alternate = await anyio.to_thread.run_sync(is_alternate, self._tail, begin)
+        await self._tell(begin, alternate)
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._hear, group.cancel_scope)
+                if self._live is not None:
+                    group.start_soon(self._tell_on, self._live.changed)
+                    group.start_soon(self._tell_on, self._holders.changed)
+                await self._tail.follow(begin, self._send_output)
+                await self._read_end()
+                await self._tell()
+                group.cancel_scope.cancel()
+        finally:
+            self._holders.let_go(self._record.id, self)
+
+    # What is sent
+
+    async def _send_output(self, data: bytes, offset: int) -> None:
+        async with self._sending:
+            await self._socket.send_bytes(offset.to_bytes(8, "big") + data)
+
+    async def _say(self, message: Wire) -> None:
+        async with self._sending:
+            await self._socket.send_text(message.model_dump_json())
+
+    async def _tell(self, begin: int | None = None, alternate: bool | None = None) -> bool:
+        """The state, if it is news; False when it is none, and then nothing was awaited."""
+        state, sizes = terminal_view(self._record, self._live, self._tail), self._sizes()
+        news = (_steady(state), sizes)
+        if news == self._told:
+            return False
+        self._told = news
+        await self._say(AttachState(state=state, sizes=sizes, begin=begin, alternate=alternate))
+        return True
+
+    async def _tell_on(self, changed: Callable[[], Awaitable[None]]) -> None:
+        """Tell of every change. What changes while a state is being sent is looked at before we wait again."""
+        while True:
+            await self._read_end()
+            while await self._tell():
+                pass
+            await changed()
+
+    async def _read_end(self) -> None:
+        """When it ended is known to the record alone."""
+        if self._live is None or self._live.exit is None or self._record.ended_at is not None:
+            return
+        with contextlib.suppress(Unwritable):
+            await self._rooms.journal.committed(self._rooms.journal.head)
+        self._record = await self._rooms.records.terminal(self._record.id) or self._record
+
+    def _sizes(self) -> bool:
+        live = self._live
+        if live is None or live.exit is not None or live.attached:
+            return False
+        return self._holders.may_size(live.id, self)
+
+    # What is heard
+
+    async def _hear(self, scope: anyio.CancelScope) -> None:
+        while True:
+            message = await self._socket.receive()
+            if message["type"] == "websocket.disconnect":
+                scope.cancel()
+                return
+            if (keys := message.get("bytes")) is not None:
+                await self._type(keys)
+            else:
+                await self._resize(message.get("text") or "")
+
+    async def _type(self, keys: bytes) -> None:
+        if self._live is None:
+            await self._say(
+                AttachRefused(refused="The terminal has ended: nothing can be typed.", what="input")
+            )
+            return
+        self._holders.hold(self._live.id, self)
+        for at in range(0, len(keys), PIECE):
+            try:
+                await self._type_piece(self._live, keys[at : at + PIECE])
+            except TypingRefused as problem:
+                left = len(keys) - at
+                why = f"{problem} {left:,} of {len(keys):,} bytes were not typed."
+                await self._say(AttachRefused(refused=why, what="input"))
+                return
+
+    async def _type_piece(self, live: Terminal, piece: bytes) -> None:
+        """Type; what a slow program has no room for waits a while, and holds up what is typed after it."""
+        until = anyio.current_time() + READ_SECONDS
+        while True:
+            try:
+                await live.type(piece, self._typist)
+            except NotReading:
+                if anyio.current_time() > until:
+                    raise
+                await anyio.sleep(RETRY_SECONDS)
+            else:
+                return
+
+    async def _resize(self, text: str) -> None:
+        try:
+            asked = AttachSize.model_validate_json(text)
+        except ValidationError:
+            why = 'Only {"size": [columns, rows]} is understood here; keys go in binary frames.'
+            await self._say(AttachRefused(refused=why, what="message"))
+            return
+        if self._live is None or not self._sizes():
+            await self._say(AttachRefused(refused=_size_owner(self._live), what="size"))
+            return
+        try:
+            await self._live.resize(*asked.size)
+        except KeeperError as problem:
+            await self._say(AttachRefused(refused=str(problem), what="size"))
+
+
+def _steady(state: TerminalView) -> TerminalView:
+    """A state without what changes with every byte of output."""
+    return state.model_copy(update={"bytes": 0, "first": 0, "lines_dropped": 0, "last_output_at": None})
+
+
+def _size_owner(live: Terminal | None) -> str:
+    if live is None or live.exit is not None:
+        return "The terminal has ended: its size stays as it is."
+    if live.attached:
+        return "The window that is open on this terminal owns its size."
+    return "Another page was typed in last, and owns the size: type here, or take the terminal over."

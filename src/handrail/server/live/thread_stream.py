@@ -1,0 +1,39 @@
+"""The live socket of one conversation: what is said in it, as it is said.
+
+Owns nothing but the follower's place, which it moves at its own pace: what came meanwhile is put together. It does not
+know who may connect (guard.py), nor who speaks.
+"""
+
+import anyio
+from fastapi import APIRouter, WebSocket
+from starlette.websockets import WebSocketDisconnect
+
+from handrail.server.api.thread_models import flow_view
+from handrail.server.context import Rooms
+from handrail.server.live.event_stream import accept, until_closed
+from handrail.store.threads.live_thread import Flow
+from handrail.store.values import Position
+
+NO_THREAD = 4404
+
+
+def sockets(rooms: Rooms) -> APIRouter:
+    router = APIRouter()
+
+    @router.websocket("/threads/{id}/live")
+    async def live(socket: WebSocket, id: str, after: Position = 0) -> None:
+        async def send(flow: Flow) -> None:
+            await socket.send_text(flow_view(flow).model_dump_json())
+
+        await accept(socket)
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(until_closed, socket, group.cancel_scope)
+                if await rooms.records.thread(id) is not None:
+                    await rooms.threads.follow(id, after, send)
+                await socket.close(NO_THREAD, "There is no such thread, or no longer.")
+                group.cancel_scope.cancel()
+        except* WebSocketDisconnect:
+            pass  # it left while something was being sent
+
+    return router

@@ -1,0 +1,144 @@
+"""MCP with one door, as the door sees it: lines of JSON, and notes."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import mcp_types as types
+import pytest
+from anyio.abc import SocketStream
+from anyio.streams.buffered import BufferedByteReceiveStream
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from tests.server.pair import BOUND, connected
+
+from handrail.server.mcp import local_socket
+from handrail.server.mcp.lines import LINE_BYTES
+from handrail.server.mcp.local_socket import Talk
+
+pytestmark = pytest.mark.anyio
+
+Context = ServerRequestContext[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """A peer that speaks in lines, and the bell that lets the tool `wait` end."""
+
+    stream: SocketStream
+    lines: BufferedByteReceiveStream
+    bell: anyio.Event
+    talk: Talk
+
+    async def say(self, *messages: object) -> None:
+        for message in messages:
+            await self.stream.send(json.dumps(message).encode() + b"\n")
+
+    async def hear(self) -> dict[str, Any]:
+        return json.loads(await self.lines.receive_until(b"\n", 1 << 20))
+
+
+@asynccontextmanager
+async def talking(folder: Path) -> AsyncGenerator[Door]:
+    """A door that has shaken hands with a server whose tool `wait` answers at the bell, and all others at once."""
+    async with connected(folder) as pair, anyio.create_task_group() as group:
+        door = Door(pair.peer, BufferedByteReceiveStream(pair.peer), anyio.Event(), Talk(pair.lines))
+        group.start_soon(door.talk.serve, server(door.talk, door.bell))
+        info = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "d", "version": "1"},
+        }
+        await door.say(
+            request(0, "initialize", info), {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        )
+        assert (await door.hear())["id"] == 0
+        yield door
+        group.cancel_scope.cancel()
+
+
+def server(talk: Talk, bell: anyio.Event) -> Server[Any]:
+    async def call(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        talk.opened(context.request_id, f"call of {context.request_id}", acts=params.name == "act")
+        if params.name == "wait":
+            await bell.wait()
+        return types.CallToolResult(content=[types.TextContent(type="text", text=params.name)])
+
+    return Server("test", on_call_tool=call)
+
+
+def request(id: int, method: str, params: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+
+
+def use(id: int, tool: str) -> dict[str, object]:
+    return request(id, "tools/call", {"name": tool, "arguments": {}})
+
+
+def cancel(request: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request}}
+
+
+async def test_a_call_answered_at_once_is_not_worth_a_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_socket, "NOTE_SECONDS", BOUND)  # on a busy machine, too, this is at once
+    async with talking(tmp_path) as door:
+        for number in range(1, 20):
+            await door.say(use(number, "echo"))
+            assert (await door.hear())["id"] == number
+
+
+async def test_a_door_is_told_which_call_its_request_became_while_that_is_open(tmp_path: Path) -> None:
+    async with talking(tmp_path) as door:
+        await door.say(use(1, "wait"), use(2, "wait"))
+        notes = [(await door.hear())["handrail"]["opened"] for _ in range(2)]
+        assert notes == [{"request": 1, "call": "call of 1"}, {"request": 2, "call": "call of 2"}]
+        door.bell.set()
+        assert {(await door.hear())["id"] for _ in range(2)} == {1, 2}
+
+
+async def test_a_door_knows_a_call_that_acts_before_it_does(tmp_path: Path) -> None:
+    async with talking(tmp_path) as door:
+        await door.say(use(1, "act"))
+        assert await door.hear() == {"handrail": {"opened": {"request": 1, "call": "call of 1"}}}
+        assert (await door.hear())["id"] == 1
+
+
+async def test_a_word_to_the_door_stands_on_a_line_of_its_own(tmp_path: Path) -> None:
+    async with talking(tmp_path) as door:
+        door.talk.note({"bye": "stopping"})
+        assert await door.hear() == {"handrail": {"bye": "stopping"}}
+
+
+async def test_what_is_no_message_is_answered_as_such_and_the_next_one_served(tmp_path: Path) -> None:
+    async with talking(tmp_path) as door:
+        await door.stream.send(b"\n  \nnonsense\n")
+        assert (await door.hear())["error"]["code"] == -32700
+        await door.stream.send(b"x" * (LINE_BYTES + 1) + b"\n")
+        assert (await door.hear())["error"]["code"] == -32600
+        await door.say(use(1, "echo"))
+        assert (await door.hear())["id"] == 1
+
+
+async def test_a_door_that_ended_its_input_gets_the_answers_it_waits_for(tmp_path: Path) -> None:
+    async with talking(tmp_path) as door:
+        await door.say(use(1, "wait"))
+        assert "handrail" in await door.hear()
+        await door.stream.send_eof()
+        door.bell.set()
+        assert (await door.hear())["id"] == 1
+
+
+async def test_nobody_waits_for_the_answer_to_a_request_that_was_cancelled(tmp_path: Path) -> None:
+    async with connected(tmp_path) as pair:
+        talk = Talk(pair.lines)
+        for message in (use(1, "wait"), cancel([]), cancel(1)):
+            await pair.peer.send(json.dumps(message).encode() + b"\n")
+        await pair.peer.send_eof()
+        with anyio.fail_after(2):  # well below what it would wait for an answer
+            await talk.serve(server(talk, anyio.Event()))
