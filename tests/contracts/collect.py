@@ -34,10 +34,10 @@ from handrail.server.mcp import local_socket, mcp_server
 from handrail.server.mcp.mcp_server import Line, Mcp
 from handrail.server.openapi import describe
 from handrail.store import values
+from handrail.store._search_file import TextKind, WordsFile
 from handrail.store.calls import Status
 from handrail.store.database import open_writer
 from handrail.store.events import events
-from handrail.store.search_file import TextKind, WordsFile
 from handrail.store.threads import parts
 from handrail.terminal.wait import wait
 

@@ -16,7 +16,7 @@ THROUGH_THE_DAEMON = ("handrail.server.", "handrail.daemon.")
 def own_tests(module: Module) -> list[Path]:
     """tests/gate/test_call.py and tests/gate/test_call_ASPECT.py for handrail.gate.call."""
     *folders, name = module.name.removeprefix("handrail").lstrip(".").split(".")
-    folder = TESTS.joinpath(*folders)
+    folder, name = TESTS.joinpath(*folders), name.lstrip("_")
     return [*folder.glob(f"test_{name}.py"), *folder.glob(f"test_{name}_*.py")]
 
 
@@ -57,7 +57,9 @@ def module_names(path: Path) -> Iterator[str]:
     """The modules that a test file may be about: test_a_b.py is about a_b, or about an aspect b of a."""
     folder = ".".join(["handrail", *path.relative_to(TESTS).parent.parts])
     words = path.stem.removeprefix("test_").split("_")
-    yield from (f"{folder}.{'_'.join(words[:count])}" for count in range(len(words), 0, -1))
+    for count in range(len(words), 0, -1):
+        name = "_".join(words[:count])
+        yield from (f"{folder}.{name}", f"{folder}._{name}")
 
 
 def test_every_test_file_is_named_after_a_module() -> None:

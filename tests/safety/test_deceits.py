@@ -24,7 +24,7 @@ from handrail.store.file_changes import ChangeRecord
 from handrail.store.values import Claim, FileChange
 from handrail.tools.commands.command_claims import command_claims, hosts, read_line, text_typed
 from handrail.tools.protected_paths import is_protected
-from handrail.tools.undo.undo_plan import step_of
+from handrail.tools.undo._undo_plan import step_of
 from handrail.tools.workspace import Workspace
 
 BIN = "/usr/local/bin:/usr/bin:/bin"

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import SocketStream, UNIXSocketStream
 
-from handrail.server.mcp.lines import Lines
+from handrail.server.mcp._lines import Lines
 
 BOUND = 20.0
 """Seconds a test waits for what must come at once."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.store.search_file import PIECE, Text, WordsFile, pieces
+from handrail.store._search_file import PIECE, Text, WordsFile, pieces
 
 MANY = 10_000
 LETTERS = "etaoinshrdlu"

@@ -11,9 +11,7 @@ import pytest
 from handrail.terminal.person_check import NO_PERSON, Lineage, is_stranger
 
 CONNECT = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); sys.stdin.read()"
-THROUGH_A_PARENT = (
-    "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[2], sys.argv[1]], stdin=sys.stdin)"
-)
+THROUGH_A_PARENT = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[2], sys.argv[1]], stdin=sys.stdin)"
 BOUND = 20.0
 
 

@@ -16,8 +16,8 @@ import select
 import socket
 import time
 
+from handrail.door._in_flight import Flights
 from handrail.door.connect import DaemonNotRunning, HelloRefused
-from handrail.door.in_flight import Flights
 from handrail.door.jsonrpc_lines import Lines, Message, Outbox, Piece, key_of
 
 TYPE_CHECKING = False

@@ -18,11 +18,11 @@ import anyio
 import anyio.to_thread
 from pydantic import with_config
 
+from handrail.store._search_file import BEGIN, END, Place, Text, TextKind, WordsFile
 from handrail.store.calls import CallOpened, CallSettled
 from handrail.store.events import Entry
 from handrail.store.journal import Journal
 from handrail.store.records import Records
-from handrail.store.search_file import BEGIN, END, Place, Text, TextKind, WordsFile
 from handrail.store.threads.queries import Place as CallPlace
 from handrail.store.threads.thread_records import (
     MessageEnded,

@@ -25,11 +25,11 @@ from queue import Empty, SimpleQueue
 from typing import Literal, Protocol
 
 from handrail.errors import Unwritable
+from handrail.store._projection import project
 from handrail.store.database import BUSY_SECONDS, Files, Statement
 from handrail.store.debounce import Linger, soon_here
 from handrail.store.events import Event
 from handrail.store.hash_chain import Link, chained, payload_hash
-from handrail.store.projection import project
 from handrail.store.threads.thread_records import ThreadDeleted
 
 log = logging.getLogger(__name__)

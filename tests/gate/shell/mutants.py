@@ -17,10 +17,10 @@ from typing import Any
 from handrail.gate.shell import shell_parser
 
 GATE = Path(shell_parser.__file__).parent
-ORDER = ("characters", "bash_reader", "tree_sitter_reader", "wrappers", "shell_parser")
+ORDER = ("characters", "bash_reader", "_tree_sitter_reader", "wrappers", "shell_parser")
 """The parser's modules, each after those it imports."""
 TABLES = ("Checks", "Shapes")
-READERS = {"bash_reader": "read", "tree_sitter_reader": "structure"}
+READERS = {"bash_reader": "read", "_tree_sitter_reader": "structure"}
 """The two that read a line each by itself."""
 NOTHING = "nothing"
 """A trouble without a sentence."""

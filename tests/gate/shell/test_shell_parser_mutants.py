@@ -56,7 +56,7 @@ def test_without_this_check_some_line_is_decided_otherwise(check: Check) -> None
 
 
 def test_plain_reading_alone_stops_all_that_both_readers_stop() -> None:
-    assert _decisions("tree_sitter_reader") == _decisions("")
+    assert _decisions("_tree_sitter_reader") == _decisions("")
 
 
 def test_the_grammar_alone_lets_only_pass_what_it_does_not_know() -> None:
@@ -70,9 +70,9 @@ def test_the_grammar_alone_lets_only_pass_what_it_does_not_know() -> None:
 
 @pytest.mark.parametrize("site", sites("bash_reader"), ids=str)
 def test_each_place_where_plain_reading_stops_is_needed_when_the_grammar_is_not_heard(site: Site) -> None:
-    assert is_noticed(site, deaf_to="tree_sitter_reader")
+    assert is_noticed(site, deaf_to="_tree_sitter_reader")
 
 
-@pytest.mark.parametrize("site", sites("tree_sitter_reader"), ids=str)
+@pytest.mark.parametrize("site", sites("_tree_sitter_reader"), ids=str)
 def test_each_place_where_the_grammar_stops_is_needed_when_plain_reading_is_not_heard(site: Site) -> None:
     assert is_noticed(site, deaf_to="bash_reader")

@@ -7,7 +7,7 @@ import pytest
 from anyio.abc import ByteReceiveStream
 from tests.server.pair import connected
 
-from handrail.server.mcp.lines import UNSENT_BYTES
+from handrail.server.mcp._lines import UNSENT_BYTES
 
 pytestmark = pytest.mark.anyio
 

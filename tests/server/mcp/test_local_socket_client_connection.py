@@ -17,7 +17,7 @@ from mcp.server.lowlevel.server import Server
 from tests.server.pair import BOUND, connected
 
 from handrail.server.mcp import local_socket
-from handrail.server.mcp.lines import LINE_BYTES
+from handrail.server.mcp._lines import LINE_BYTES
 from handrail.server.mcp.local_socket import Talk
 
 pytestmark = pytest.mark.anyio

@@ -10,8 +10,8 @@ import pytest
 from tests.tools.desk import refused
 
 from handrail.tools.files.target import Target
+from handrail.tools.undo._undo_plan import target_of
 from handrail.tools.undo.undo_call import put_back, remove_empty
-from handrail.tools.undo.undo_plan import target_of
 
 
 def target(path: Path) -> Target:

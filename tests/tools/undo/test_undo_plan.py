@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from handrail.store.file_changes import ChangeRecord, UndoRecord
 from handrail.store.values import Ending, FileChange
-from handrail.tools.undo.undo_plan import InTheWay, Wish, judge, with_undos
+from handrail.tools.undo._undo_plan import InTheWay, Wish, judge, with_undos
 
 Who = Literal["ours", "others", "hand"]
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from handrail.gate.shell._tree_sitter_reader import Found, Structure, structure
 from handrail.gate.shell.bash_reader import RESERVED, Reading, Simple, Word, read
 from handrail.gate.shell.characters import Checks, hidden
-from handrail.gate.shell.tree_sitter_reader import Found, Structure, structure
 from handrail.gate.shell.wrappers import LINES, Words, beyond, look, started
 
 LONGEST = 100_000

@@ -33,7 +33,7 @@ from handrail import __version__
 from handrail.framing import HELLO, HELLO_MAX
 from handrail.gate.call import Call
 from handrail.server.access import Access, Client, Person
-from handrail.server.mcp.lines import Lines
+from handrail.server.mcp._lines import Lines
 from handrail.server.mcp.mcp_server import Callers, Context, Line, Mcp, client_name
 from handrail.store.values import Caller, Json
 from handrail.terminal.person_check import STRANGER, Lineage, is_stranger

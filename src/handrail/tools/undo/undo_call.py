@@ -38,7 +38,7 @@ from handrail.tools.files.atomic_write import appear, remove_file, replace_file
 from handrail.tools.files.target import Target, read_all
 from handrail.tools.open_beneath import open_beneath, openat
 from handrail.tools.results import brief, some
-from handrail.tools.undo.undo_plan import (
+from handrail.tools.undo._undo_plan import (
     MODE_BITS,
     Step,
     is_other_mode,
