@@ -148,7 +148,7 @@ class Scene:
 
     async def title(self, thread: str) -> str:
         await self.threads.written()
-        record = await self.records.thread(thread)
+        record = await self.records.threads.get(thread)
         assert record is not None
         return record.title
 
@@ -275,9 +275,9 @@ async def must_hold(scene: Scene) -> None:
 
     await scene.until(quiet)
     await scene.threads.written()
-    assert await scene.records.open_operations() == []
-    assert [each for each in await scene.records.open_messages() if not each.queued] == []
-    assert await scene.records.approvals(open_only=True) == []
+    assert await scene.records.operations.still_open() == []
+    assert [each for each in await scene.records.threads.open_messages() if not each.queued] == []
+    assert await scene.records.approvals.find(open_only=True) == []
     events: list[Event] = await scene.facts(object)
     for event in events:
         if isinstance(event, OperationEnded):

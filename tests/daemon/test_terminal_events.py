@@ -135,7 +135,7 @@ async def test_who_only_typed_has_it_no_longer_after_a_restart(home: Path) -> No
         (terminal,) = here.terminals.known
         assert terminal.taken is None
         assert TerminalReleased(terminal=terminal.id, by="Handrail") in await here.events()
-        record = await here.records.terminal(terminal.id)
+        record = await here.records.terminals.get(terminal.id)
         assert record is not None
         assert record.taken_by is None
 
@@ -172,10 +172,10 @@ async def test_a_terminal_whose_daemon_died_before_it_wrote_it_down_is_known_by_
         with anyio.fail_after(BOUND):
             await ended.wait()
     async with life(home, last=True) as here:
-        found = await here.records.terminal(running.id)
+        found = await here.records.terminals.get(running.id)
         assert found is not None
         assert (found.name, found.owner, found.of, found.nonce) == ("build", NOTE.owner, "tracked", "n1")
-        other = await here.records.terminal(ended.id)
+        other = await here.records.terminals.get(ended.id)
         assert other is not None
         assert (other.exit_code, other.ended_at is not None) == (0, True)
 
@@ -187,7 +187,7 @@ async def test_a_terminal_that_ended_with_its_keeper_is_written_down_as_lost(hom
         pass
     async with life(home, last=True) as here:
         await here.events()
-        record = await here.records.terminal(terminal.id)
+        record = await here.records.terminals.get(terminal.id)
         assert record is not None
         assert (record.lost, record.exit_code, record.ended_at is not None) == (True, None, True)
 
@@ -201,7 +201,7 @@ async def test_where_a_terminal_was_last_is_kept_after_its_end(tmp_path: Path) -
         with anyio.fail_after(BOUND):
             await terminal.wait()
         await now.events()
-        record = await now.records.terminal(terminal.id)
+        record = await now.records.terminals.get(terminal.id)
 
     assert record is not None
     assert record.cwd == "/usr"
@@ -215,5 +215,5 @@ async def test_a_program_with_pipes_is_no_terminal_to_be_written_down(home: Path
         assert await here.events() == []
     async with life(home, last=True) as here:
         assert [known.id for known in here.terminals.known] == [terminal.id]
-        assert await here.records.terminal(terminal.id) is None
+        assert await here.records.terminals.get(terminal.id) is None
         assert await here.events() == []

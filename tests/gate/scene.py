@@ -242,11 +242,11 @@ async def must_hold(here: Scene) -> None:
     _each_fact_once(facts)
     _in_order(facts)
     async with open_records(here.path / "handrail.db") as records:
-        for record in await records.calls(limit=100_000):
+        for record in await records.calls.find(limit=100_000):
             call = here.gate.open.get(record.id)
             assert (call is not None) == (record.ending is None), f"{record.id} is {record.status}"
             assert call is None or call.status == record.status
-        for asked in await records.approvals(open_only=True):
+        for asked in await records.approvals.find(open_only=True):
             assert asked.call in here.gate.open, "a question stays open about a call that ended"
 
 

@@ -211,4 +211,4 @@ async def test_the_next_daemon_does_not_take_it_up_again(tmp_path: Path) -> None
         assert (settled.ending, settled.message, settled.receipt.stopped) == ("interrupted", WITHDRAWN, True)
         await here.fact(ApprovalWithdrawn, asked)
         async with open_records(after / "handrail.db") as records:
-            assert [record.call for record in await records.approvals(open_only=True)] == [ours.id]
+            assert [record.call for record in await records.approvals.find(open_only=True)] == [ours.id]

@@ -23,9 +23,9 @@ VERDICT = Verdict(claim=0, effect="ask", rule="default policy", why="nothing all
 
 async def the_approval(kept: Kept, *story: Event) -> ApprovalRecord:
     async with after(kept, opened(), asked(), *story) as records:
-        approval = await records.approval("a1")
+        approval = await records.approvals.get("a1")
         assert approval is not None
-        assert approval.open == bool(await records.approvals(open_only=True))
+        assert approval.open == bool(await records.approvals.find(open_only=True))
         return approval
 
 
@@ -35,9 +35,9 @@ async def test_an_expired_question_is_open_no_longer_and_its_call_waits_no_longe
     assert approval.expired_at is not None
     assert approval.expired_at >= approval.opened_at
     async with after(kept) as records:
-        assert [call.status for call in await records.calls()] == ["running"]
-        assert await records.calls(status="waiting") == []
-        (detail,) = await records.open_calls()
+        assert [call.status for call in await records.calls.find()] == ["running"]
+        assert await records.calls.find(status="waiting") == []
+        (detail,) = await records.calls.still_open()
         assert detail.approval is not None
         assert not detail.approval.open
 
@@ -47,12 +47,12 @@ async def test_an_expired_question_is_open_no_longer_and_its_call_waits_no_longe
 async def test_an_approval_ends_once(kept: Kept, first: Event, later: Event) -> None:
     once = await the_approval(kept, first)
     async with after(kept, later) as records:
-        assert await records.approval("a1") == once
+        assert await records.approvals.get("a1") == once
 
 
 async def test_the_verdicts_of_a_question_are_kept(kept: Kept) -> None:
     async with after(kept, opened(), replace(asked(), verdicts=(VERDICT,))) as records:
-        (approval,) = await records.approvals(open_only=True)
+        (approval,) = await records.approvals.find(open_only=True)
         assert approval.verdicts == (VERDICT,)
 
 
@@ -74,7 +74,7 @@ async def test_the_questions_of_late_are_told_newest_first_as_a_rule_would_meet_
         *(started("c1"), settled("c1"), opened("c2", tool="execute_command"), asked("a2", "c2")),
     ]
     async with after(kept, *story) as records:
-        second, first = await records.prompts()
+        second, first = await records.approvals.recent()
         assert (first.approval, first.call, first.tool, first.caller) == ("a1", "c1", "write_file", caller())
         assert (first.claims, first.verdicts, first.risk) == (WRITES, (VERDICT,), "medium")
         assert (first.answer, str(first.by), first.edited) == ("allow", "ann", True)
@@ -83,7 +83,7 @@ async def test_the_questions_of_late_are_told_newest_first_as_a_rule_would_meet_
             *(None, False),
         )
         assert second.at >= first.at > 0
-        assert [prompt.approval for prompt in await records.prompts(limit=1)] == ["a2"]
+        assert [prompt.approval for prompt in await records.approvals.recent(limit=1)] == ["a2"]
 
 
 async def test_an_erased_question_claims_nothing(kept: Kept) -> None:
@@ -93,16 +93,16 @@ async def test_an_erased_question_claims_nothing(kept: Kept) -> None:
         connection.execute("UPDATE events SET payload = NULL")
         connection.commit()
     async with open_records(kept.path) as records:
-        (prompt,) = await records.prompts()
+        (prompt,) = await records.approvals.recent()
         assert (prompt.claims, prompt.verdicts) == ((), ())
 
 
 async def test_open_questions_are_told_without_what_they_show(kept: Kept) -> None:
     async with after(kept, opened(), asked()) as records:
-        (whole,) = await records.approvals(open_only=True)
-        (bare,) = await records.open_approvals()
+        (whole,) = await records.approvals.find(open_only=True)
+        (bare,) = await records.approvals.still_open()
         shown = {"claims": (), "reasons": (), "why": "", "preview": None, "verdicts": ()}
         assert bare == replace(whole, **shown)
         assert whole.reasons
     async with after(kept, allowed()) as records:
-        assert await records.open_approvals() == []
+        assert await records.approvals.still_open() == []

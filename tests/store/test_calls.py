@@ -27,7 +27,7 @@ def belonging(call: str, thread: str | None, operation: str | None) -> CallOpene
 async def test_a_call_tells_the_input_it_runs_with_and_the_one_that_was_asked_for(kept: Kept) -> None:
     story: list[Event] = [opened(input={"path": "a"}), asked(), replace(allowed(), input={"path": "b"})]
     async with after(kept, *story) as records:
-        detail = await records.call("c1")
+        detail = await records.calls.get("c1")
         assert detail is not None
         assert (detail.input, detail.asked) == ({"path": "b"}, {"path": "a"})
 
@@ -35,14 +35,14 @@ async def test_a_call_tells_the_input_it_runs_with_and_the_one_that_was_asked_fo
 @pytest.mark.parametrize("answer", [allowed(), replace(allowed(), content="reviewed")])
 async def test_where_no_input_was_changed_nothing_else_was_asked_for(kept: Kept, answer: Event) -> None:
     async with after(kept, opened(input={"path": "a"}), asked(), answer) as records:
-        detail = await records.call("c1")
+        detail = await records.calls.get("c1")
         assert detail is not None
         assert (detail.input, detail.asked, detail.files) == ({"path": "a"}, None, ())
 
 
 async def test_a_call_tells_which_files_it_set_out_to_change(kept: Kept) -> None:
     async with after(kept, opened(), replace(started(), files=(CHANGE,))) as records:
-        detail = await records.call("c1")
+        detail = await records.calls.get("c1")
         assert detail is not None
         assert detail.files == (CHANGE,)
 
@@ -53,10 +53,10 @@ async def test_the_calls_of_an_operation_and_of_a_thread_are_told_oldest_first(k
         *(belonging("c4", None, None), belonging("c5", "t1", "o1")),
     ]
     async with after(kept, *story) as records:
-        assert [call.id for call in await records.calls_of_operation("o1")] == ["c1", "c3", "c5"]
-        assert [call.id for call in await records.calls_of_thread("t1")] == ["c1", "c2", "c5"]
-        assert await records.calls_of_thread("nothing") == []
-        assert await records.calls_of_operation("") == []
+        assert [call.id for call in await records.calls.of_operation("o1")] == ["c1", "c3", "c5"]
+        assert [call.id for call in await records.calls.of_thread("t1")] == ["c1", "c2", "c5"]
+        assert await records.calls.of_thread("nothing") == []
+        assert await records.calls.of_operation("") == []
 
 
 def filled(kept: Kept, rows: list[tuple[str, str, str | None, int | None, int]]) -> None:
@@ -84,16 +84,20 @@ async def test_what_is_usual_is_taken_from_the_time_after_the_start_of_done_call
         ],
     )
     async with open_records(kept.path) as records:
-        assert await records.usual("sh", "make") == TypicalDuration(median_ms=30, p95_ms=50, of=5)
-        assert await records.usual("sh", "rare") is None
-        assert await records.usual("sh", "never") is None
+        assert await records.calls.typical_duration("sh", "make") == TypicalDuration(
+            median_ms=30, p95_ms=50, of=5
+        )
+        assert await records.calls.typical_duration("sh", "rare") is None
+        assert await records.calls.typical_duration("sh", "never") is None
 
 
 async def test_only_the_last_fifty_tell_what_is_usual(kept: Kept) -> None:
     old = [("sh", "make", "done", 0, 100_000)] * 100
     filled(kept, [*old, *(("sh", "make", "done", 0, took) for took in range(1, 51))])
     async with open_records(kept.path) as records:
-        assert await records.usual("sh", "make") == TypicalDuration(median_ms=26, p95_ms=48, of=50)
+        assert await records.calls.typical_duration("sh", "make") == TypicalDuration(
+            median_ms=26, p95_ms=48, of=50
+        )
 
 
 async def test_what_is_usual_is_found_among_a_hundred_thousand_calls_without_reading_them(kept: Kept) -> None:
@@ -106,13 +110,13 @@ async def test_what_is_usual_is_found_among_a_hundred_thousand_calls_without_rea
         ).fetchall()
     assert [row[3] for row in plan] == ["SEARCH calls USING INDEX calls_alike (tool=? AND title=?)"]
     async with open_records(kept.path) as records:
-        assert await records.usual("sh", "make 3") is not None
+        assert await records.calls.typical_duration("sh", "make 3") is not None
 
 
 async def test_a_settled_time_before_the_start_is_no_time_at_all(kept: Kept) -> None:
     filled(kept, [("sh", "make", "done", 1000, 900)] * 3)
     async with open_records(kept.path) as records:
-        assert await records.usual("sh", "make") == TypicalDuration(0, 0, 3)
+        assert await records.calls.typical_duration("sh", "make") == TypicalDuration(0, 0, 3)
 
 
 async def test_the_time_a_person_took_is_not_counted(kept: Kept) -> None:
@@ -126,4 +130,4 @@ async def test_the_time_a_person_took_is_not_counted(kept: Kept) -> None:
         connection.execute("UPDATE calls SET opened_at = started_at - 100000, settled_at = started_at + 7")
         connection.commit()
     async with open_records(kept.path) as records:
-        assert await records.usual("write_file", "write a.txt") == TypicalDuration(7, 7, 3)
+        assert await records.calls.typical_duration("write_file", "write a.txt") == TypicalDuration(7, 7, 3)

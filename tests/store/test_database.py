@@ -74,7 +74,7 @@ def test_the_terminals_of_the_first_schema_are_moved_up_as_commands(kept: Kept) 
 
     async def found() -> TerminalRecord | None:
         async with open_records(kept.path) as records:
-            return await records.terminal("t1")
+            return await records.terminals.get("t1")
 
     record = anyio.run(found)
     assert record is not None
@@ -102,17 +102,21 @@ def test_what_was_asked_before_there_were_rules_is_moved_up_and_still_open(kept:
 
     async def tell() -> None:
         async with open_journal(kept.path, kept.head) as journal, open_records(kept.path) as records:
-            (approval,) = await records.approvals(open_only=True)
+            (approval,) = await records.approvals.find(open_only=True)
             assert (approval.id, approval.edited, approval.expired_at, approval.verdicts) == (
                 *("a2", False),
                 *(None, ()),
             )
-            (call,) = await records.open_calls()
+            (call,) = await records.calls.still_open()
             assert (call.call.status, call.files, call.asked) == ("waiting", (), None)
-            assert (await records.rules(), await records.uses(), await records.folders()) == ([], {}, [])
-            assert await records.changes_of(["c1"]) == []
+            assert (await records.rules.all(), await records.rules.uses(), await records.rules.folders()) == (
+                [],
+                {},
+                [],
+            )
+            assert await records.changes.of_calls(["c1"]) == []
             await journal.committed(journal.append(ApprovalExpired(approval="a2", call="c1", after_ms=1)))
-            assert await records.approvals(open_only=True) == []
+            assert await records.approvals.find(open_only=True) == []
 
     anyio.run(tell)
 

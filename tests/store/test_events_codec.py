@@ -87,9 +87,9 @@ def test_what_is_appended_is_what_is_read(facts: list[Event]) -> None:
             open_records(place / "db") as records,
         ):
             assert [entry.event for entry in await journal.since(0)] == without_erased(facts)
-            for call in await records.calls():
-                assert await records.call(call.id) is not None
-            await records.approvals(open_only=False)
+            for call in await records.calls.find():
+                assert await records.calls.get(call.id) is not None
+            await records.approvals.find(open_only=False)
 
     with tempfile.TemporaryDirectory() as place:
         anyio.run(main, Path(place))

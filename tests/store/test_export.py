@@ -69,7 +69,7 @@ async def test_a_conversation_taken_out_and_in_again_is_the_same(kept: Kept) -> 
         file = (await export(talk.threads, talk.records, thread)).model_dump_json()
         assert json.loads(file)["handrail"] == 1
         copy = await import_thread(talk.threads, file, ANN, "/elsewhere")
-        found = await talk.records.thread(copy)
+        found = await talk.records.threads.get(copy)
         assert found is not None
         assert (found.title, found.workspace, found.agent) == ("On kites", "/elsewhere", "demo")
         said, told = await talk.threads.transcript(thread), await talk.threads.messages(copy)
@@ -94,7 +94,7 @@ async def test_a_conversation_taken_out_and_in_again_is_the_same(kept: Kept) -> 
 async def test_a_file_does_not_say_what_agents_may_touch(kept: Kept) -> None:
     async with talking(kept) as talk:
         file = (await export(talk.threads, talk.records, await a_talk(talk))).model_dump_json()
-        found = await talk.records.thread(await import_thread(talk.threads, file, ANN))
+        found = await talk.records.threads.get(await import_thread(talk.threads, file, ANN))
         assert found is not None
         assert found.workspace is None
 
@@ -160,7 +160,7 @@ async def test_what_cannot_be_taken_in_is_said_in_a_sentence_and_leaves_nothing(
         with pytest.raises(NotImportable) as refusal:
             await import_thread(talk.threads, file, ANN)
         assert sentence in str(refusal.value)
-        assert await talk.records.threads() == []
+        assert await talk.records.threads.find() == []
 
 
 async def test_the_least_that_is_a_conversation_is_taken_in(kept: Kept) -> None:

@@ -37,35 +37,35 @@ def told(changes: list[ChangeRecord]) -> list[tuple[str, FileChange]]:
 
 async def test_what_calls_did_to_files_is_told_in_the_order_it_was_done(kept: Kept) -> None:
     async with after(kept, *STORY) as records:
-        found = await records.changes_of(["c2", "c1", "c3", "nobody"])
+        found = await records.changes.of_calls(["c2", "c1", "c3", "nobody"])
         assert told(found) == [("c1", MADE), ("c1", EDITED), ("c2", GONE)]
         assert [(record.title, record.ending) for record in found] == [
             *[("change by c1", "done")] * 2,
             ("change by c2", "failed"),
         ]
         assert [record.seq for record in found] == [2, 2, 5]
-        assert await records.changes_of([]) == []
+        assert await records.changes.of_calls([]) == []
 
 
 async def test_all_that_was_done_to_one_file_is_told_undos_included(kept: Kept) -> None:
     async with after(kept, *STORY) as records:
-        everything = await records.changes_of_path("/w/b")
+        everything = await records.changes.of_path("/w/b")
         assert told(everything) == [("c1", EDITED), ("c2", GONE), ("u1", BACK)]
         assert (everything[-1].title, everything[-1].ending) == (None, None)
-        assert told(await records.changes_of_path("/w/b", since=2)) == [("c2", GONE), ("u1", BACK)]
-        assert await records.changes_of_path("/w/c") == []
+        assert told(await records.changes.of_path("/w/b", since=2)) == [("c2", GONE), ("u1", BACK)]
+        assert await records.changes.of_path("/w/c") == []
 
 
 async def test_an_undo_is_known_with_what_it_took_back(kept: Kept) -> None:
     async with after(kept, *STORY) as records:
-        undo = await records.undo("u1")
+        undo = await records.changes.undo("u1")
         assert undo is not None
         assert (undo.id, undo.calls, undo.by) == ("u1", ("c2",), "ann")
-        assert told(await records.changes_of(["u1"])) == [("u1", BACK)]
-        assert await records.undo("c1") is None
-        assert await records.undos(["c1", "u1"]) == [undo]
+        assert told(await records.changes.of_calls(["u1"])) == [("u1", BACK)]
+        assert await records.changes.undo("c1") is None
+        assert await records.changes.undos(["c1", "u1"]) == [undo]
 
 
 async def test_ten_thousand_calls_can_be_named_at_once(kept: Kept) -> None:
     async with after(kept, *STORY) as records:
-        assert len(await records.changes_of(f"c{number}" for number in range(40_000))) == 3
+        assert len(await records.changes.of_calls(f"c{number}" for number in range(40_000))) == 3

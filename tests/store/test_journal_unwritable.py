@@ -91,7 +91,7 @@ async def test_all_that_was_appended_with_a_failed_record_is_lost_with_it(kept: 
         assert [entry.event.call for entry in entries if isinstance(entry.event, CallOpened)] == ["c2"]
         assert len(entries) == 1
     async with open_records(kept.path) as records:
-        assert [call.id for call in await records.calls()] == ["c2"]
+        assert [call.id for call in await records.calls.find()] == ["c2"]
 
 
 async def test_followers_are_not_told_of_what_was_lost(kept: Kept) -> None:

@@ -45,7 +45,7 @@ def end(talk: Talk, thread: str, id: str, how: ActivityEnding = "done", detail: 
 
 async def activities(talk: Talk) -> list[ActivityRecord]:
     await talk.threads.written()
-    found = await talk.records.operation_detail("o1")
+    found = await talk.records.operations.history("o1")
     assert found is not None
     return list(found.activities)
 
@@ -81,7 +81,7 @@ async def test_an_operation_that_is_cancelled_closes_them_and_says_what_was_cut_
         )
         end(talk, thread, "b")
         assert [each.how for each in await activities(talk)] == ["done", "cancelled"]
-        found = await talk.records.operation_detail("o1")
+        found = await talk.records.operations.history("o1")
         assert found is not None
         assert (found.cancelled_calls, found.cancelled_activities) == (("c1",), words)
         assert found.operation.thread == thread
@@ -122,11 +122,11 @@ async def test_they_go_with_their_thread_out_of_the_journal_too(kept: Kept) -> N
     async with talking(kept) as talk:
         assert await activities(talk) == []
         assert "secret" not in "".join(map(repr, await talk.journal.since(0)))
-        found = await talk.records.operation_detail("o1")
+        found = await talk.records.operations.history("o1")
         assert found is not None
         assert (found.operation.cancelled_by, found.cancelled_activities) == ("ann", ())
 
 
 async def test_there_is_nothing_to_say_of_an_operation_that_never_was(kept: Kept) -> None:
     async with talking(kept) as talk:
-        assert await talk.records.operation_detail("o1") is None
+        assert await talk.records.operations.history("o1") is None

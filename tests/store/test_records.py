@@ -57,12 +57,12 @@ withdrawn = ApprovalWithdrawn(approval="a1", call="c1", why="its call was cancel
 )
 async def test_status_follows_from_the_facts(kept: Kept, story: list[Event], status: Status) -> None:
     async with after(kept, *story) as records:
-        (call,) = await records.calls()
+        (call,) = await records.calls.find()
         assert call.status == status
-        assert [found.id for found in await records.calls(status=status)] == ["c1"]
+        assert [found.id for found in await records.calls.find(status=status)] == ["c1"]
         others: tuple[Status, ...] = ("waiting", "running", "done", "failed")
         for other in others:
-            assert other == status or await records.calls(status=other) == []
+            assert other == status or await records.calls.find(status=other) == []
 
 
 async def test_a_call_tells_its_whole_story(kept: Kept) -> None:
@@ -79,7 +79,7 @@ async def test_a_call_tells_its_whole_story(kept: Kept) -> None:
         CallStopped(call="c1", receipt=stopped),
     ]
     async with after(kept, *story) as records:
-        detail = await records.call("c1")
+        detail = await records.calls.get("c1")
         assert detail is not None
         call = detail.call
         assert call.caller == caller()
@@ -99,9 +99,9 @@ async def test_a_call_tells_its_whole_story(kept: Kept) -> None:
 
 async def test_an_unknown_id_is_none(kept: Kept) -> None:
     async with after(kept) as records:
-        assert await records.call("c1") is None
-        assert await records.approval("a1") is None
-        assert await records.terminal("t1") is None
+        assert await records.calls.get("c1") is None
+        assert await records.approvals.get("a1") is None
+        assert await records.terminals.get("t1") is None
 
 
 async def test_a_restart_finds_the_calls_without_an_outcome_oldest_first(kept: Kept) -> None:
@@ -114,7 +114,7 @@ async def test_a_restart_finds_the_calls_without_an_outcome_oldest_first(kept: K
         started("c3"),
     ]
     async with after(kept, *story) as records:
-        waiting, running = await records.open_calls()
+        waiting, running = await records.calls.still_open()
         assert (waiting.call.id, waiting.call.status) == ("c1", "waiting")
         assert waiting.claims == WRITES
         assert waiting.approval is not None
@@ -129,8 +129,8 @@ async def test_work_that_nobody_saw_end_is_found(kept: Kept) -> None:
     running_on = replace(settled("c3"), receipt=Receipt(ended_by="ann", stopped=False))
     story = [opened(), opened("c2"), ended, opened("c3"), running_on]
     async with after(kept, *story) as records:
-        assert [detail.call.id for detail in await records.unwinding_calls()] == ["c3"]
-        assert [call.stopped_at is None for call in await records.calls()] == [True, False, True]
+        assert [detail.call.id for detail in await records.calls.unwinding()] == ["c3"]
+        assert [call.stopped_at is None for call in await records.calls.find()] == [True, False, True]
 
 
 async def test_only_what_was_interrupted_since_the_last_start_is_counted(kept: Kept) -> None:
@@ -140,7 +140,7 @@ async def test_only_what_was_interrupted_since_the_last_start_is_counted(kept: K
     cut = [replace(settled(f"c{number}"), ending="interrupted") for number in range(3)]
     story = [*(opened(f"c{number}") for number in range(3)), cut[0], start, cut[1], cut[2]]
     async with after(kept, *story) as records:
-        assert await records.interrupted_last() == 2
+        assert await records.calls.count_interrupted() == 2
 
 
 async def test_the_inbox_holds_open_approvals_with_all_a_person_needs(kept: Kept) -> None:
@@ -150,7 +150,7 @@ async def test_the_inbox_holds_open_approvals_with_all_a_person_needs(kept: Kept
         *(opened("c4"), asked("a4", "c4"), ApprovalWithdrawn(approval="a4", call="c4", why="gone")),
     ]
     async with after(kept, *story) as records:
-        inbox = await records.approvals(open_only=True)
+        inbox = await records.approvals.find(open_only=True)
         assert [approval.id for approval in inbox] == ["a2", "a3"]
         first = inbox[0]
         assert (first.tool, first.title, first.caller) == ("write_file", "second", caller())
@@ -158,7 +158,7 @@ async def test_the_inbox_holds_open_approvals_with_all_a_person_needs(kept: Kept
         assert (first.reasons, first.why) == (("changes a file",), "no rule allows it")
         assert first.preview == PathPreview(path="/w/a.txt")
         assert first.open
-        everything = await records.approvals(open_only=False)
+        everything = await records.approvals.find(open_only=False)
         assert [approval.id for approval in everything] == ["a4", "a3", "a2", "a1"]
         assert [approval.open for approval in everything] == [False, True, True, False]
         assert everything[0].withdrawn_why == "gone"
@@ -166,11 +166,11 @@ async def test_the_inbox_holds_open_approvals_with_all_a_person_needs(kept: Kept
 
 async def test_the_first_answer_is_the_only_one(kept: Kept) -> None:
     async with after(kept, opened(), asked(), allowed(), withdrawn) as records:
-        approval = await records.approval("a1")
+        approval = await records.approvals.get("a1")
         assert approval is not None
         assert (approval.answer, approval.withdrawn_at) == ("allow", None)
     async with after(kept, opened("c9"), asked("a9", "c9")) as records:
-        assert [approval.id for approval in await records.approvals(open_only=True)] == ["a9"]
+        assert [approval.id for approval in await records.approvals.find(open_only=True)] == ["a9"]
 
 
 async def test_terminals_and_credentials(kept: Kept) -> None:
@@ -185,12 +185,12 @@ async def test_terminals_and_credentials(kept: Kept) -> None:
         CredentialRevoked(credential="k1", by="ann"),
     ]
     async with after(kept, *story) as records:
-        assert [terminal.id for terminal in await records.terminals()] == ["t2", "t1"]
-        assert [terminal.id for terminal in await records.terminals(running_only=True)] == ["t2"]
-        ended = await records.terminal("t1")
+        assert [terminal.id for terminal in await records.terminals.find()] == ["t2", "t1"]
+        assert [terminal.id for terminal in await records.terminals.find(running_only=True)] == ["t2"]
+        ended = await records.terminals.get("t1")
         assert ended is not None
         assert (ended.exit_code, ended.signal, ended.bytes, ended.lost) == (None, "SIGKILL", 9, True)
-        issued = await records.credentials()
+        issued = await records.credentials.all()
         assert {one.id: one.revoked_at is None for one in issued} == {"k1": False, "k2": True}
 
 
@@ -211,7 +211,7 @@ async def test_a_terminal_tells_what_it_is_and_who_shares_it(kept: Kept) -> None
     )
     asked_for = TerminalAsked(terminal="t1", prompt="PIN:", sure="certain", secret=True)
     async with after(kept, opening, TerminalTaken(terminal="t1", by="ann", holds=True), asked_for) as records:
-        found = await records.terminal("t1")
+        found = await records.terminals.get("t1")
         assert found is not None
         assert (found.of, found.owner, found.argv, found.nonce) == ("tracked", mine, ("bash", "-i"), "ab")
         assert (found.cols, found.rows, found.call) == (120, 40, "c1")
@@ -220,7 +220,7 @@ async def test_a_terminal_tells_what_it_is_and_who_shares_it(kept: Kept) -> None
         assert (found.asked_at is not None, found.forgotten_at) == (True, None)
     over = (TerminalReleased(terminal="t1", by="ann"), TerminalWentOn(terminal="t1"))
     async with after(kept, *over) as records:
-        found = await records.terminal("t1")
+        found = await records.terminals.get("t1")
         assert found is not None
         assert (found.taken_by, found.taken_holds) == (None, False)
         assert (found.asked_prompt, found.asked_sure, found.asked_secret, found.asked_at) == (
@@ -239,11 +239,11 @@ async def test_nobody_has_an_ended_terminal_and_it_asks_nothing(kept: Kept) -> N
         TerminalForgotten(terminal="t1", why="too old"),
     ]
     async with after(kept, *story) as records:
-        found = await records.terminal("t1")
+        found = await records.terminals.get("t1")
         assert found is not None
         assert (found.taken_by, found.asked_at, found.owner) == (None, None, None)
         assert found.forgotten_at is not None
-        assert await records.terminals_with_output() == []
+        assert await records.terminals.with_output() == []
 
 
 async def test_terminals_are_listed_by_kind(kept: Kept) -> None:
@@ -254,12 +254,12 @@ async def test_terminals_are_listed_by_kind(kept: Kept) -> None:
     ]
     ended = TerminalEnded(terminal="t1", exit_code=0, signal=None, bytes=9)
     async with after(kept, *story, ended) as records:
-        assert ids(await records.terminals(of=("tracked", "shell"))) == ["t3", "t2", "t1"]
-        assert ids(await records.terminals(of=("tracked",), running_only=True)) == ["t3"]
-        assert ids(await records.terminals(of=("tracked",), before=4)) == ["t1"]
-        assert ids(await records.terminals(of=())) == []
-        assert ids(await records.terminals_with_output()) == ["t1"]
-        assert ids(await records.terminals_with_output(after="t1")) == []
+        assert ids(await records.terminals.find(of=("tracked", "shell"))) == ["t3", "t2", "t1"]
+        assert ids(await records.terminals.find(of=("tracked",), running_only=True)) == ["t3"]
+        assert ids(await records.terminals.find(of=("tracked",), before=4)) == ["t1"]
+        assert ids(await records.terminals.find(of=())) == []
+        assert ids(await records.terminals.with_output()) == ["t1"]
+        assert ids(await records.terminals.with_output(after="t1")) == []
 
 
 def ids(found: list[TerminalRecord]) -> list[str]:
@@ -274,13 +274,13 @@ async def test_who_typed_what_is_kept_in_order_and_the_last_are_given(kept: Kept
         TerminalTyped(terminal="t1", by="ann", person=True, text="^C", offset=20),
     ]
     async with after(kept, *story) as records:
-        typed = await records.typed("t1")
+        typed = await records.terminals.typed("t1")
         assert [(entry.by, entry.person, entry.text, entry.offset) for entry in typed] == [
             *(("ann", True, None, 0), ("zed", False, "ls", 10)),
             ("ann", True, "^C", 20),
         ]
-        assert [entry.text for entry in await records.typed("t1", limit=2)] == ["ls", "^C"]
-        assert await records.typed("t9") == []
+        assert [entry.text for entry in await records.terminals.typed("t1", limit=2)] == ["ls", "^C"]
+        assert await records.terminals.typed("t9") == []
 
 
 async def test_events_about_unknown_or_repeated_nouns_fail_no_commit(kept: Kept) -> None:
@@ -293,7 +293,7 @@ async def test_events_about_unknown_or_repeated_nouns_fail_no_commit(kept: Kept)
         said(),
     ]
     async with after(kept, *story) as records:
-        assert [call.id for call in await records.calls()] == ["c1"]
+        assert [call.id for call in await records.calls.find()] == ["c1"]
 
 
 async def test_an_erased_payload_leaves_the_record_with_empty_fields(kept: Kept) -> None:
@@ -303,7 +303,7 @@ async def test_an_erased_payload_leaves_the_record_with_empty_fields(kept: Kept)
         connection.execute("UPDATE events SET payload = NULL")
         connection.commit()
     async with open_records(kept.path) as records:
-        detail = await records.call("c1")
+        detail = await records.calls.get("c1")
         assert detail is not None
         assert detail.call.caller == caller()
         assert (detail.input, detail.claims, detail.result, detail.receipt) == (None, (), None, None)
@@ -317,18 +317,18 @@ async def test_ten_thousand_calls_are_filtered_and_paged(kept: Kept) -> None:
         if number % 1000:
             story.append(settled(f"c{number}", "done" if number % 7 else "failed", message=f"said {number}"))
     async with after(kept, *story) as records:
-        assert [call.id for call in (await records.calls(limit=3))] == ["c9999", "c9998", "c9997"]
-        assert len(await records.calls(status="running")) == 10
-        assert len(await records.calls(tool="execute_command")) == 100
-        assert len(await records.calls(tool="execute_command", status="running", client="zed")) == 10
-        assert await records.calls(client="nobody") == []
-        assert [call.id for call in await records.calls(q="NUMBER 4711 ")] == ["c4711"]
-        assert [call.id for call in await records.calls(q="said 4711")] == ["c4711"]
-        assert len(await records.calls(q="100%_done")) == 200
-        assert await records.calls(q="100_%done") == []
+        assert [call.id for call in (await records.calls.find(limit=3))] == ["c9999", "c9998", "c9997"]
+        assert len(await records.calls.find(status="running")) == 10
+        assert len(await records.calls.find(tool="execute_command")) == 100
+        assert len(await records.calls.find(tool="execute_command", status="running", client="zed")) == 10
+        assert await records.calls.find(client="nobody") == []
+        assert [call.id for call in await records.calls.find(q="NUMBER 4711 ")] == ["c4711"]
+        assert [call.id for call in await records.calls.find(q="said 4711")] == ["c4711"]
+        assert len(await records.calls.find(q="100%_done")) == 200
+        assert await records.calls.find(q="100_%done") == []
         paged: list[str] = []
         before: int | None = None
-        while page := await records.calls(status="failed", before=before):
+        while page := await records.calls.find(status="failed", before=before):
             paged += [call.id for call in page]
             before = page[-1].opened_seq
         assert paged == [f"c{number}" for number in range(9999, -1, -1) if not number % 7 and number % 1000]

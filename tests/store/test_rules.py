@@ -51,7 +51,7 @@ def answered_by(approval: str, call: str, rule: str) -> Event:
 
 async def hits(kept: Kept, *story: Event) -> dict[str, int]:
     async with after(kept, *story) as records:
-        return {rule: use.hits for rule, use in (await records.uses()).items()}
+        return {rule: use.hits for rule, use in (await records.rules.uses()).items()}
 
 
 async def test_a_rule_is_kept_whole_with_who_made_it_and_who_removed_it(kept: Kept) -> None:
@@ -61,7 +61,7 @@ async def test_a_rule_is_kept_whole_with_who_made_it_and_who_removed_it(kept: Ke
         RuleRemoved(rule="r1", by="bob"),
     ]
     async with after(kept, *story) as records:
-        first, second = await records.rules()
+        first, second = await records.rules.all()
         assert first.rule == FULL
         assert (first.by, first.approval, first.removed_by) == ("ann", "a1", "bob")
         assert first.removed_at is not None
@@ -75,7 +75,7 @@ async def test_only_a_removed_rule_can_be_added_again(kept: Kept) -> None:
         *(added("r2"), RuleRemoved(rule="r2", by="ann"), added("r2", by="bob")),
     ]
     async with after(kept, *story) as records:
-        assert [(record.rule.id, record.by, record.removed_at) for record in await records.rules()] == [
+        assert [(record.rule.id, record.by, record.removed_at) for record in await records.rules.all()] == [
             *(("r1", "ann", None), ("r2", "bob", None)),
         ]
 
@@ -83,9 +83,9 @@ async def test_only_a_removed_rule_can_be_added_again(kept: Kept) -> None:
 async def test_every_rule_that_had_a_part_in_a_start_is_used_once(kept: Kept) -> None:
     story = [opened("c1"), by_rule("c1", "r1", "r2", "r1"), opened("c2"), by_rule("c2", "r2")]
     async with after(kept, *story) as records:
-        uses = await records.uses()
+        uses = await records.rules.uses()
         assert {rule: use.hits for rule, use in uses.items()} == {"r1": 1, "r2": 2}
-        call = await records.call("c2")
+        call = await records.calls.get("c2")
         assert call is not None
         assert uses["r2"] == Use(2, call.call.started_at or 0, "c2")
 
@@ -125,6 +125,6 @@ async def test_a_trusted_folder_is_known_as_it_was_trusted_last_until_it_is_not(
         FolderDistrusted(folder="/u", by="ann"),
     ]
     async with after(kept, *story) as records:
-        (folder,) = await records.folders()
+        (folder,) = await records.rules.folders()
         assert folder == FolderRecord(folder="/w", config="ab", by="bob", trusted_at=folder.trusted_at)
         assert folder.trusted_at > 0

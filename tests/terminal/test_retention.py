@@ -81,7 +81,7 @@ async def test_the_oldest_go_first_until_the_rest_fits(home: Path) -> None:
         assert here.kept() == {"t2", "t3"}
         assert list(here.forgotten) == ["t0", "t1"]
         assert "more than 6,000 bytes" in here.forgotten["t0"]
-        record = await here.records.terminal("t0")
+        record = await here.records.terminals.get("t0")
         assert record is not None
         assert (record.forgotten_at is not None, record.bytes) == (True, 5_000)
         assert here.terminals.tail("t0").end == 0

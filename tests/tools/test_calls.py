@@ -52,7 +52,9 @@ async def test_waiting_for_a_call_that_has_just_ended_waits_for_its_record(
             ended.settle(DONE)
             group.start_soon(wait)
             with anyio.fail_after(BOUND):
-                await records.call(ended.id)  # asked after the tool's own look, so that one has ended too
+                await records.calls.get(
+                    ended.id
+                )  # asked after the tool's own look, so that one has ended too
                 await anyio.wait_all_tasks_blocked()
             assert told == []
             other.execute("ROLLBACK")

@@ -238,9 +238,10 @@ class Daemon:
 
     async def _rules(self, ground: Ground) -> Rules:
         """What the person's file says, what their answers made, and which folders they trust."""
-        kept = [record.rule for record in await ground.records.rules() if record.removed_at is None]
+        kept = [record.rule for record in await ground.records.rules.all() if record.removed_at is None]
         trusted = [
-            Trusted(folder=record.folder, config=record.config) for record in await ground.records.folders()
+            Trusted(folder=record.folder, config=record.config)
+            for record in await ground.records.rules.folders()
         ]
         return Rules(ground.journal, self._standing, kept, trusted)
 
@@ -344,7 +345,7 @@ class Daemon:
     async def _make_access(self, ground: Ground) -> Access:
         clients = [
             (record.sha256, Client(credential=record.id, name=record.name, workspace=record.workspace))
-            for record in await ground.records.credentials()
+            for record in await ground.records.credentials.all()
             if record.revoked_at is None
         ]
         inside = started_inside()

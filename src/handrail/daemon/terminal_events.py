@@ -100,7 +100,7 @@ class Watch:
     async def catch_up(self, records: Records, terminals: Terminals) -> None:
         """Bring the record up to date with what the keeper holds, before anything is decided by it."""
         await self._note_unrecorded(records, terminals)
-        for record in await records.terminals(running_only=True, limit=MOST_RUNNING):
+        for record in await records.terminals.find(running_only=True, limit=MOST_RUNNING):
             terminal = terminals.get(record.id)
             if terminal is None:  # it ended with a keeper nobody heard from again
                 size = terminals.tail(record.id).end
@@ -113,7 +113,7 @@ class Watch:
     async def _note_unrecorded(self, records: Records, terminals: Terminals) -> None:
         """Terminals whose daemon died before it could write down that they had been opened."""
         for terminal in terminals.known:
-            if await records.terminal(terminal.id) is None:
+            if await records.terminals.get(terminal.id) is None:
                 self.opened(terminal)
                 if terminal.exit is not None:
                     self.ended(terminal)

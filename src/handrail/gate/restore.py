@@ -39,10 +39,10 @@ class Found:
 
 async def restore(gate: Gate, records: Records, output_of: Callable[[str], Result | None]) -> Found:
     """Settle or take up every open call; `output_of` reads what a terminal printed."""
-    kept, interrupted = 0, await records.interrupted_last()
-    for detail in await records.unwinding_calls():
+    kept, interrupted = 0, await records.calls.count_interrupted()
+    for detail in await records.calls.unwinding():
         gate.watch_end(_settled(gate, detail))
-    for detail in await records.open_calls():
+    for detail in await records.calls.still_open():
         call, asked = _call(gate, detail), detail.approval
         if asked is not None and asked.open and call.assurance != "bound":
             call.approval = Approval(gate.journal, _asked(asked))  # which is withdrawn with it

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from handrail.store.actor import Actor, actor_from_text
 from handrail.store.database import Statement
-from handrail.store.query import Asking, caller_of, column_names, columns_of
+from handrail.store.query import Queries, caller_of, column_names, columns_of
 from handrail.store.rules import used_by_answer
 from handrail.store.values import (
     AnswerKind,
@@ -153,24 +153,24 @@ SELECT {_COLUMNS}, events.payload
 _BARE = f"SELECT {_COLUMNS}, NULL AS payload {_WITH_CALLS}"
 
 
-class Approvals(Asking):
+class ApprovalQueries(Queries):
     """What is known of approvals."""
 
-    async def approvals(self, open_only: bool) -> list[ApprovalRecord]:
+    async def find(self, open_only: bool) -> list[ApprovalRecord]:
         """Oldest first while they are open: who has waited longest stands on top."""
         if open_only:
             return await self._all(approval_of, f"{APPROVALS} WHERE {IS_OPEN} ORDER BY approvals.opened_seq")
         return await self._all(approval_of, _NEWEST, (_APPROVALS_MAX,))
 
-    async def open_approvals(self) -> list[ApprovalRecord]:
+    async def still_open(self) -> list[ApprovalRecord]:
         """The open ones, oldest first, without what they show: whoever put the question knows that better."""
         return await self._all(approval_of, f"{_BARE} WHERE {IS_OPEN} ORDER BY approvals.opened_seq")
 
-    async def approval(self, id: str) -> ApprovalRecord | None:
+    async def get(self, id: str) -> ApprovalRecord | None:
         found = await self._all(approval_of, f"{APPROVALS} WHERE approvals.id = ?", (id,))
         return found[0] if found else None
 
-    async def prompts(self, limit: int = 500) -> list[PromptRecord]:
+    async def recent(self, limit: int = 500) -> list[PromptRecord]:
         """The questions of late, answered or not, as a rule would have met them."""
         return await self._all(prompt_of, _NEWEST, (limit,))
 

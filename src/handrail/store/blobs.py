@@ -224,5 +224,5 @@ class PictureRetention(_Retention):
         self._records = records
 
     async def prune(self) -> int:
-        shown = await self._records.pictures()
+        shown = await self._records.threads.images()
         return await anyio.to_thread.run_sync(self._images.prune, YOUNG / _DAY, _NO_LIMIT, shown.__contains__)

@@ -22,7 +22,7 @@ from handrail.store.approvals import (
 )
 from handrail.store.database import Statement
 from handrail.store.file_changes import changes
-from handrail.store.query import Asking, Value, Where, caller_of, column_names, columns_of
+from handrail.store.query import AMONG_IDS, Queries, Value, Where, caller_of, column_names, columns_of
 from handrail.store.rules import used_by_settling, used_by_start
 from handrail.store.values import (
     Assurance,
@@ -167,10 +167,17 @@ _ALIKE_MAX, _ALIKE_MIN = 50, 3
 """How many calls alike are looked at, and below how many nothing can be said of what is usual."""
 
 
-class Calls(Asking):
+class CallPlace(NamedTuple):
+    """Where a call was made."""
+
+    workspace: str | None
+    thread: str | None
+
+
+class CallQueries(Queries):
     """What is known of calls."""
 
-    async def calls(
+    async def find(
         self,
         status: Status | None = None,
         tool: str | None = None,
@@ -202,35 +209,35 @@ class Calls(Asking):
         sql = f"{_CALLS}{where} ORDER BY calls.opened_seq DESC LIMIT ?"
         return await self._all(call_of, sql, (*where.values, limit))
 
-    async def call(self, id: str) -> CallHistory | None:
+    async def get(self, id: str) -> CallHistory | None:
         details = await self._details("WHERE calls.id = ?", id)
         return details[0] if details else None
 
-    async def open_calls(self) -> list[CallHistory]:
+    async def still_open(self) -> list[CallHistory]:
         """Calls without an outcome, oldest first: what a restart finds."""
         return await self._details("WHERE calls.ending IS NULL")
 
-    async def interrupted_last(self) -> int:
+    async def count_interrupted(self) -> int:
         """How many calls were interrupted since a daemon last started."""
         return await self._reader.read(lambda db: int(db.execute(_INTERRUPTED).fetchone()[0]))
 
-    async def unwinding_calls(self) -> list[CallHistory]:
+    async def unwinding(self) -> list[CallHistory]:
         """Settled calls whose work was not seen to end, oldest first."""
         return await self._details("WHERE calls.ending IS NOT NULL AND calls.stopped_at IS NULL")
 
-    async def calls_of_operation(self, operation: str) -> list[CallRecord]:
+    async def of_operation(self, operation: str) -> list[CallRecord]:
         """Oldest first."""
         return await self._all(
             call_of, f"{_CALLS} WHERE calls.operation = ? ORDER BY calls.opened_seq", (operation,)
         )
 
-    async def calls_of_thread(self, thread: str) -> list[CallRecord]:
+    async def of_thread(self, thread: str) -> list[CallRecord]:
         """Oldest first."""
         return await self._all(
             call_of, f"{_CALLS} WHERE calls.thread = ? ORDER BY calls.opened_seq", (thread,)
         )
 
-    async def usual(self, tool: str, title: str) -> TypicalDuration | None:
+    async def typical_duration(self, tool: str, title: str) -> TypicalDuration | None:
         """How long the last calls alike took from their start, without the time they waited for a person.
 
         None when there were too few to tell.
@@ -240,6 +247,15 @@ class Calls(Asking):
             return None
         return TypicalDuration(
             median_ms=took[len(took) // 2], p95_ms=took[len(took) * 95 // 100], of=len(took)
+        )
+
+    async def places(self, calls: Iterable[str]) -> dict[str, CallPlace]:
+        sql = f"SELECT id, workspace, thread FROM calls WHERE id {AMONG_IDS}"
+        return await self._by_id(sql, calls, lambda row: CallPlace(row["workspace"], row["thread"]))
+
+    async def titles(self, calls: Iterable[str]) -> dict[str, str]:
+        return await self._by_id(
+            f"SELECT id, title FROM calls WHERE id {AMONG_IDS}", calls, lambda row: str(row["title"])
         )
 
     async def _details(self, where: str, *values: Value) -> list[CallHistory]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from handrail.store.database import Statement
-from handrail.store.query import Asking, column_names, columns_of
+from handrail.store.query import Queries, column_names, columns_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +64,10 @@ class CredentialRecord:
     revoked_at: int | None
 
 
-class Credentials(Asking):
+class CredentialQueries(Queries):
     """What is known of credentials."""
 
-    async def credentials(self) -> list[CredentialRecord]:
+    async def all(self) -> list[CredentialRecord]:
         """Every one ever issued, oldest first; the revoked ones say so."""
         return await self._all(credential_of, "SELECT * FROM credentials ORDER BY issued_at, id")
 

@@ -153,7 +153,7 @@ LONGEST_OUTPUT = 64 * 1024
 async def export(threads: Threads, records: Records, thread: str) -> Export:
     """The conversation as it is now. Raises `LookupError` when there is none."""
     await threads.written()
-    found = await records.thread(thread)
+    found = await records.threads.get(thread)
     if found is None:
         raise LookupError(f"There is no thread {thread}.")
     messages = [await _message(message, records) for message in await threads.transcript(thread)]
@@ -227,7 +227,7 @@ async def _message(message: MessageRecord, records: Records) -> ExportedMessage:
 
 async def _data(part: MessagePart, records: Records) -> Json:
     call = part.data.get("call") if part.kind == "call" else None
-    detail = await records.call(call) if isinstance(call, str) else None
+    detail = await records.calls.get(call) if isinstance(call, str) else None
     return part.data if detail is None else {**part.data, **_of_call(detail)}
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from handrail.store.database import Statement
-from handrail.store.query import Asking, column_names, columns_of
+from handrail.store.query import Queries, column_names, columns_of
 from handrail.store.values import (
     Ending,
     FileChange,
@@ -56,14 +56,14 @@ class UndoRecord:
     at: int
 
 
-class Changes(Asking):
+class ChangeQueries(Queries):
     """What is known of changed files."""
 
-    async def changes_of(self, calls: Iterable[str]) -> list[ChangeRecord]:
+    async def of_calls(self, calls: Iterable[str]) -> list[ChangeRecord]:
         """What these calls, or undos, set out to change."""
         return await self._all(change_of, f"{_CHANGES} WHERE {_NAMED} {_IN_ORDER}", (json.dumps([*calls]),))
 
-    async def changes_of_path(self, path: str, since: int = 0) -> list[ChangeRecord]:
+    async def of_path(self, path: str, since: int = 0) -> list[ChangeRecord]:
         """All that was done to one file after the event with the number `since`."""
         return await self._all(
             change_of,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from handrail.store.database import Statement
-from handrail.store.query import Asking, column_names, columns_of
+from handrail.store.query import Queries, column_names, columns_of
 from handrail.store.values import ActivityEnding, ActivitySort, Caller, Stop
 
 
@@ -118,19 +118,19 @@ class OperationHistory:
     activities: tuple[ActivityRecord, ...]
 
 
-class Operations(Asking):
+class OperationQueries(Queries):
     """What is known of operations."""
 
-    async def open_operations(self) -> list[OperationRecord]:
+    async def still_open(self) -> list[OperationRecord]:
         """Those that did not end, oldest first: what a restart finds."""
         sql = "SELECT * FROM operations WHERE ended_at IS NULL ORDER BY opened_seq"
         return await self._all(operation_of, sql)
 
-    async def operation(self, id: str) -> OperationRecord | None:
+    async def get(self, id: str) -> OperationRecord | None:
         found = await self._all(operation_of, "SELECT * FROM operations WHERE id = ?", (id,))
         return found[0] if found else None
 
-    async def operation_detail(self, id: str) -> OperationHistory | None:
+    async def history(self, id: str) -> OperationHistory | None:
         """One with all that it was busy with."""
         return await self._reader.read(lambda db: _detail(db, id))
 

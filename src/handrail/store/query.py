@@ -5,6 +5,7 @@ Does not know any table.
 Reading the database from async code: one read connection, used in a worker thread, one read at a time.
 """
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import fields
@@ -18,6 +19,8 @@ from handrail.store.values import Caller
 
 T = TypeVar("T")
 Value = str | int
+AMONG_IDS = "IN (SELECT value FROM json_each(?))"
+"""A condition on ids that are given as one JSON array."""
 
 
 class Reader:
@@ -34,7 +37,7 @@ class Reader:
         self._connection.close()
 
 
-class Asking:
+class Queries:
     """Questions to one reader."""
 
     def __init__(self, reader: Reader) -> None:
@@ -46,6 +49,10 @@ class Asking:
         """Every row that is found, made into something, in the reader's thread."""
         given = tuple(values)
         return await self._reader.read(lambda db: [make(row) for row in db.execute(sql, given)])
+
+    async def _by_id(self, sql: str, ids: Iterable[str], make: Callable[[sqlite3.Row], T]) -> dict[str, T]:
+        """The rows with these ids, by id; `sql` ends in `WHERE id AMONG_IDS`. Unknown ids are left out."""
+        return dict(await self._all(lambda row: (str(row["id"]), make(row)), sql, (json.dumps([*ids]),)))
 
 
 class Where:

@@ -1,22 +1,18 @@
-"""Questions to the store.
-
-Owns what can be asked, in a module for each noun. Does not know the journal: it sees what is committed, through a
-connection of its own. rows.py makes the answers.
-"""
+"""Records: read access to the database, one attribute per noun. It sees what is committed, through its own connection."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from handrail.store.approvals import Approvals
-from handrail.store.calls import Calls
-from handrail.store.credentials import Credentials
-from handrail.store.file_changes import Changes
-from handrail.store.operations import Operations
+from handrail.store.approvals import ApprovalQueries
+from handrail.store.calls import CallQueries
+from handrail.store.credentials import CredentialQueries
+from handrail.store.file_changes import ChangeQueries
+from handrail.store.operations import OperationQueries
 from handrail.store.query import Reader
-from handrail.store.rules import Rules
-from handrail.store.terminals import Terminals
-from handrail.store.threads.queries import Pictures, Places, Threads
+from handrail.store.rules import RuleQueries
+from handrail.store.terminals import TerminalQueries
+from handrail.store.threads.queries import ThreadQueries
 
 
 @asynccontextmanager
@@ -29,10 +25,19 @@ async def open_records(path: Path) -> AsyncGenerator["Records"]:
         records.close()
 
 
-class Records(
-    Calls, Approvals, Terminals, Rules, Changes, Credentials, Threads, Operations, Places, Pictures
-):
-    """What is known of every noun, newest first unless said otherwise."""
+class Records:
+    """Read access to what the journal recorded, by noun."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.calls = CallQueries(reader)
+        self.approvals = ApprovalQueries(reader)
+        self.terminals = TerminalQueries(reader)
+        self.rules = RuleQueries(reader)
+        self.changes = ChangeQueries(reader)
+        self.credentials = CredentialQueries(reader)
+        self.threads = ThreadQueries(reader)
+        self.operations = OperationQueries(reader)
 
     def close(self) -> None:
         self._reader.close()

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from handrail.store.actor import rule_actor
 from handrail.store.database import Statement
-from handrail.store.query import Asking, column_names, columns_of
+from handrail.store.query import Queries, column_names, columns_of
 from handrail.store.values import (
     Rule,
 )
@@ -93,10 +93,10 @@ class FolderRecord:
     trusted_at: int
 
 
-class Rules(Asking):
+class RuleQueries(Queries):
     """What is known of rules and folders."""
 
-    async def rules(self) -> list[RuleRecord]:
+    async def all(self) -> list[RuleRecord]:
         """Every rule a person ever made, oldest first; the removed ones say so."""
         return await self._all(rule_of, "SELECT * FROM rules ORDER BY added_seq")
 

@@ -19,11 +19,10 @@ import anyio.to_thread
 from pydantic import with_config
 
 from handrail.store._search_file import BEGIN, END, Place, Text, TextKind, WordsFile
-from handrail.store.calls import CallOpened, CallSettled
+from handrail.store.calls import CallOpened, CallPlace, CallSettled
 from handrail.store.events import Entry
 from handrail.store.journal import Journal
 from handrail.store.records import Records
-from handrail.store.threads.queries import Place as CallPlace
 from handrail.store.threads.thread_records import (
     MessageEnded,
     MessagePart,
@@ -145,9 +144,11 @@ class Index:
 
     async def _shown(self, places: Sequence[Place]) -> list[SearchHit]:
         """As they are now; without what is gone."""
-        standing = await self._records.standing(place.message for place in places if place.message)
-        titles = await self._records.titles_of(place.thread for place in places if place.thread)
-        calls = await self._records.titles_of_calls(place.call for place in places if place.call)
+        standing = await self._records.threads.message_positions(
+            place.message for place in places if place.message
+        )
+        titles = await self._records.threads.titles(place.thread for place in places if place.thread)
+        calls = await self._records.calls.titles(place.call for place in places if place.call)
         return [
             SearchHit(
                 kind=place.kind,
@@ -196,12 +197,14 @@ class _Known:
 
 async def _look_up(entries: Sequence[Entry], records: Records) -> _Known:
     events = [entry.event for entry in entries]
-    said = await records.said([event.message for event in events if isinstance(event, MessageEnded)])
+    said = await records.threads.messages_by_id(
+        [event.message for event in events if isinstance(event, MessageEnded)]
+    )
     titled = {event.thread for event in events if isinstance(event, ThreadOpened | ThreadRenamed)}
     return _Known(
         said,
-        await records.workspaces_of({message.thread for message in said.values()} | titled),
-        await records.places_of([event.call for event in events if isinstance(event, CallSettled)]),
+        await records.threads.workspaces({message.thread for message in said.values()} | titled),
+        await records.calls.places([event.call for event in events if isinstance(event, CallSettled)]),
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from handrail.store.database import Statement
-from handrail.store.query import Asking, Value, Where, column_names, columns_of
+from handrail.store.query import Queries, Value, Where, column_names, columns_of
 from handrail.store.values import (
     Owner,
     Sure,
@@ -180,10 +180,10 @@ class TypedRecord:
     """How far the output had come."""
 
 
-class Terminals(Asking):
+class TerminalQueries(Queries):
     """What is known of terminals."""
 
-    async def terminals(
+    async def find(
         self,
         running_only: bool = False,
         of: tuple[TerminalKind, ...] | None = None,
@@ -198,12 +198,12 @@ class Terminals(Asking):
             where.plain("ended_at IS NULL")
         return await self._terminals(f"{where} ORDER BY opened_seq DESC LIMIT ?", *where.values, limit)
 
-    async def terminals_with_output(self, after: str = "", limit: int = 1000) -> list[TerminalRecord]:
+    async def with_output(self, after: str = "", limit: int = 1000) -> list[TerminalRecord]:
         """Ended ones whose output is not forgotten, by their id."""
         rest = " WHERE ended_at IS NOT NULL AND forgotten_at IS NULL AND id > ? ORDER BY id LIMIT ?"
         return await self._terminals(rest, after, limit)
 
-    async def terminal(self, id: str) -> TerminalRecord | None:
+    async def get(self, id: str) -> TerminalRecord | None:
         found = await self._terminals(" WHERE id = ?", id)
         return found[0] if found else None
 

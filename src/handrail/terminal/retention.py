@@ -110,7 +110,7 @@ class Retention:
     async def _ended(self) -> dict[str, TerminalRecord]:
         """Terminals that have ended and whose output is kept."""
         found: dict[str, TerminalRecord] = {}
-        while page := await self._records.terminals_with_output(after=max(found, default=""), limit=PAGE):
+        while page := await self._records.terminals.with_output(after=max(found, default=""), limit=PAGE):
             found |= {record.id: record for record in page}
         return found
 
@@ -125,7 +125,7 @@ class Retention:
     async def _delete_unknown(self, sizes: dict[str, int], ended: dict[str, TerminalRecord]) -> None:
         """Output that no record leads to: the daemon, or its database, was gone before it was written down."""
         for unknown in sizes.keys() - ended.keys():
-            record = await self._records.terminal(unknown)
+            record = await self._records.terminals.get(unknown)
             is_running = record is not None and record.forgotten_at is None
             if not is_running and self._terminals.get(unknown) is None and (record or self._is_old(unknown)):
                 await self._delete(unknown)

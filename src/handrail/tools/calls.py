@@ -77,7 +77,7 @@ class ListCalls(Tool[ListCallsInput, RecallPlan]):
     async def run(self, plan: RecallPlan, call: CallReport) -> Result:
         asked: ListCallsInput = plan.input
         limit = asked.limit + 1  # this very call may be among them
-        found = await self._records.calls(of=plan.caller, open_only=asked.open_only, limit=limit)
+        found = await self._records.calls.find(of=plan.caller, open_only=asked.open_only, limit=limit)
         shown = [record for record in found if record.id != call.id][: asked.limit]
         lines = [f"{record.id}  {record.status:<11} {record.tool}  {record.title}" for record in shown]
         data: Json = {"calls": [_brief(record) for record in shown]}
@@ -201,7 +201,7 @@ class WaitForCall(Tool[WaitForCallInput, RecallPlan]):
 
 
 async def _own(records: Records, id: str, caller: Caller) -> CallHistory:
-    detail = await records.call(id)
+    detail = await records.calls.get(id)
     if detail is None or not _is_own(detail.call, caller):
         raise Refusal(f"There is no call {id} in this workspace. list_calls names the ones there are.")
     return detail

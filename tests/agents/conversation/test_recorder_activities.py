@@ -29,7 +29,7 @@ def telling(scene: Scene) -> str:
 async def activities(scene: Scene, operation: str | None) -> dict[str, ActivityRecord]:
     assert operation is not None
     await scene.threads.written()
-    found = await scene.records.operation_detail(operation)
+    found = await scene.records.operations.history(operation)
     assert found is not None
     return {each.id: each for each in found.activities}
 
@@ -254,7 +254,7 @@ async def test_nothing_of_activities_is_left_of_a_deleted_thread(tmp_path: Path)
         await scene.prompts.forget(thread)
         await scene.threads.delete(thread, ANN)
         assert await activities(scene, prompted.operation) == {}
-        detail = await scene.records.operation_detail(prompted.operation or "")
+        detail = await scene.records.operations.history(prompted.operation or "")
         assert detail is not None
         assert detail.cancelled_activities == ()
         for payload in payloads(tmp_path):

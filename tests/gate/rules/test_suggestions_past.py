@@ -45,7 +45,7 @@ async def asked(path: Path, at: Desk, *questions: Question, by: str = "ann") -> 
             )
         await at.journal.committed(seq)
     async with open_records(path / "handrail.db") as records:
-        return await records.prompts()
+        return await records.approvals.recent()
 
 
 async def test_a_rule_is_held_against_the_questions_of_the_past(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ async def test_a_person_learns_whether_they_may_edit_it_and_why_not(tmp_path: Pa
         told: dict[str, tuple[bool, str]] = {}
         for client in (asker(here), here.client("write")):
             question = await here.question(await client.call())
-            record = await records.approval(question.id)
+            record = await records.approvals.get(question.id)
             assert record is not None
             view = approval_view(record, here.gate, Beside(trusted=True))
             told[view.tool] = (view.can_edit, view.why_not_edit)

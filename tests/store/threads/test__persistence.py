@@ -34,7 +34,7 @@ async def on_disk(talk: Talk, thread: str, *texts: str) -> None:
     """Wait, without asking for it, until these are the messages on disk, whole."""
     with anyio.fail_after(20):
         while True:
-            messages = await talk.records.messages(thread)
+            messages = await talk.records.threads.messages(thread)
             if [" ".join(part.text for part in one.parts) for one in messages] == [*texts]:
                 return
             await anyio.lowlevel.checkpoint()
@@ -79,7 +79,7 @@ async def test_a_thread_that_could_not_be_written_is_written_later_with_all_that
             talk.threads.dropped(waiting.id, ANN)
         await on_disk(talk, thread, LARGE)
         await talk.threads.written()
-        assert await talk.records.state(thread) == {"modes": {"is": "ask"}}
+        assert await talk.records.threads.state(thread) == {"modes": {"is": "ask"}}
         assert (await talk.threads.sessions(thread))["demo"].upto == 1
         kinds = [type(entry.event).__name__ for entry in await talk.journal.since(0)]
         assert kinds == [
@@ -102,8 +102,8 @@ async def test_whoever_waits_for_a_fact_is_told_when_what_was_said_takes_it_alon
         with anyio.fail_after(20):
             await talk.journal.committed(talk.journal.append(opened("c2")))
         await talk.threads.written()
-        assert [call.id for call in await talk.records.calls()] == ["c2"]
-        assert [one.parts[0].text for one in await talk.records.messages(thread)] == [LARGE]
+        assert [call.id for call in await talk.records.calls.find()] == ["c2"]
+        assert [one.parts[0].text for one in await talk.records.threads.messages(thread)] == [LARGE]
 
 
 async def test_what_the_database_will_never_take_is_refused_alone(kept: Kept) -> None:

@@ -73,7 +73,7 @@ async def test_what_flows_is_on_disk_soon_though_nobody_asks(kept: Kept) -> None
         answer = talk.threads.open_message(thread, "assistant")
         answer.add("text", "so far").grow(" so good")
         with anyio.fail_after(5):
-            while not (found := await talk.records.open_messages()) or not found[0].parts:
+            while not (found := await talk.records.threads.open_messages()) or not found[0].parts:
                 await anyio.lowlevel.checkpoint()
         assert found[0].parts[0].text == "so far so good"
 
@@ -86,11 +86,11 @@ async def test_threads_are_listed_by_what_was_said_last(kept: Kept) -> None:
         await anyio.sleep(0.002)
         talk.say(first, "hello")
         await talk.threads.written()
-        assert [one.id for one in await talk.records.threads()] == [first, elsewhere, second]
-        newest, oldest = await talk.records.threads("/w")
+        assert [one.id for one in await talk.records.threads.find()] == [first, elsewhere, second]
+        newest, oldest = await talk.records.threads.find("/w")
         assert [one.id for one in (newest, oldest)] == [first, second]
-        assert [one.id for one in await talk.records.threads("/w", before=newest.updated_at)] == [second]
-        assert [one.id for one in await talk.records.threads(limit=1)] == [first]
+        assert [one.id for one in await talk.records.threads.find("/w", before=newest.updated_at)] == [second]
+        assert [one.id for one in await talk.records.threads.find(limit=1)] == [first]
         assert (newest.title, newest.agent, newest.messages, newest.stop) == ("First", "demo", 1, "end_turn")
         assert (oldest.messages, oldest.stop, oldest.operation) == (0, None, None)
 
@@ -104,15 +104,15 @@ async def test_a_thread_says_what_runs_for_it_and_what_waits(kept: Kept) -> None
         talk.threads.open_message(thread, "assistant", agent="demo", operation="o1")
         talk.threads.open_message(thread, "user", queued=True)
         await talk.threads.written()
-        found = await talk.records.thread(thread)
+        found = await talk.records.threads.get(thread)
         assert found is not None
         assert (found.operation, found.queued, found.messages, found.stop) == ("o1", 1, 3, None)
         talk.journal.append(OperationEnded(operation="o1", cancelled_by="ann", stop="cancelled", error="!"))
         await talk.threads.written()
-        found = await talk.records.thread(thread)
+        found = await talk.records.threads.get(thread)
         assert found is not None
         assert found.operation is None
-        operation = await talk.records.operation("o1")
+        operation = await talk.records.operations.get("o1")
         assert operation is not None
         assert (operation.thread, operation.cancelled_by, operation.stop, operation.error) == (
             thread,
@@ -133,7 +133,7 @@ async def test_a_workspace_without_a_thread_gets_one_and_only_one(kept: Kept) ->
             for _ in range(5):
                 group.start_soon(ask)
         assert len(set(found)) == 1
-        assert [one.title for one in await talk.records.threads("/w")] == ["Default"]
+        assert [one.title for one in await talk.records.threads.find("/w")] == ["Default"]
         assert await talk.threads.default("/other", "demo") != found[0]
 
 
@@ -142,7 +142,7 @@ async def test_a_thread_that_is_renamed_says_by_whom(kept: Kept) -> None:
         thread = talk.open("Old")
         talk.threads.rename(thread, "New", actor_from_text("agent demo"))
         await talk.threads.written()
-        found = await talk.records.thread(thread)
+        found = await talk.records.threads.get(thread)
         assert found is not None
         assert (found.title, found.titled_by) == ("New", "agent demo")
 
@@ -175,7 +175,7 @@ async def test_a_fork_shares_what_was_said_up_to_a_message(
         assert [one.parts[0].text for one in said] == ["one", "two", "three"]
         assert told[0].opened_at == said[0].opened_at
         assert told[0].id != said[0].id
-        found = await talk.records.thread(fork)
+        found = await talk.records.threads.get(fork)
         assert found is not None
         assert (found.title, found.workspace, found.forked_from) == ("Trunk", "/w", thread)
         assert found.forked_at == ids[len(shared) - 1]

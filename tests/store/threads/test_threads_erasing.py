@@ -83,7 +83,7 @@ async def test_no_word_of_a_deleted_conversation_is_left_in_the_files(
         assert "handrail.db-wal" not in secrets_in(kept.path.parent)
         await files_without_secrets(kept.path.parent)
         assert [await talk.threads.messages(thread) for thread in threads[1:]] == others
-        assert threads[0] not in [one.id for one in await talk.records.threads()]
+        assert threads[0] not in [one.id for one in await talk.records.threads.find()]
     verdict = verify(kept.path, kept.head)
     assert verdict.ok
     assert verdict.erased > 0

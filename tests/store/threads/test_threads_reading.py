@@ -7,14 +7,15 @@ from tests.store.threads.talk import Talk, talking
 from handrail.store.journal import open_journal
 from handrail.store.query import Reader
 from handrail.store.records import Records
+from handrail.store.threads.queries import ThreadQueries
 from handrail.store.threads.thread_records import MessageRecord
 from handrail.store.threads.threads import Threads
 
 pytestmark = pytest.mark.anyio
 
 
-class LateRecords(Records):
-    """Records whose first answer about messages comes after all of them were written down."""
+class LateThreads(ThreadQueries):
+    """Queries whose first answer about messages comes after all of them were written."""
 
     threads_of: Threads | None = None
 
@@ -31,7 +32,9 @@ class LateRecords(Records):
 
 async def test_what_leaves_the_memory_while_the_disk_is_read_is_not_missed(kept: Kept) -> None:
     async with open_journal(kept.path, kept.head) as journal:
-        records = LateRecords(Reader(kept.path))
+        reader = Reader(kept.path)
+        records, late = Records(reader), LateThreads(reader)
+        records.threads = late
         threads = Threads(journal, records)
         talk = Talk(journal, records, threads)
         thread = talk.open()
@@ -39,11 +42,11 @@ async def test_what_leaves_the_memory_while_the_disk_is_read_is_not_missed(kept:
         for read in (threads.messages, threads.transcript):
             talk.say(thread, "hello")
             count = len(await threads.messages(thread))
-            records.threads_of = threads
+            late.threads_of = threads
             assert len(await read(thread)) == count
-            assert records.threads_of is None, "it was written meanwhile"
+            assert late.threads_of is None, "it was written meanwhile"
         talk.say(thread, "hello")
-        records.threads_of = threads
+        late.threads_of = threads
         assert len((await threads.snapshot(thread)).messages) == 3
         records.close()
 

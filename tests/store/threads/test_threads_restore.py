@@ -58,13 +58,13 @@ async def test_the_conversation_goes_on_after_a_crash(kept: Kept) -> None:
 async def test_operations_that_a_crash_ended_say_so(kept: Kept) -> None:
     async with talking(kept) as talk:
         talk.journal.append(OperationOpened(operation="o1", caller=caller()))
-        assert await talk.records.open_operations() == []
+        assert await talk.records.operations.still_open() == []
         await talk.threads.written()
-        assert [one.id for one in await talk.records.open_operations()] == ["o1"]
+        assert [one.id for one in await talk.records.operations.still_open()] == ["o1"]
         crashed = await crash(talk, kept)
     async with talking(crashed) as talk:
-        assert await talk.records.open_operations() == []
-        operation = await talk.records.operation("o1")
+        assert await talk.records.operations.still_open() == []
+        operation = await talk.records.operations.get("o1")
         assert operation is not None
         assert (operation.thread, operation.stop, operation.cancelled_by) == ("t1", "interrupted", None)
 

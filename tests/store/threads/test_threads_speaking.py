@@ -37,7 +37,7 @@ async def test_a_queued_prompt_moves_behind_what_was_said_while_it_waited(kept: 
     async with talking(kept) as talk:
         assert texts(await talk.threads.messages(thread)) == ["first", "meanwhile", "later"]
         assert talk.threads.queued(thread) == []
-        record = await talk.records.thread(thread)
+        record = await talk.records.threads.get(thread)
         assert record is not None
         assert (record.messages, record.queued) == (3, 0)
 
@@ -52,10 +52,10 @@ async def test_a_prompt_that_is_taken_back_was_never_said(kept: Kept) -> None:
         with pytest.raises(LookupError, match="is not waiting any more"):
             talk.threads.sent(waiting, "o1")
         await talk.threads.written()
-        record = await talk.records.thread(thread)
+        record = await talk.records.threads.get(thread)
         assert record is not None
         assert record.queued == 1
-        assert [message.id for message in await talk.records.messages(thread)] == [other]
+        assert [message.id for message in await talk.records.threads.messages(thread)] == [other]
         kinds = [type(entry.event) for entry in await talk.journal.since(0)]
         assert PromptDropped in kinds
         assert PromptSent not in kinds

@@ -297,7 +297,7 @@ class Talks:
         """Take an agent's own title, unless a person gave it one."""
         await self._threads.written()
         title = self._titles.pop((thread, agent))
-        record = await self._records.thread(thread)
+        record = await self._records.threads.get(thread)
         if record is None or record.title in (title, DEFAULT):
             return
         if not record.title or actor_from_text(record.titled_by).kind in ("handrail", "agent"):

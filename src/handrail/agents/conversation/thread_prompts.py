@@ -398,7 +398,7 @@ class Prompts:
     async def _arrived(self, thread: str, floor: Floor) -> ThreadRecord:
         """What is known of the thread, once all that waits there is known too."""
         await self._threads.written()
-        record = await self._records.thread(thread)
+        record = await self._records.threads.get(thread)
         if record is None or floor.closed:
             raise LookupError(f"There is no thread {thread}.")
         if self._talks.group is None:

@@ -52,7 +52,7 @@ def routes(rooms: Rooms) -> APIRouter:
     async def approvals(open: bool = False) -> Response:
         if open:
             return as_json(await open_views(rooms), list[ApprovalView])
-        found = await views(rooms, await rooms.records.approvals(open_only=False))
+        found = await views(rooms, await rooms.records.approvals.find(open_only=False))
         return as_json(found, list[ApprovalView])
 
     @router.get("/approvals/{id}")
@@ -234,7 +234,7 @@ first. Whoever looks at another one gets them with it."""
 
 
 async def asked(rooms: Rooms, id: str) -> ApprovalRecord:
-    record = await rooms.records.approval(id)
+    record = await rooms.records.approvals.get(id)
     if record is None:
         raise HTTPException(404, f"There is no approval {id}. `handrail approvals` lists the open ones.")
     return record
@@ -254,7 +254,7 @@ async def still_open(rooms: Rooms, id: str) -> tuple[Call, Approval]:
 async def view(rooms: Rooms, id: str) -> ApprovalView:
     """One question, with all that stands beside it."""
     record = await asked(rooms, id)
-    detail = None if record.call in rooms.gate.open else await rooms.records.call(record.call)
+    detail = None if record.call in rooms.gate.open else await rooms.records.calls.get(record.call)
     beside = await _beside(rooms, record, _trusts(rooms, record.caller))
     return approval_view(record, rooms.gate, beside, detail and detail.input)
 
@@ -273,7 +273,7 @@ async def views(rooms: Rooms, records: Sequence[ApprovalRecord]) -> list[Approva
 
 async def open_views(rooms: Rooms) -> list[ApprovalView]:
     """Those that wait for a person. What the gate holds no more is closed, whatever the record says yet."""
-    found = await rooms.records.open_approvals()
+    found = await rooms.records.approvals.still_open()
     return await views(rooms, [record for record in found if held(rooms.gate, record)])
 
 
@@ -282,7 +282,7 @@ async def _beside(rooms: Rooms, record: ApprovalRecord, trusted: bool) -> Beside
     approval = held(rooms.gate, record)
     if approval is None or not approval.open:
         return Beside(trusted=trusted)
-    usual = await rooms.records.usual(record.tool, record.title)
+    usual = await rooms.records.calls.typical_duration(record.tool, record.title)
     suggestions = tuple(suggestion_view(each) for each in _suggested(rooms, approval, record))
     risks = part_risks(weigh(approval.asked.claims))
     return Beside(trusted=trusted, risks=risks, suggestions=suggestions, usual=usual_view(usual))
@@ -314,7 +314,7 @@ class _Call:
 
 async def judged(rooms: Rooms, rule: Rule) -> Judged:
     """What a rule would have done, had it been there."""
-    prompts, calls = await rooms.records.prompts(PROMPTS), await _calls(rooms)
+    prompts, calls = await rooms.records.approvals.recent(PROMPTS), await _calls(rooms)
     policies = _policies(rooms, (each.caller for each in (*prompts, *calls)), rule)
 
     def policy_with(caller: Caller, _rule: Rule) -> Policy:
@@ -325,7 +325,7 @@ async def judged(rooms: Rooms, rule: Rule) -> Judged:
 
 async def repeatedly(rooms: Rooms) -> list[Suggested]:
     """Rules for what a person keeps answering alike."""
-    prompts = await rooms.records.prompts(PROMPTS)
+    prompts = await rooms.records.approvals.recent(PROMPTS)
     policies = _policies(rooms, (each.caller for each in prompts))
 
     def policy_of(caller: Caller) -> Policy:
@@ -341,7 +341,7 @@ def _policies(rooms: Rooms, callers: Iterable[Caller], extra: Rule | None = None
 
 
 async def _calls(rooms: Rooms) -> list[_Call]:
-    found = [await rooms.records.call(call.id) for call in await rooms.records.calls(limit=CALLS)]
+    found = [await rooms.records.calls.get(call.id) for call in await rooms.records.calls.find(limit=CALLS)]
     return [_past(each) for each in found if each is not None]
 
 

@@ -40,7 +40,7 @@ def routes(rooms: Rooms) -> APIRouter:
         before: Position | None = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     ) -> list[CallView]:
-        found = await rooms.records.calls(status, tool, agent, q, before, limit)
+        found = await rooms.records.calls.find(status, tool, agent, q, before, limit)
         return [call_view(record, rooms.gate.open.get(record.id)) for record in found]
 
     @router.get("/calls/{id}")
@@ -72,7 +72,7 @@ async def _complete(rooms: Rooms, call: Call, body: CompleteBody, by: Actor) -> 
 
 
 async def _detail(rooms: Rooms, id: str) -> CallHistory:
-    detail = await rooms.records.call(id)
+    detail = await rooms.records.calls.get(id)
     if detail is None:
         raise HTTPException(404, f"There is no call {id}. `handrail calls` lists what there is.")
     return detail

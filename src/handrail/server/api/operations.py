@@ -36,14 +36,14 @@ def routes(rooms: Rooms) -> APIRouter:
     @router.get("/operations/{id}", response_model=OperationDetail)
     async def operation(id: str) -> Response:
         await threads.caught_up(rooms)
-        found = await rooms.records.operation_detail(id)
+        found = await rooms.records.operations.history(id)
         if found is None:
             raise HTTPException(404, f"There is no operation {id}.")
         return as_json(operation_detail(found), OperationDetail)
 
     @router.post("/operations/{id}/activities/{activity}/cancel")
     async def cancel_activity(id: str, activity: str, request: Request) -> dict[str, bool]:
-        if await rooms.records.operation(id) is None:
+        if await rooms.records.operations.get(id) is None:
             raise HTTPException(404, f"There is no operation {id}.")
         await rooms.prompts.cancel_activity(id, activity, by=by(request))
         return {"won": True}

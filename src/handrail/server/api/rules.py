@@ -88,8 +88,8 @@ def routes(rooms: Rooms) -> APIRouter:
 
 
 async def _listed(rooms: Rooms, workspace: str | None) -> list[RuleView]:
-    uses = await rooms.records.uses()
-    records = {record.rule.id: record for record in await rooms.records.rules()}
+    uses = await rooms.records.rules.uses()
+    records = {record.rule.id: record for record in await rooms.records.rules.all()}
     return [
         rule_view(listed, uses.get(listed.rule.id), records.get(listed.rule.id))
         for listed in rooms.gate.rules.listing(workspace)
@@ -133,7 +133,7 @@ def folder_routes(rooms: Rooms) -> APIRouter:
 
 
 async def views(rooms: Rooms, folders: list[Folder]) -> list[FolderView]:
-    trusted = {record.folder: record for record in await rooms.records.folders()}
+    trusted = {record.folder: record for record in await rooms.records.rules.folders()}
     return [folder_view(each, trusted.get(each.folder)) for each in folders]
 
 

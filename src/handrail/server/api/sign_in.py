@@ -46,7 +46,7 @@ def credential_routes(rooms: Rooms) -> APIRouter:
 
     @router.get("/credentials")
     async def credentials() -> list[CredentialView]:
-        found = await rooms.records.credentials()
+        found = await rooms.records.credentials.all()
         return [calls.credential_view(record) for record in found if record.revoked_at is None]
 
     @router.post("/credentials")

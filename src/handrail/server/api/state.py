@@ -29,8 +29,8 @@ def routes(rooms: Rooms) -> APIRouter:
     async def state(request: Request) -> Response:
         seq, standing = rooms.journal.durable, rooms.gate.rules.standing
         open_calls = await _open_calls(rooms)
-        newest = await rooms.records.calls(limit=RECENT + len(open_calls))
-        running = await rooms.records.terminals(running_only=True, limit=MOST_TERMINALS)
+        newest = await rooms.records.calls.find(limit=RECENT + len(open_calls))
+        running = await rooms.records.terminals.find(running_only=True, limit=MOST_TERMINALS)
         found = State(
             seq=seq,
             now=calls.now_ms(),
@@ -67,11 +67,12 @@ def routes(rooms: Rooms) -> APIRouter:
 
 async def _open_calls(rooms: Rooms) -> list[CallView]:
     """Calls without an outcome, oldest first, as the gate knows them."""
-    waiting = await rooms.records.calls(status="waiting", limit=MOST_OPEN)
-    running = await rooms.records.calls(status="running", limit=MOST_OPEN)
+    waiting = await rooms.records.calls.find(status="waiting", limit=MOST_OPEN)
+    running = await rooms.records.calls.find(status="running", limit=MOST_OPEN)
     found = sorted((*waiting, *running), key=lambda record: record.opened_seq)
     usual = {
-        record.id: await rooms.records.usual(record.tool, record.title) for record in running[-MOST_USUAL:]
+        record.id: await rooms.records.calls.typical_duration(record.tool, record.title)
+        for record in running[-MOST_USUAL:]
     }
     return [
         calls.call_view(record, rooms.gate.open[record.id], usual.get(record.id))

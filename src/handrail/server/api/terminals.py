@@ -54,7 +54,7 @@ def routes(rooms: Rooms) -> APIRouter:
         before: Position | None = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     ) -> list[TerminalView]:
-        listed = await rooms.records.terminals(running, tuple(of) if of else None, before, limit)
+        listed = await rooms.records.terminals.find(running, tuple(of) if of else None, before, limit)
         return await views_of(rooms, listed, person_of(request))
 
     @router.post("/terminals", status_code=201)
@@ -68,7 +68,7 @@ def routes(rooms: Rooms) -> APIRouter:
     async def terminal(id: str) -> TerminalDetail:
         record = await found(rooms, id)
         marks = await rooms.marked.of(id, record.nonce, rooms.terminals.tail(id))
-        typed = await rooms.records.typed(id)
+        typed = await rooms.records.terminals.typed(id)
         return terminal_detail(view_of(rooms, record), record.nonce, marks, typed)
 
     @router.post("/terminals/{id}/close")
@@ -180,10 +180,10 @@ async def _bytes(live: Terminal, body: InputBody) -> bytes:
 
 async def known(rooms: Rooms, id: str) -> TerminalRecord | None:
     """A terminal's record; that of one opened this moment may not be written yet."""
-    record = await rooms.records.terminal(id)
+    record = await rooms.records.terminals.get(id)
     if record is None and rooms.terminals.get(id) is not None:
         await rooms.journal.committed(rooms.journal.head)
-        record = await rooms.records.terminal(id)
+        record = await rooms.records.terminals.get(id)
     return record
 
 

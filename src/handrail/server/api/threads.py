@@ -53,7 +53,7 @@ def routes(rooms: Rooms) -> APIRouter:
         limit: Limit = 200,
     ) -> list[ThreadView]:
         await caught_up(rooms)
-        listed = await rooms.records.threads(workspace, limit, before)
+        listed = await rooms.records.threads.find(workspace, limit, before)
         return [view_of(rooms, record) for record in listed]
 
     @router.post("/threads", status_code=201)
@@ -108,7 +108,7 @@ def edit_routes(rooms: Rooms) -> APIRouter:
     @router.post("/threads/{id}/fork", status_code=201)
     async def fork(id: str, body: ForkBody, request: Request) -> ThreadView:
         record = await found(rooms, id)
-        place = await rooms.records.message_place(body.message)
+        place = await rooms.records.threads.message_position(body.message)
         if place is None or place[0] != id:
             raise HTTPException(404, f"There is no message {body.message} in thread {id}.")
         title = body.title.strip() or record.title
@@ -161,7 +161,7 @@ async def caught_up(rooms: Rooms) -> None:
 
 
 async def found(rooms: Rooms, id: str) -> ThreadRecord:
-    record = await rooms.records.thread(id)
+    record = await rooms.records.threads.get(id)
     if record is None:
         raise HTTPException(404, f"There is no thread {id}. `handrail threads` lists what there is.")
     return record
@@ -189,7 +189,7 @@ def known_agent(rooms: Rooms, name: str, status: int = 422) -> str:
 
 async def usual_agent(rooms: Rooms) -> str:
     """Whom a person would talk to: the one they talked to last, or else the first that is there and lacks nothing."""
-    last = await rooms.records.threads(limit=1)
+    last = await rooms.records.threads.find(limit=1)
     if last and rooms.registry.spec(last[0].agent) is not None:
         return last[0].agent
     listed = await rooms.registry.listing()
@@ -198,7 +198,7 @@ async def usual_agent(rooms: Rooms) -> str:
 
 async def welcome(rooms: Rooms) -> None:
     """On the first run there is a thread already: who just wants to talk needs no setup."""
-    if not await rooms.records.threads(limit=1):
+    if not await rooms.records.threads.find(limit=1):
         with contextlib.suppress(Unwritable):  # whoever begins one is told
             await rooms.threads.default(None, await usual_agent(rooms))
 

@@ -131,7 +131,7 @@ class Attachment:
             return
         with contextlib.suppress(Unwritable):
             await self._rooms.journal.committed(self._rooms.journal.head)
-        self._record = await self._rooms.records.terminal(self._record.id) or self._record
+        self._record = await self._rooms.records.terminals.get(self._record.id) or self._record
 
     def _sizes(self) -> bool:
         live = self._live

@@ -29,7 +29,7 @@ def sockets(rooms: Rooms) -> APIRouter:
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(until_closed, socket, group.cancel_scope)
-                if await rooms.records.thread(id) is not None:
+                if await rooms.records.threads.get(id) is not None:
                     await rooms.threads.follow(id, after, send)
                 await socket.close(NO_THREAD, "There is no such thread, or no longer.")
                 group.cancel_scope.cancel()

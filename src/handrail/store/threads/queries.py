@@ -12,19 +12,27 @@ import json
 import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
-from handrail.store.query import Asking, Value, Where, column_names, columns_of
+from handrail.store.query import AMONG_IDS, Queries, Value, Where, column_names, columns_of
 from handrail.store.threads.thread_records import MessagePart, MessageRecord, SessionRecord, ThreadRecord
 from handrail.store.values import Json, Role
 
 
-class Threads(Asking):
+class MessagePosition(NamedTuple):
+    """The position of a message in its thread, and its role."""
+
+    thread: str
+    n: int
+    role: Role
+
+
+class ThreadQueries(Queries):
     """What is known of conversations."""
 
-    async def threads(
+    async def find(
         self, workspace: str | None = None, limit: int = 200, before: int | None = None
     ) -> list[ThreadRecord]:
         """Those updated last first; `before` is the `updated_at` of the last one seen."""
@@ -34,11 +42,11 @@ class Threads(Asking):
         rest = f"{where} ORDER BY threads.updated_at DESC, threads.opened_seq DESC LIMIT ?"
         return await self._all(thread_of, f"{_THREADS}{rest}", (*where.values, limit))
 
-    async def thread(self, id: str) -> ThreadRecord | None:
+    async def get(self, id: str) -> ThreadRecord | None:
         found = await self._all(thread_of, f"{_THREADS} WHERE threads.id = ?", (id,))
         return found[0] if found else None
 
-    async def places(self) -> dict[str, int]:
+    async def last_positions(self) -> dict[str, int]:
         """Every thread, and the place of its newest message."""
         return dict(await self._all(lambda row: (str(row[0]), int(row[1])), _PLACES))
 
@@ -58,7 +66,7 @@ class Threads(Asking):
         """Those that did not end, and those that are queued: what a restart finds. Their text whole."""
         return await self._reader.read(_open_messages)
 
-    async def message_place(self, message: str) -> tuple[str, int] | None:
+    async def message_position(self, message: str) -> tuple[str, int] | None:
         """Its thread, and its place in it."""
         sql = "SELECT thread, n FROM messages WHERE id = ?"
         found = await self._all(lambda row: (str(row[0]), int(row[1])), sql, (message,))
@@ -72,6 +80,31 @@ class Threads(Asking):
         """By agent."""
         sql = "SELECT * FROM sessions WHERE thread = ?"
         return dict(await self._all(lambda row: (str(row["agent"]), session_of(row)), sql, (thread,)))
+
+    async def messages_by_id(self, messages: Iterable[str]) -> dict[str, MessageRecord]:
+        """Messages, whole."""
+        which = f"SELECT * FROM messages WHERE id {AMONG_IDS}"
+        values = (json.dumps([*messages]),)
+        found = await self._reader.read(lambda db: messages_in(db, which, values))
+        return {message.id: message for message in found}
+
+    async def message_positions(self, messages: Iterable[str]) -> dict[str, MessagePosition]:
+        sql = f"SELECT id, thread, n, role FROM messages WHERE id {AMONG_IDS}"
+        return await self._by_id(
+            sql, messages, lambda row: MessagePosition(row["thread"], row["n"], row["role"])
+        )
+
+    async def workspaces(self, threads: Iterable[str]) -> dict[str, str | None]:
+        sql = f"SELECT id, workspace FROM threads WHERE id {AMONG_IDS}"
+        return await self._by_id(sql, threads, lambda row: row["workspace"])
+
+    async def titles(self, threads: Iterable[str]) -> dict[str, str]:
+        return await self._by_id(f"SELECT id, title FROM threads WHERE id {AMONG_IDS}", threads, _title)
+
+    async def images(self) -> frozenset[str]:
+        """The hash of every picture that some message shows."""
+        found = await self._all(_named_images, _SHOWN)
+        return frozenset(name for names in found for name in names)
 
 
 def messages_in(db: sqlite3.Connection, which: str, values: tuple[Value | None, ...]) -> list[MessageRecord]:
@@ -111,69 +144,11 @@ _GROWTHS = "SELECT n, text FROM growths WHERE message = ? ORDER BY n, at"
 T = TypeVar("T")
 
 
-class Place(NamedTuple):
-    """Where a call was made."""
-
-    workspace: str | None
-    thread: str | None
-
-
-class Standing(NamedTuple):
-    """Where a message stands, and who said it."""
-
-    thread: str
-    n: int
-    role: Role
-
-
-class Places(Asking):
-    """What is known of many things, by their ids. What is not there is left out."""
-
-    async def said(self, messages: Iterable[str]) -> dict[str, MessageRecord]:
-        """Messages, whole."""
-        which = f"SELECT * FROM messages WHERE id {_AMONG}"
-        values = (json.dumps([*messages]),)
-        found = await self._reader.read(lambda db: messages_in(db, which, values))
-        return {message.id: message for message in found}
-
-    async def standing(self, messages: Iterable[str]) -> dict[str, Standing]:
-        sql = f"SELECT id, thread, n, role FROM messages WHERE id {_AMONG}"
-        return await self._by_id(sql, messages, lambda row: Standing(row["thread"], row["n"], row["role"]))
-
-    async def workspaces_of(self, threads: Iterable[str]) -> dict[str, str | None]:
-        sql = f"SELECT id, workspace FROM threads WHERE id {_AMONG}"
-        return await self._by_id(sql, threads, lambda row: row["workspace"])
-
-    async def titles_of(self, threads: Iterable[str]) -> dict[str, str]:
-        return await self._by_id(f"SELECT id, title FROM threads WHERE id {_AMONG}", threads, _title)
-
-    async def places_of(self, calls: Iterable[str]) -> dict[str, Place]:
-        sql = f"SELECT id, workspace, thread FROM calls WHERE id {_AMONG}"
-        return await self._by_id(sql, calls, lambda row: Place(row["workspace"], row["thread"]))
-
-    async def titles_of_calls(self, calls: Iterable[str]) -> dict[str, str]:
-        return await self._by_id(f"SELECT id, title FROM calls WHERE id {_AMONG}", calls, _title)
-
-    async def _by_id(self, sql: str, ids: Iterable[str], make: Callable[[sqlite3.Row], T]) -> dict[str, T]:
-        return dict(await self._all(lambda row: (str(row["id"]), make(row)), sql, (json.dumps([*ids]),)))
-
-
 def _title(row: sqlite3.Row) -> str:
     return str(row["title"])
 
 
-_AMONG = "IN (SELECT value FROM json_each(?))"
-
 _NAME = re.compile(r'"image": ?"([0-9a-f]{64})"')
-
-
-class Pictures(Asking):
-    """What is known of pictures."""
-
-    async def pictures(self) -> frozenset[str]:
-        """The hash of every picture that some message shows."""
-        found = await self._all(_named_images, _SHOWN)
-        return frozenset(name for names in found for name in names)
 
 
 def _named_images(row: sqlite3.Row) -> list[str]:

@@ -194,7 +194,7 @@ class Threads(Speaking):
         """The conversation of a workspace that was updated last; a new one, "Default", where there is none."""
         async with self._default:
             await self.written()
-            newest = await self._records.threads(workspace, limit=1)
+            newest = await self._records.threads.find(workspace, limit=1)
             if newest:
                 return newest[0].id
             return self.open(workspace=workspace, title="Default", agent=agent, by=by)
@@ -210,7 +210,7 @@ class Threads(Speaking):
         """
         await self.written()
         said = await self.transcript(thread)
-        found = await self._records.thread(thread)
+        found = await self._records.threads.get(thread)
         places = [place for place, one in enumerate(said) if one.id == message]
         if not places or found is None:
             raise LookupError(f"There is no message {message} in thread {thread}.")
@@ -252,7 +252,7 @@ class Threads(Speaking):
     async def sessions(self, thread: str) -> dict[str, SessionRecord]:
         """By agent."""
         await self.written()
-        return await self._records.sessions(thread)
+        return await self._records.threads.sessions(thread)
 
     async def snapshot(self, thread: str, limit: int = NEWEST) -> Snapshot:
         """The newest messages, what is being said included, and the revision to follow from."""
@@ -282,13 +282,13 @@ class Threads(Speaking):
 
     async def restore(self) -> None:
         """Load what is known, and end what a crash left open. Queued prompts stay queued."""
-        for thread, last in (await self._records.places()).items():
+        for thread, last in (await self._records.threads.last_positions()).items():
             self._threads[thread] = Thread(thread, last)
-        for found in await self._records.open_messages():
+        for found in await self._records.threads.open_messages():
             message = self._restored(found)
             if not message.queued:
                 message.end("interrupted")
-        for operation in await self._records.open_operations():
+        for operation in await self._records.operations.still_open():
             self._writing.tell(OperationEnded(operation=operation.id, cancelled_by=None, stop="interrupted"))
         await self.written()
 
@@ -316,7 +316,7 @@ class Reading:
         stored: list[MessageRecord] = []
         while left != thread.left:
             left = thread.left
-            stored = await self._records.messages(thread.id, after=after)
+            stored = await self._records.threads.messages(thread.id, after=after)
         return _merged(thread, stored, after, None)
 
     async def _read(self, thread: Thread, before: int | None, limit: int) -> tuple[Page, dict[str, Json]]:
@@ -325,8 +325,8 @@ class Reading:
         state: dict[str, Json] = {}
         while left != thread.left:  # what left the memory while the disk was read may be in neither
             left = thread.left
-            stored = await self._records.messages(thread.id, before=before, limit=limit + 1)
-            state = await self._records.state(thread.id)
+            stored = await self._records.threads.messages(thread.id, before=before, limit=limit + 1)
+            state = await self._records.threads.state(thread.id)
         messages = _merged(thread, stored, 0, before)
         return Page(messages=tuple(messages[-limit:]), more=len(messages) > limit), state
 

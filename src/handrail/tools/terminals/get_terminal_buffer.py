@@ -208,7 +208,7 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
     async def _history(self, known: Known, after: int | None) -> list[JsonValue]:
         if known.typed_to is not None and known.typed_to < (after or 0):
             return []  # as a reader by cursor mostly finds it
-        typed = await self._reach.records.typed(known.id)
+        typed = await self._reach.records.terminals.typed(known.id)
         wanted = typed if after is None else [item for item in typed if item.offset >= after]
         return [_typed(item) for item in wanted[-HISTORY:]]
 

@@ -82,7 +82,9 @@ class ListTrackedTerminals(Tool[ListTrackedTerminalsInput, ListPlan]):
         live = [of_terminal(terminal) for terminal in self._reach.terminals.known if not terminal.pipes]
         found = {known.id: known for known in live if _is_listed(known, plan.caller)}
         if not plan.input.runningOnly:
-            for record in await self._reach.records.terminals(of=("tracked", "shell"), limit=MOST_LISTED):
+            for record in await self._reach.records.terminals.find(
+                of=("tracked", "shell"), limit=MOST_LISTED
+            ):
                 found.setdefault(record.id, of_record(record, self._reach.terminals.tail(record.id)))
         newest = sorted(found.values(), key=lambda known: -known.opened_at)
         wanted = [known for known in newest if known.running or not plan.input.runningOnly]

@@ -56,7 +56,7 @@ async def find(terminals: Terminals, records: Records, id: str) -> Known:
     at_hand = terminals.get(id) or terminals.left(id)
     if at_hand is not None:
         return of_terminal(at_hand)
-    record = await records.terminal(id)
+    record = await records.terminals.get(id)
     if record is None:
         raise Refusal(f"There is no terminal {brief(id)}. list_tracked_terminals names the ones there are.")
     return of_record(record, terminals.tail(record.id))

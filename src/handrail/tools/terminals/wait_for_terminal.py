@@ -225,7 +225,7 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
         """When somebody typed last, or it was opened; in seconds since 1970."""
         if known.live is not None and known.live.last_input_at is not None:
             return known.live.last_input_at
-        typed = await self._reach.records.typed(known.id, 1)
+        typed = await self._reach.records.terminals.typed(known.id, 1)
         return (typed[-1].at if typed else known.opened_at) / 1000
 
     async def _start(self, known: Known, asked: WaitForTerminalInput) -> int:
@@ -234,7 +234,7 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
             return asked.after
         if known.live is not None and known.live.last_input is not None:
             return known.live.last_input
-        typed = await self._reach.records.typed(known.id, 1)
+        typed = await self._reach.records.terminals.typed(known.id, 1)
         return typed[-1].offset if typed else known.tail.first
 
     async def _told(self, plan: WaitPlan, woke: Woke, start: int) -> Result:

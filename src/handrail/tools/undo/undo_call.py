@@ -67,22 +67,22 @@ class Undone:
 
 async def undone(records: Records, id: str) -> Undone:
     """Raises `UnknownUndo`."""
-    call = await records.call(id)
+    call = await records.calls.get(id)
     if call is not None:
         return await _undone(records, id, "call", [call.call])
-    undo = await records.undo(id)
+    undo = await records.changes.undo(id)
     if undo is not None:
         title = f"Undo of {', '.join(undo.calls)}"
         return Undone(id=id, of="undo", title=brief(title), calls=(id,), not_covered=())
-    if calls := await records.calls_of_operation(id):
+    if calls := await records.calls.of_operation(id):
         return await _undone(records, id, "operation", calls)
-    if calls := await records.calls_of_thread(id):
+    if calls := await records.calls.of_thread(id):
         return await _undone(records, id, "thread", calls)
     raise UnknownUndo(id)
 
 
 async def _undone(records: Records, id: str, of: Of, calls: Sequence[CallRecord]) -> Undone:
-    kept = {change.call for change in await records.changes_of(call.id for call in calls)}
+    kept = {change.call for change in await records.changes.of_calls(call.id for call in calls)}
     started = [call for call in calls if call.started_at is not None and call.id not in kept]
     return Undone(
         id=id,
@@ -101,7 +101,7 @@ async def _not_covered(records: Records, call: CallRecord) -> list[str]:
         return [f"Whatever this changed, done by others: {brief(call.title, 200)}"]
     if call.tool not in _WRITERS:
         return []
-    detail = await records.call(call.id)
+    detail = await records.calls.get(call.id)
     changed = detail.receipt.files_changed if detail and detail.receipt else ()
     return [f"{path}: what it held before call {call.id} was not kept." for path in changed]
 
@@ -184,7 +184,9 @@ class Undo:
             await self._journal.committed(self._journal.head)
         what = await undone(self._records, id)
         histories = await self._histories(what.calls)
-        undos = await self._records.undos({record.call for history in histories for record in history})
+        undos = await self._records.changes.undos(
+            {record.call for history in histories for record in history}
+        )
         selected = with_undos(what.calls, undos)
 
         def look() -> tuple[Step, ...]:
@@ -194,9 +196,9 @@ class Undo:
 
     async def _histories(self, calls: Iterable[str]) -> list[list[ChangeRecord]]:
         """Of each file that these calls changed, all that ever happened to it; the latest changed file first."""
-        changed = await self._records.changes_of(calls)
+        changed = await self._records.changes.of_calls(calls)
         paths = dict.fromkeys(record.change.path for record in reversed(changed))
-        return [await self._records.changes_of_path(path) for path in paths]
+        return [await self._records.changes.of_path(path) for path in paths]
 
 
 def _digest(id: str, steps: tuple[Step, ...]) -> str:
