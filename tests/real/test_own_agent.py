@@ -43,7 +43,7 @@ async def driven(stage: Driven) -> AsyncGenerator[Driven]:
 
 def other_server(driven: Driven) -> str:
     """A file that hands over an MCP server which is not ours."""
-    program = Path(__file__).parents[1] / "agents" / "builtin" / "tools" / "somebody.py"
+    program = Path(__file__).parents[1] / "own_agent" / "tools" / "somebody.py"
     args = ["-P", str(program), str(driven.folder / "log")]
     server = {"name": "somebody", "type": "stdio", "command": sys.executable, "args": args, "env": []}
     named = driven.folder / "servers.json"

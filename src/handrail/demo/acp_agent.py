@@ -294,9 +294,6 @@ def main() -> None:
     anyio.run(acp.run_agent, cast("acp.Agent", Mind()), backend="asyncio")
 
 
-if __name__ == "__main__":
-    main()
-
 HELLO = """Hello! I am Handrail's **demo agent**. I need no key and know nothing; I am here so that you can see how
 conversations with agents work. Say one of these words:
 
@@ -345,3 +342,7 @@ BREAK = "I am about to fall over in the middle of a sent"
 LAST_WORDS = "demo agent: I was told to break, so I do.\n"
 REFUSED = "I could not: {why}\n"
 NOTE = "# Notes of the demo agent\n\nWritten because somebody said “edit”, line {n}.\n"
+
+
+if __name__ == "__main__":
+    main()

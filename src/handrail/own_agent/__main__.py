@@ -52,9 +52,6 @@ def main(argv: Sequence[str]) -> int:
     return run()
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
-
 LEAVE_SECONDS = 5.0
 """For everything to end once the host is gone; bounds the wait for a server that does not."""
 
@@ -106,3 +103,7 @@ async def _until_told(listening: anyio.CancelScope) -> None:
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for _ in signals:
             listening.cancel()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
