@@ -1,7 +1,6 @@
-"""Access: who may do what. Two credentials, call (agents) and approve (people); neither does the other's work.
+"""Credentials: sign-ins and grants for people, call credentials for agents. Neither works in place of the other.
 
-Owns codes, sign-ins, grants and call credentials, all as hashes. It does not know routes or sockets (guard.py,
-local.py), nor process trees: who asks from where is judged before anything here is called.
+Stores every secret as a SHA-256 hash. Callers check first that a person asks (`guard`, `mcp.local_socket`).
 """
 
 import hashlib
@@ -18,26 +17,26 @@ from handrail.store.events import CredentialIssued, PersonSignedIn, SignInRevoke
 from handrail.store.journal import Journal
 
 CODE_SECONDS = 60.0
-"""A sign-in link on a screen or in a shell's history is worth nothing after this."""
+"""Lifetime of a sign-in code. Bounds how long a link on a screen or in a shell's history can be misused."""
 MOST_CODES = 100
-"""Codes known at once, and sign-ins kept: bounds what somebody who keeps asking can make us hold."""
+"""Codes held in memory, and sign-ins kept across a restart. Bounds memory if a program requests codes in a loop."""
 MOST_LENT = 8
-"""Credentials lent to one agent for one thread that are good at once: for what it opened anew. Older ones are void."""
+"""Valid credentials per agent and thread. An agent may open several sessions; issuing one more revokes the oldest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """Somebody who watches, and when `approves` also decides."""
+    """The holder of a person's bearer. Everyone may watch; only with `approves` may they decide."""
 
     place: str
     approves: bool
     ends: bool = False
-    """May at least end this daemon: the way out of one that is sealed."""
+    """May stop the daemon even without `approves`, so that a sealed daemon can be stopped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """An agent's line, made for one workspace; one that Handrail started itself has it for one thread."""
+    """The holder of a call credential: for one workspace, or for one thread if Handrail started the agent."""
 
     credential: str
     name: str
@@ -47,7 +46,7 @@ class Client:
 
 @dataclass(slots=True)
 class _Code:
-    until: float
+    expires: float
     sign_in: str | None = None
 
 
@@ -57,7 +56,7 @@ class _SignIn:
     place: str
 
 
-Refused = Literal["unknown", "expired", "used"]
+RedeemError = Literal["unknown", "expired", "used"]
 
 
 def _hash(secret: str) -> str:
@@ -65,21 +64,21 @@ def _hash(secret: str) -> str:
 
 
 class Access:
-    """Every credential there is, by its hash."""
+    """All valid credentials, keyed by hash."""
 
     def __init__(self, journal: Journal, clients: Iterable[tuple[str, Client]], sign_ins: bytes) -> None:
         self._journal = journal
         self._clients = dict(clients)
         self._codes: dict[str, _Code] = {}
-        self._sign_ins: dict[str, _SignIn] = _restored(sign_ins)
+        self._sign_ins: dict[str, _SignIn] = _load_sign_ins(sign_ins)
         self._grants: dict[str, Person] = {}
         self.sealed: str | None = None
-        """Why no code is given out and no command line decides; None when all is well."""
+        """The reason why no code is issued and no command line may approve. None in normal operation."""
         self.keep: Callable[[bytes], None] = lambda _blob: None
-        """Where sign-ins are kept over a restart: with the keeper, in memory, out of reach of every file."""
+        """Called with the serialised sign-ins after each change. The keeper holds them in memory, never on disk."""
 
     def person(self, bearer: str) -> Person | None:
-        """Who holds this bearer, if it is a person's."""
+        """The person with this bearer, or None."""
         hashed = _hash(bearer)
         if (grant := self._grants.get(hashed)) is not None:
             return grant
@@ -87,33 +86,33 @@ class Access:
         return Person(place=signed.place, approves=True) if signed else None
 
     def client(self, bearer: str) -> Client | None:
-        """Which agent's line holds this bearer."""
+        """The client with this call credential, or None."""
         return self._clients.get(_hash(bearer))
 
     def issue_code(self) -> str:
-        """A one-time code for a page. The caller has judged that a person asks."""
+        """Create a one-time sign-in code for the page. The caller has checked that a person asks."""
         now = anyio.current_time()
-        self._codes = {key: code for key, code in self._codes.items() if code.until > now or code.sign_in}
+        self._codes = {key: code for key, code in self._codes.items() if code.expires > now or code.sign_in}
         while len(self._codes) >= MOST_CODES:
             del self._codes[next(iter(self._codes))]
         code = secrets.token_urlsafe(24)
-        self._codes[_hash(code)] = _Code(until=now + CODE_SECONDS)
+        self._codes[_hash(code)] = _Code(expires=now + CODE_SECONDS)
         return code
 
-    def redeem(self, secret: str) -> str | Refused:
-        """A code for a bearer, once. A second use ends the sign-in that the first one made."""
+    def redeem(self, secret: str) -> str | RedeemError:
+        """Exchange a code for a bearer, once. A second use revokes the sign-in that the first use created."""
         code = self._codes.get(_hash(secret))
         if code is None:
             return "unknown"
         if code.sign_in is not None:
             self._revoke(code.sign_in, "its code was used twice")
             return "used"
-        if code.until < anyio.current_time():
+        if code.expires < anyio.current_time():
             return "expired"
         return self._sign_in(code)
 
     def grant(self, person: Person) -> str:
-        """A bearer for as long as its holder's connection lasts; see `withdraw`."""
+        """Create a bearer for the lifetime of a connection. The caller ends it with `withdraw`."""
         bearer = secrets.token_urlsafe(32)
         self._grants[_hash(bearer)] = person
         return bearer
@@ -122,7 +121,7 @@ class Access:
         self._grants.pop(_hash(bearer), None)
 
     def issue_client(self, name: str, workspace: str) -> tuple[Client, str, int]:
-        """A new line for an agent; its bearer is shown once. The number is the fact's, to await."""
+        """Create a call credential. Returns the client, its bearer, and the journal position to await."""
         bearer = secrets.token_urlsafe(32)
         client = Client(credential=new_id("k"), name=name, workspace=workspace)
         self._clients[_hash(bearer)] = client
@@ -132,7 +131,7 @@ class Access:
         return client, bearer, self._journal.append(fact)
 
     def lend(self, thread: str, workspace: str | None, name: str) -> str:
-        """A bearer by which an agent that we started calls for a thread. It is nowhere on disk and ends with us."""
+        """Create a call credential for a hosted agent on one thread. It is held in memory only."""
         bearer = secrets.token_urlsafe(32)
         lent = [key for key, item in self._clients.items() if (item.thread, item.name) == (thread, name)]
         for key in lent[: -(MOST_LENT - 1)]:
@@ -143,16 +142,16 @@ class Access:
         return bearer
 
     def take_back(self, thread: str) -> None:
-        """Nobody calls for this thread any more."""
+        """Revoke all credentials lent for this thread."""
         self._clients = {key: item for key, item in self._clients.items() if item.thread != thread}
 
     def forget_client(self, credential: str) -> None:
         self._clients = {key: item for key, item in self._clients.items() if item.credential != credential}
 
     def seal(self, why: str) -> None:
-        """Give out no code from now on and take no command line for a person; void what is out.
+        """Issue no more codes, and revoke all codes and command-line grants.
 
-        A page that signed in before stays signed in: it proved itself when all was well.
+        Pages that are signed in stay signed in: they signed in before the problem arose.
         """
         self.sealed = why
         self._codes.clear()
@@ -164,22 +163,22 @@ class Access:
         code.sign_in = signed.id
         self._sign_ins[_hash(bearer)] = signed
         self._journal.append(PersonSignedIn(sign_in=signed.id, place=signed.place))
-        self._keep()
+        self._save_sign_ins()
         return bearer
 
     def _revoke(self, sign_in: str, why: str) -> None:
-        left = {key: item for key, item in self._sign_ins.items() if item.id != sign_in}
-        if len(left) < len(self._sign_ins):
-            self._sign_ins = left
+        remaining = {key: item for key, item in self._sign_ins.items() if item.id != sign_in}
+        if len(remaining) < len(self._sign_ins):
+            self._sign_ins = remaining
             self._journal.append(SignInRevoked(sign_in=sign_in, why=why))
-            self._keep()
+            self._save_sign_ins()
 
-    def _keep(self) -> None:
+    def _save_sign_ins(self) -> None:
         kept = {key: [item.id, item.place] for key, item in list(self._sign_ins.items())[-MOST_CODES:]}
         self.keep(json.dumps(kept).encode())
 
 
-def _restored(blob: bytes) -> dict[str, _SignIn]:
+def _load_sign_ins(blob: bytes) -> dict[str, _SignIn]:
     if not blob:
         return {}
     kept: dict[str, list[str]] = json.loads(blob)

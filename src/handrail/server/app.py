@@ -1,10 +1,6 @@
-"""Serving: the guarded application, inside the daemon's own task tree.
+"""The ASGI application: `/api`, `/mcp`, the live sockets and the page's files, and the uvicorn server that runs it.
 
-Owns the names we answer to and uvicorn's settings. It does not know routes; the port is the keeper's to hold.
-
-The routes of `/api` as one application: people's programs, and the page among them.
-
-The page's files, as the build left them.
+The only place that turns exceptions into HTTP responses. The keeper holds the listening port.
 """
 
 import contextlib
@@ -59,43 +55,47 @@ from handrail.store.export import NotImportable
 from handrail.terminal.keeper_client import KeeperError
 
 HOST = "127.0.0.1"
-YOUNG = 50_000
-"""Objects made since the last collection before there is another: more than the largest list takes."""
+GC_THRESHOLD = 50_000
+"""Threshold of the youngest gc generation. Above the objects of the largest response, so that none is delayed by a
+collection."""
 WS_BYTES = 1024 * 1024
-"""The longest frame a follower may send: more than anybody pastes into a terminal at once."""
+"""Longest WebSocket frame a client may send. Bounds memory; a paste into a terminal is far smaller."""
 
 
 def guarded(rooms: Rooms, streamable: Streamable, port: int) -> ASGIApp:
-    """Everything that is served, behind the guard."""
+    """Build the complete application, behind the guard."""
     app = Bounded(unguarded(rooms, streamable))
     return Guard(app, rooms.access, (f"{HOST}:{port}", f"localhost:{port}"))
 
 
 def unguarded(rooms: Rooms, streamable: Streamable) -> Starlette:
-    """The route table: what there is, before anybody is let in."""
+    """Build the application without the guard."""
     api = application(rooms)
     for sockets in (event_stream.sockets, terminal_attach.sockets, thread_stream.sockets):
         api.include_router(sockets(rooms), prefix="/api")
     routes = [Route("/mcp", streamable), *page_routes(), Mount("/", api)]
-    return Starlette(routes=routes, exception_handlers={404: _nothing_here})
+    return Starlette(routes=routes, exception_handlers={404: _no_route})
 
 
-async def _nothing_here(_request: Request, _problem: Exception) -> JSONResponse:
-    """For addresses that no route can take, such as one with a line break in it."""
+async def _no_route(_request: Request, _problem: Exception) -> JSONResponse:
+    """Handle paths that no route matches, such as one with a line break."""
     return JSONResponse(
         {"detail": "There is nothing at this address. /api/openapi.json says what there is."}, 404
     )
 
 
-def _collect_rarely() -> None:
-    """Modules and routes stay for good, and most of what an answer is made of goes with it: a collection that walks
-    them all finds nothing, and makes one answer in twenty late."""
+def _tune_gc() -> None:
+    """Make garbage collections rare and cheap.
+
+    Modules and routes live as long as the process, and a response's objects are freed by reference count. A full
+    collection frees nothing and delayed one response in twenty.
+    """
     gc.freeze()
-    gc.set_threshold(YOUNG, *gc.get_threshold()[1:])
+    gc.set_threshold(GC_THRESHOLD, *gc.get_threshold()[1:])
 
 
 class Web(uvicorn.Server):
-    """Uvicorn without hands on the process: signals and exit belong to the daemon."""
+    """Uvicorn without signal handlers: the daemon handles signals and exit."""
 
     def __init__(self, app: ASGIApp) -> None:
         super().__init__(
@@ -111,7 +111,7 @@ class Web(uvicorn.Server):
                 timeout_graceful_shutdown=1,
             )
         )
-        _collect_rarely()
+        _tune_gc()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -145,7 +145,7 @@ _ROUTES = (
 
 
 def application(rooms: Rooms) -> FastAPI:
-    """The routes as an ASGI application, without its guard."""
+    """Build the FastAPI application of `/api`, without the guard."""
     app = FastAPI(
         title="Handrail",
         version=__version__,
@@ -156,31 +156,31 @@ def application(rooms: Rooms) -> FastAPI:
     )
     for routes in _ROUTES:
         app.include_router(routes(rooms), prefix="/api")
-    app.openapi = partial(_described, app)
+    app.openapi = partial(_build_openapi, app)
     app.add_exception_handler(Unwritable, _unavailable)
     app.add_exception_handler(Conflict, _conflict)
-    app.add_exception_handler(BadRule, _unfit)
-    app.add_exception_handler(Refusal, _unfit)
-    app.add_exception_handler(NoRule, _missing)
-    app.add_exception_handler(UnknownUndo, _missing)
-    app.add_exception_handler(LookupError, _gone)
-    app.add_exception_handler(AgentError, _failed)
-    app.add_exception_handler(NoPicture, _unfit)
-    app.add_exception_handler(NotImportable, _unfit)
+    app.add_exception_handler(BadRule, _unprocessable)
+    app.add_exception_handler(Refusal, _unprocessable)
+    app.add_exception_handler(NoRule, _not_found)
+    app.add_exception_handler(UnknownUndo, _not_found)
+    app.add_exception_handler(LookupError, _lookup_failed)
+    app.add_exception_handler(AgentError, _bad_gateway)
+    app.add_exception_handler(NoPicture, _unprocessable)
+    app.add_exception_handler(NotImportable, _unprocessable)
     app.add_exception_handler(KeeperError, _unavailable)
     app.add_exception_handler(RequestValidationError, _invalid)
     return app
 
 
-def _described(app: FastAPI) -> dict[str, Any]:
-    """The description, with what sockets say: FastAPI knows only routes."""
-    described = FastAPI.openapi(app)
+def _build_openapi(app: FastAPI) -> dict[str, Any]:
+    """Build the OpenAPI document. Adds the socket messages, which FastAPI does not describe."""
+    document = FastAPI.openapi(app)
     shapes: list[tuple[Any, JsonSchemaMode, TypeAdapter[Any]]] = [
         (shape, "serialization", TypeAdapter(shape)) for shape in (*SOCKET_SHAPES, *FLOW_SHAPES)
     ]
-    _, said = TypeAdapter.json_schemas(shapes, ref_template="#/components/schemas/{model}")
-    described["components"]["schemas"] |= said["$defs"]
-    return described
+    _, schemas = TypeAdapter.json_schemas(shapes, ref_template="#/components/schemas/{model}")
+    document["components"]["schemas"] |= schemas["$defs"]
+    return document
 
 
 async def _unavailable(_request: Request, problem: Exception) -> JSONResponse:
@@ -191,35 +191,35 @@ async def _conflict(_request: Request, problem: Exception) -> JSONResponse:
     return JSONResponse({"detail": str(problem)}, 409)
 
 
-async def _unfit(_request: Request, problem: Exception) -> JSONResponse:
-    """What was sent has the right shape, and cannot be all the same."""
+async def _unprocessable(_request: Request, problem: Exception) -> JSONResponse:
+    """The request is well-formed, but its content is not valid."""
     return JSONResponse({"detail": str(problem)}, 422)
 
 
-async def _missing(_request: Request, problem: Exception) -> JSONResponse:
+async def _not_found(_request: Request, problem: Exception) -> JSONResponse:
     return JSONResponse({"detail": str(problem)}, 404)
 
 
-async def _gone(_request: Request, problem: Exception) -> JSONResponse:
-    """It was there when the route looked. Only what says so itself: a key that is missing is a fault of ours."""
+async def _lookup_failed(_request: Request, problem: Exception) -> JSONResponse:
+    """The object disappeared after the route looked it up. Subclasses such as KeyError are bugs and are raised again."""
     if type(problem) is not LookupError:
         raise problem
     return JSONResponse({"detail": str(problem)}, 404)
 
 
-async def _failed(_request: Request, problem: Exception) -> JSONResponse:
-    """Somebody else's program could not do it."""
+async def _bad_gateway(_request: Request, problem: Exception) -> JSONResponse:
+    """An agent's program failed."""
     return JSONResponse({"detail": str(problem)}, 502)
 
 
 async def _invalid(_request: Request, problem: Exception) -> JSONResponse:
     assert isinstance(problem, RequestValidationError)
-    told = "; ".join(
+    errors = "; ".join(
         f"{'.'.join(str(part) for part in error['loc'])}: {error['msg'].lower()}"
         for error in problem.errors()[:5]
     )
     return JSONResponse(
-        {"detail": f"The request does not fit: {told}. /api/openapi.json says what does."}, 422
+        {"detail": f"The request does not fit: {errors}. /api/openapi.json says what does."}, 422
     )
 
 
@@ -236,7 +236,7 @@ _PAGES = (
     "/rules",
     "/gallery",
 )
-_MISSING = (
+_NOT_BUILT = (
     "<!doctype html><title>Handrail</title><p>The page was not built. Run <code>make ui</code>, then reload."
 )
 
@@ -246,7 +246,7 @@ def page_routes(static: Path = STATIC) -> list[BaseRoute]:
 
     async def show(_request: Request) -> Response:
         if not index.exists():
-            return HTMLResponse(_MISSING, 503)
+            return HTMLResponse(_NOT_BUILT, 503)
         return FileResponse(index, headers={"cache-control": "no-cache"})
 
     pages: list[BaseRoute] = [Route(path, show, methods=["GET"]) for path in _PAGES]

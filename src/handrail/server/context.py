@@ -1,11 +1,6 @@
-"""What the routes need of the daemon, handed to them as one plain value.
+"""The daemon's parts that routes and sockets use, passed to them as one value.
 
-Which page holds each terminal: the one that was typed in last. It may set the size, and the others fit
-themselves.
-
-Who is there to be asked: people that follow what happens, and could answer.
-
-Who decides, as the record will say.
+Also the state that requests share: which page sets a terminal's size, and how many people are connected.
 """
 
 from collections.abc import Callable, Generator
@@ -35,14 +30,14 @@ from handrail.terminal.terminals import Terminals
 
 
 class Holders:
-    """At most one for each terminal."""
+    """Which page may set the size of each terminal: the page that was typed in last. The others adapt."""
 
     def __init__(self) -> None:
         self._holder: dict[str, object] = {}
         self._bell = anyio.Event()
 
     def may_size(self, terminal: str, who: object) -> bool:
-        """It holds the terminal, or nobody does."""
+        """Whether `who` owns the size, or no page does."""
         return self._holder.get(terminal, who) is who
 
     def hold(self, terminal: str, who: object) -> None:
@@ -51,14 +46,14 @@ class Holders:
             self._ring()
 
     def let_go(self, terminal: str, who: object | None = None) -> None:
-        """It holds the terminal no longer, if it did; without `who`, nobody does."""
+        """Give up the size if `who` owns it; without `who`, take it from any owner."""
         holder = self._holder.get(terminal)
         if holder is not None and who in (None, holder):
             del self._holder[terminal]
             self._ring()
 
     async def changed(self) -> None:
-        """Wakes when some terminal is held by another than before, or by nobody."""
+        """Wait until the owner of any terminal's size changes."""
         await self._bell.wait()
 
     def _ring(self) -> None:
@@ -67,34 +62,34 @@ class Holders:
 
 
 class Presence:
-    """How many people follow."""
+    """Counts the connected people who can answer approvals."""
 
     def __init__(self) -> None:
-        self._here = 0
+        self._count = 0
 
     def count(self) -> int:
-        return self._here
+        return self._count
 
     @contextmanager
     def following(self, person: Person) -> Generator[None]:
-        """This one is there; whoever may only watch is nobody to ask."""
-        self._here += person.approves
+        """Count this person while the context is open, if they may approve."""
+        self._count += person.approves
         try:
             yield
         finally:
-            self._here -= person.approves
+            self._count -= person.approves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rooms:
-    """The parts of a running daemon."""
+    """The parts of a running daemon that the server uses."""
 
     journal: Journal
     records: Records
     gate: Gate
     terminals: Terminals
     means: Means
-    """What terminals that people open get."""
+    """Settings for terminals that people open: environment, shell, limits."""
     undo: Undoes
     marked: Marked
     access: Access
@@ -103,14 +98,14 @@ class Rooms:
     started: Restart
     pulse: Pulse
     stop: Callable[[bool], None]
-    """End the daemon; True ends everything it started too."""
+    """Stop the daemon. True also stops every process it started."""
     presence: Presence
-    """Who is there to be asked."""
+    """The people who can answer approvals now."""
     index: Index
-    """Every word, and where it stands."""
+    """Full-text search."""
     threads: Threads
     images: Blobs
-    """Pictures that conversations point to, each under its hash."""
+    """Images in threads, keyed by hash."""
     pictures: PictureRetention
     registry: Registry
     agents: Agents
@@ -119,9 +114,10 @@ class Rooms:
 
 
 def person_of(connection: HTTPConnection) -> Person:
-    """Whom the guard let in."""
+    """The person that the guard authenticated."""
     return connection.scope["handrail.person"]
 
 
 def by(connection: HTTPConnection) -> Actor:
+    """The actor to record for a request."""
     return person_on(person_of(connection).place)

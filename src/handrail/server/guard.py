@@ -1,9 +1,6 @@
-"""The guard: stands in front of every route and every socket, before any handler.
+"""ASGI middleware for every route and socket: checks Host, Origin, Sec-Fetch-Site and bearer, and limits body size.
 
-Owns which requests get through: by Host, Origin, Sec-Fetch-Site and bearer. It does not know what the routes
-do; one under /api that it has no entry for is for people alone.
-
-How much a request may carry.
+A path under /api without an entry in `area_of` requires a person.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,8 +26,8 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 SUBPROTOCOL = "handrail"
-ENDING = "/api/down"
-"""What a person may still do where nobody is taken for one."""
+DOWN_PATH = "/api/down"
+"""The only action open to a command line without `approves`."""
 _BEARER = "bearer."
 
 _CONTENT = ("/api/terminals/", "/api/undo/", "/api/threads/", "/api/operations/", "/api/images/")
@@ -40,14 +37,14 @@ Area = Literal["page", "open", "person", "content", "agent"]
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request does not get through."""
+    """Why a request is rejected: HTTP status and detail."""
 
     code: int
     detail: str
 
 
 class Guard:
-    """An ASGI application around the real one."""
+    """ASGI middleware that authenticates requests and adds security headers."""
 
     def __init__(self, app: ASGIApp, access: Access, hosts: Iterable[str]) -> None:
         self._app = app
@@ -58,7 +55,7 @@ class Guard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        refusal = self._judge(scope)
+        refusal = self._check(scope)
         if refusal is None:
             await self._app(scope, receive, _with_headers(send, scope))
         elif scope["type"] == "websocket":
@@ -69,16 +66,16 @@ class Guard:
             response = JSONResponse({"detail": refusal.detail}, refusal.code, _challenge(refusal))
             await response(scope, receive, _with_headers(send, scope))
 
-    def _judge(self, scope: Scope) -> Refusal | None:
+    def _check(self, scope: Scope) -> Refusal | None:
         headers = Headers(scope=scope)
         area = area_of(scope["path"])
         return (
-            self._foreign(headers)
-            or self._crossing(scope, headers, area)
-            or self._stranger(scope, headers, area)
+            self._check_host(headers)
+            or self._check_origin(scope, headers, area)
+            or self._check_bearer(scope, headers, area)
         )
 
-    def _foreign(self, headers: Headers) -> Refusal | None:
+    def _check_host(self, headers: Headers) -> Refusal | None:
         match headers.getlist("host"):
             case [host] if host in self._hosts:
                 return None
@@ -88,8 +85,8 @@ class Guard:
             421, "This is not a name Handrail answers to; open it as http://127.0.0.1 with its port."
         )
 
-    def _crossing(self, scope: Scope, headers: Headers, area: Area) -> Refusal | None:
-        # The origin of this very host: on a port of our other name somebody else may be listening.
+    def _check_origin(self, scope: Scope, headers: Headers, area: Area) -> Refusal | None:
+        # Exactly the requested host: on `localhost` and 127.0.0.1 different programs may listen on one port.
         if headers.getlist("origin") not in ([], [f"http://{headers['host']}"]):
             return Refusal(403, "Another site may not talk to Handrail.")
         sites = headers.getlist("sec-fetch-site")
@@ -99,27 +96,27 @@ class Guard:
             return None
         return Refusal(403, "Another site may not talk to Handrail.")
 
-    def _stranger(self, scope: Scope, headers: Headers, area: Area) -> Refusal | None:
-        """Who it is; remembered in the scope for the handlers."""
+    def _check_bearer(self, scope: Scope, headers: Headers, area: Area) -> Refusal | None:
+        """Authenticate, and store the person or client in the scope for the handlers."""
         if area == "page":
             return None if scope["type"] == "http" else Refusal(404, "There is no such socket.")
         bearer = _bearer(scope, headers)
         if area == "agent":
-            return self._agent(scope, bearer)
+            return self._check_client(scope, bearer)
         person = scope["handrail.person"] = self._access.person(bearer) if bearer else None
-        return None if area == "open" else self._person(scope, person, area)
+        return None if area == "open" else self._check_person(scope, person, area)
 
-    def _person(self, scope: Scope, person: Person | None, area: Area) -> Refusal | None:
+    def _check_person(self, scope: Scope, person: Person | None, area: Area) -> Refusal | None:
         if person is None:
             return Refusal(401, "Sign in first: run `handrail open` in a terminal.")
-        looks = scope["type"] == "websocket" or scope["method"] in ("GET", "HEAD")
-        if person.approves or (looks and area != "content"):
+        reads = scope["type"] == "websocket" or scope["method"] in ("GET", "HEAD")
+        if person.approves or (reads and area != "content"):
             return None
-        if person.ends and scope["path"] == ENDING:
+        if person.ends and scope["path"] == DOWN_PATH:
             return None
         return Refusal(403, self._access.sealed or "Only a person may do this: do it on the page.")
 
-    def _agent(self, scope: Scope, bearer: str | None) -> Refusal | None:
+    def _check_client(self, scope: Scope, bearer: str | None) -> Refusal | None:
         client = self._access.client(bearer) if bearer else None
         scope["handrail.client"] = client
         if client is None:
@@ -130,10 +127,10 @@ class Guard:
 
 
 def area_of(path: str) -> Area:
-    """What kind of place a path is. In /api, whatever is not named here belongs to people.
+    """Who may use a path. Everything in /api that is not listed here requires a person.
 
-    They all may look, but not at what a terminal shows, a file holds or a conversation says: for that one must be taken
-    for a person, since agents have to ask for it.
+    "person" may be read without `approves`. "content" (terminal output, file contents, threads) may not: an agent
+    that runs the command line would read there what it must ask for.
     """
     if path == "/mcp":
         return "agent"
@@ -155,13 +152,13 @@ def _is_navigation(scope: Scope, headers: Headers) -> bool:
 
 
 def _bearer(scope: Scope, headers: Headers) -> str | None:
-    """A header, or for sockets of a browser, which cannot set one, a subprotocol."""
-    given = headers.getlist("authorization")
-    if len(given) == 1 and given[0][:7].lower() == "bearer ":
-        return given[0][7:].strip()
+    """The bearer from the Authorization header, or from a WebSocket subprotocol: browsers cannot set headers there."""
+    values = headers.getlist("authorization")
+    if len(values) == 1 and values[0][:7].lower() == "bearer ":
+        return values[0][7:].strip()
     offered: Iterable[str] = scope.get("subprotocols", ()) if scope["type"] == "websocket" else ()
-    found = [name.removeprefix(_BEARER) for name in offered if name.startswith(_BEARER)]
-    return found[0] if len(found) == 1 else None
+    bearers = [name.removeprefix(_BEARER) for name in offered if name.startswith(_BEARER)]
+    return bearers[0] if len(bearers) == 1 else None
 
 
 def _challenge(refusal: Refusal) -> Mapping[str, str] | None:
@@ -182,13 +179,13 @@ def _with_headers(send: Send, scope: Scope) -> Send:
 
 
 MOST_BYTES = 32 * 1024 * 1024
-"""Far above any file our tools write, far below what would hurt."""
+"""Longest request body. Bounds memory; far above any file the tools write."""
 SIGN_IN_BYTES = 4096
-"""Anybody on this machine may send one: a code is short."""
+"""Longest body of a sign-in, which needs no credential. A code is short."""
 
 
 class Bounded:
-    """An ASGI application around the real one, which hears no more than it should."""
+    """ASGI middleware that limits the size of request bodies."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -198,47 +195,47 @@ class Bounded:
             await self._app(scope, receive, send)
             return
         most = SIGN_IN_BYTES if scope["path"] == "/api/sign-in" else MOST_BYTES
-        if _announced(scope) > most:
-            await _refuse(scope, receive, send, most)
+        if _content_length(scope) > most:
+            await _send_too_large(scope, receive, send, most)
         else:
             await _Body(self._app, most).serve(scope, receive, send)
 
 
 class _Body:
-    """One request's body, while it is counted."""
+    """Counts the bytes of one request's body, and cuts it off at the limit."""
 
     def __init__(self, app: ASGIApp, most: int) -> None:
         self._app = app
         self._most = most
-        self._heard = 0
+        self._received = 0
         self._answered = False
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def hear() -> Message:
+        async def receive_counted() -> Message:
             message = await receive()
-            self._heard += len(message.get("body", b""))
-            return message if self._heard <= self._most else {"type": "http.disconnect"}
+            self._received += len(message.get("body", b""))
+            return message if self._received <= self._most else {"type": "http.disconnect"}
 
-        async def tell(message: Message) -> None:
-            if self._heard <= self._most:
+        async def send_within_limit(message: Message) -> None:
+            if self._received <= self._most:
                 self._answered = True
                 await send(message)
 
         try:
-            await self._app(scope, hear, tell)
+            await self._app(scope, receive_counted, send_within_limit)
         except Exception:
-            if self._heard <= self._most:
+            if self._received <= self._most:
                 raise
-        if self._heard > self._most and not self._answered:
-            await _refuse(scope, receive, send, self._most)
+        if self._received > self._most and not self._answered:
+            await _send_too_large(scope, receive, send, self._most)
 
 
-def _announced(scope: Scope) -> int:
-    told = Headers(scope=scope).get("content-length", "")
-    return int(told) if told.isascii() and told.isdigit() else 0
+def _content_length(scope: Scope) -> int:
+    length = Headers(scope=scope).get("content-length", "")
+    return int(length) if length.isascii() and length.isdigit() else 0
 
 
-async def _refuse(scope: Scope, receive: Receive, send: Send, most: int) -> None:
+async def _send_too_large(scope: Scope, receive: Receive, send: Send, most: int) -> None:
     detail = f"The request is longer than {most:,} bytes, which is more than anything here needs."
-    headers = {"connection": "close"}  # the rest of it is not read
+    headers = {"connection": "close"}  # the rest of the body is not read
     await JSONResponse({"detail": detail}, 413, headers)(scope, receive, send)

@@ -1,4 +1,4 @@
-"""How the daemon and the keeper feel: memory, descriptors, and how late their loops are."""
+"""Health of the daemon and the keeper: memory, file descriptors, event-loop lag."""
 
 import os
 from collections import deque
@@ -11,57 +11,59 @@ from handrail.server.api.call_models import Health, ProcessHealth
 from handrail.terminal.keeper_client import Keeper, KeeperError
 
 BEAT_SECONDS = 0.02
-"""Between two looks at the clock: fine enough to see a stall of a few milliseconds."""
+"""Sampling interval of the loop lag: short enough to catch a stall of a few milliseconds."""
 BEATS_KEPT = 3000
-"""One minute of beats."""
+"""Lag samples kept: one minute."""
 
 
 class Pulse:
-    """Measures how late the loop wakes up."""
+    """Measures the lag of the event loop, continuously."""
 
     def __init__(self, keeper: Keeper) -> None:
         self._keeper = keeper
-        self._late: deque[float] = deque(maxlen=BEATS_KEPT)
+        self._lags: deque[float] = deque(maxlen=BEATS_KEPT)
 
     async def run(self) -> None:
         while True:
             due = anyio.current_time() + BEAT_SECONDS
             await anyio.sleep(BEAT_SECONDS)
-            self._late.append(anyio.current_time() - due)
+            self._lags.append(anyio.current_time() - due)
 
     async def health(self) -> Health:
-        return Health(ok=True, version=__version__, daemon=self._daemon(), keeper=await self._keepers())
-
-    def _daemon(self) -> ProcessHealth:
-        late = sorted(self._late) or [0.0]
-        return ProcessHealth(
-            pid=os.getpid(),
-            rss_bytes=_resident(),
-            descriptors=_descriptors(),
-            loop_lag_ms=late[int(len(late) * 0.99) - 1] * 1000,
+        return Health(
+            ok=True, version=__version__, daemon=self._daemon_health(), keeper=await self._keeper_health()
         )
 
-    async def _keepers(self) -> ProcessHealth | None:
+    def _daemon_health(self) -> ProcessHealth:
+        lags = sorted(self._lags) or [0.0]
+        return ProcessHealth(
+            pid=os.getpid(),
+            rss_bytes=_resident_bytes(),
+            descriptors=_count_descriptors(),
+            loop_lag_ms=lags[int(len(lags) * 0.99) - 1] * 1000,
+        )
+
+    async def _keeper_health(self) -> ProcessHealth | None:
         try:
-            found = await self._keeper.health()
+            keeper = await self._keeper.health()
         except KeeperError:
             return None
         return ProcessHealth(
             pid=self._keeper.pid,
-            rss_bytes=found.rss_bytes,
-            descriptors=found.descriptors,
-            loop_lag_ms=found.lag_ms,
+            rss_bytes=keeper.rss_bytes,
+            descriptors=keeper.descriptors,
+            loop_lag_ms=keeper.lag_ms,
         )
 
 
-def _resident() -> int:
+def _resident_bytes() -> int:
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0
 
 
-def _descriptors() -> int:
+def _count_descriptors() -> int:
     for listing in ("/proc/self/fd", "/dev/fd"):
         try:
             return len(os.listdir(listing))  # noqa: PTH208  (a count, not paths)

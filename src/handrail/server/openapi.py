@@ -1,4 +1,4 @@
-"""Prints the OpenAPI description, from which the page's types are generated: `python -m handrail.server.openapi`."""
+"""Print the OpenAPI document, from which the page's types are generated: `python -m handrail.server.openapi`."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ from handrail.server.context import Rooms
 
 
 def describe() -> dict[str, Any]:
-    """The description needs only the routes' shapes, no running daemon."""
+    """Build the OpenAPI document. Needs no running daemon."""
     return application(cast("Rooms", None)).openapi()
 
 
