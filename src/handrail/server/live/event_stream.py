@@ -1,9 +1,6 @@
-"""The live socket: facts as they happen.
+"""WebSocket `/api/live`: streams journal entries from a cursor, at the client's pace and without a queue.
 
-Owns a cursor that its follower moves at its own pace. It does not know who may connect (guard.py) and holds no queue:
-a reader that stops costs nothing. What terminals print has sockets of its own (attach.py).
-
-What of the record is for whoever watches, and what for a person alone.
+Also decides which fields of an event are hidden from a client without `approves`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -56,18 +53,19 @@ def sockets(rooms: Rooms) -> APIRouter:
 
 
 async def accept(socket: WebSocket) -> None:
+    """Accept a WebSocket, with our subprotocol if the client offers it."""
     offered: list[str] = socket.scope.get("subprotocols", [])
     await socket.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
 
 
 async def until_closed(socket: WebSocket, scope: anyio.CancelScope) -> None:
-    """Followers only listen; whatever they send is ignored until they leave."""
+    """Ignore incoming messages until the client disconnects, then cancel the scope."""
     while (await socket.receive())["type"] != "websocket.disconnect":
         pass
     scope.cancel()
 
 
-_HIDDEN: dict[type[Event], dict[str, Any]] = {
+_HIDDEN_FIELDS: dict[type[Event], dict[str, Any]] = {
     TerminalOpened: {"nonce": ""},
     TerminalTyped: {"text": None},
     TerminalAsked: {"prompt": ""},
@@ -82,17 +80,19 @@ _HIDDEN: dict[type[Event], dict[str, Any]] = {
 
 
 def visible(entries: Iterable[Entry], person: Person) -> list[Entry]:
+    """The entries without the fields that this person may not see."""
     if person.approves:
         return list(entries)
-    return [replace(entry, event=_bare(entry.event)) for entry in entries]
+    return [replace(entry, event=_hide_fields(entry.event)) for entry in entries]
 
 
 def visible_terminal(view: TerminalView, person: Person) -> TerminalView:
+    """The view without the prompt text if this person may not see terminal output."""
     if person.approves or view.asks is None:
         return view
     return view.model_copy(update={"asks": view.asks.model_copy(update={"prompt": ""})})
 
 
-def _bare(event: Event) -> Event:
-    hidden = _HIDDEN.get(type(event))
+def _hide_fields(event: Event) -> Event:
+    hidden = _HIDDEN_FIELDS.get(type(event))
     return replace(event, **hidden) if hidden else event

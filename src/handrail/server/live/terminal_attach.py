@@ -1,8 +1,7 @@
-"""Attached to a terminal: its bytes from an offset on, its state whenever it changes, and what is typed there.
+"""WebSocket `/api/terminals/{id}/attach`: streams output and state, and accepts keys and sizes.
 
-Owns one socket on one terminal, and which page may set a terminal's size. Holds no queue: bytes go out at the
-follower's own pace, and keys are taken in one frame after another. What is typed is never logged. It does not know
-who may connect (guard.py), nor what typing means (terminal/).
+Holds no queue: output is sent at the client's pace, and input frames are handled one after another. Input is never
+logged.
 """
 
 import contextlib
@@ -33,9 +32,9 @@ from handrail.terminal.output.paging import is_alternate, near_end
 from handrail.terminal.terminal import NotReading, Terminal, TypingRefused, Typist
 
 PIECE = 32 * 1024
-"""Bytes typed at once: several fit into what the keeper holds for a program that is slow to read."""
+"""Bytes written at a time. Several fit into the keeper's buffer for a program that reads slowly."""
 READ_SECONDS = 2.0
-"""How long a program may leave typed keys unread before the rest is given up, and that is said."""
+"""How long a program may leave input unread before the rest is dropped and the client gets an error."""
 RETRY_SECONDS = 0.02
 NO_TERMINAL = 4404
 
@@ -52,19 +51,19 @@ def sockets(rooms: Rooms) -> APIRouter:
         if record is None:
             await socket.close(NO_TERMINAL, "There is no such terminal.")
             return
-        page = Attachment(socket, record, rooms)
+        attachment = Attachment(socket, record, rooms)
         try:
-            await page.run(after, tail)
+            await attachment.run(after, tail)
             if WebSocketState.DISCONNECTED not in (socket.application_state, socket.client_state):
                 await socket.close(1000, "the terminal has ended")
         except* WebSocketDisconnect:
-            pass  # it left while something was being sent
+            pass  # the client disconnected during a send
 
     return router
 
 
 class Attachment:
-    """One socket on one terminal, which may have ended long ago."""
+    """One socket on one terminal, running or ended."""
 
     def __init__(self, socket: WebSocket, record: TerminalRecord, rooms: Rooms) -> None:
         self._socket = socket
@@ -75,73 +74,73 @@ class Attachment:
         self._holders = rooms.holders
         self._typist = Typist(person=True, name=str(by(socket)))
         self._sending = anyio.Lock()
-        self._told: tuple[TerminalView, bool] | None = None
+        self._sent: tuple[TerminalView, bool] | None = None
 
     async def run(self, after: int | None, reach: int | None) -> None:
-        """Until the follower leaves, or the terminal has ended and all of its output is sent."""
+        """Serve until the client disconnects, or the terminal has ended and all output is sent."""
         begin = after or 0
         if after is None and reach is not None:
             begin = near_end(self._tail, reach)
         alternate = await anyio.to_thread.run_sync(is_alternate, self._tail, begin)
-        await self._tell(begin, alternate)
+        await self._send_state(begin, alternate)
         try:
             async with anyio.create_task_group() as group:
-                group.start_soon(self._hear, group.cancel_scope)
+                group.start_soon(self._receive, group.cancel_scope)
                 if self._live is not None:
-                    group.start_soon(self._tell_on, self._live.changed)
-                    group.start_soon(self._tell_on, self._holders.changed)
+                    group.start_soon(self._send_changes, self._live.changed)
+                    group.start_soon(self._send_changes, self._holders.changed)
                 await self._tail.follow(begin, self._send_output)
-                await self._read_end()
-                await self._tell()
+                await self._reload_ended_record()
+                await self._send_state()
                 group.cancel_scope.cancel()
         finally:
             self._holders.let_go(self._record.id, self)
 
-    # What is sent
+    # Outgoing
 
     async def _send_output(self, data: bytes, offset: int) -> None:
         async with self._sending:
             await self._socket.send_bytes(offset.to_bytes(8, "big") + data)
 
-    async def _say(self, message: Wire) -> None:
+    async def _send(self, message: Wire) -> None:
         async with self._sending:
             await self._socket.send_text(message.model_dump_json())
 
-    async def _tell(self, begin: int | None = None, alternate: bool | None = None) -> bool:
-        """The state, if it is news; False when it is none, and then nothing was awaited."""
-        state, sizes = terminal_view(self._record, self._live, self._tail), self._sizes()
-        news = (_steady(state), sizes)
-        if news == self._told:
+    async def _send_state(self, begin: int | None = None, alternate: bool | None = None) -> bool:
+        """Send the state if it changed. Returns False, without awaiting anything, if it did not."""
+        state, sizes = terminal_view(self._record, self._live, self._tail), self._can_resize()
+        current = (_without_counters(state), sizes)
+        if current == self._sent:
             return False
-        self._told = news
-        await self._say(AttachState(state=state, sizes=sizes, begin=begin, alternate=alternate))
+        self._sent = current
+        await self._send(AttachState(state=state, sizes=sizes, begin=begin, alternate=alternate))
         return True
 
-    async def _tell_on(self, changed: Callable[[], Awaitable[None]]) -> None:
-        """Tell of every change. What changes while a state is being sent is looked at before we wait again."""
+    async def _send_changes(self, changed: Callable[[], Awaitable[None]]) -> None:
+        """Send the state after every change. Checks again after each send, so no change during a send is lost."""
         while True:
-            await self._read_end()
-            while await self._tell():
+            await self._reload_ended_record()
+            while await self._send_state():
                 pass
             await changed()
 
-    async def _read_end(self) -> None:
-        """When it ended is known to the record alone."""
+    async def _reload_ended_record(self) -> None:
+        """Reload the record of an ended terminal: only the record has the end time."""
         if self._live is None or self._live.exit is None or self._record.ended_at is not None:
             return
         with contextlib.suppress(Unwritable):
             await self._rooms.journal.committed(self._rooms.journal.head)
         self._record = await self._rooms.records.terminals.get(self._record.id) or self._record
 
-    def _sizes(self) -> bool:
+    def _can_resize(self) -> bool:
         live = self._live
         if live is None or live.exit is not None or live.attached:
             return False
         return self._holders.may_size(live.id, self)
 
-    # What is heard
+    # Incoming
 
-    async def _hear(self, scope: anyio.CancelScope) -> None:
+    async def _receive(self, scope: anyio.CancelScope) -> None:
         while True:
             message = await self._socket.receive()
             if message["type"] == "websocket.disconnect":
@@ -154,7 +153,7 @@ class Attachment:
 
     async def _type(self, keys: bytes) -> None:
         if self._live is None:
-            await self._say(
+            await self._send(
                 AttachRefused(refused="The terminal has ended: nothing can be typed.", what="input")
             )
             return
@@ -165,11 +164,11 @@ class Attachment:
             except TypingRefused as problem:
                 left = len(keys) - at
                 why = f"{problem} {left:,} of {len(keys):,} bytes were not typed."
-                await self._say(AttachRefused(refused=why, what="input"))
+                await self._send(AttachRefused(refused=why, what="input"))
                 return
 
     async def _type_piece(self, live: Terminal, piece: bytes) -> None:
-        """Type; what a slow program has no room for waits a while, and holds up what is typed after it."""
+        """Write one piece. Retries while the program does not read; later input waits."""
         until = anyio.current_time() + READ_SECONDS
         while True:
             try:
@@ -183,26 +182,26 @@ class Attachment:
 
     async def _resize(self, text: str) -> None:
         try:
-            asked = AttachSize.model_validate_json(text)
+            message = AttachSize.model_validate_json(text)
         except ValidationError:
             why = 'Only {"size": [columns, rows]} is understood here; keys go in binary frames.'
-            await self._say(AttachRefused(refused=why, what="message"))
+            await self._send(AttachRefused(refused=why, what="message"))
             return
-        if self._live is None or not self._sizes():
-            await self._say(AttachRefused(refused=_size_owner(self._live), what="size"))
+        if self._live is None or not self._can_resize():
+            await self._send(AttachRefused(refused=_describe_size_owner(self._live), what="size"))
             return
         try:
-            await self._live.resize(*asked.size)
+            await self._live.resize(*message.size)
         except KeeperError as problem:
-            await self._say(AttachRefused(refused=str(problem), what="size"))
+            await self._send(AttachRefused(refused=str(problem), what="size"))
 
 
-def _steady(state: TerminalView) -> TerminalView:
-    """A state without what changes with every byte of output."""
+def _without_counters(state: TerminalView) -> TerminalView:
+    """The state without the fields that change with every byte of output."""
     return state.model_copy(update={"bytes": 0, "first": 0, "lines_dropped": 0, "last_output_at": None})
 
 
-def _size_owner(live: Terminal | None) -> str:
+def _describe_size_owner(live: Terminal | None) -> str:
     if live is None or live.exit is not None:
         return "The terminal has ended: its size stays as it is."
     if live.attached:

@@ -1,7 +1,6 @@
-"""The live socket of one conversation: what is said in it, as it is said.
+"""WebSocket `/api/threads/{id}/live`: streams the changes of one thread.
 
-Owns nothing but the follower's place, which it moves at its own pace: what came meanwhile is put together. It does not
-know who may connect (guard.py), nor who speaks.
+Holds no queue: changes since the last message are merged into one, at the client's pace.
 """
 
 import anyio
@@ -34,6 +33,6 @@ def sockets(rooms: Rooms) -> APIRouter:
                 await socket.close(NO_THREAD, "There is no such thread, or no longer.")
                 group.cancel_scope.cancel()
         except* WebSocketDisconnect:
-            pass  # it left while something was being sent
+            pass  # the client disconnected during a send
 
     return router

@@ -1,1 +1,1 @@
-"""The MCP server: over the local socket and over HTTP."""
+"""The MCP server, over the daemon's unix socket and over HTTP."""

@@ -1,9 +1,7 @@
-"""Lines of bytes, both ways, over a unix socket.
+"""Newline-delimited framing over a unix socket, with a bounded send buffer.
 
-Owns framing and what waits to be sent: a line too long to be a message is skipped without being held, and a line once
-begun is always finished, whoever stops waiting for it. It does not know what the lines mean.
-
-It works on the socket itself, because every turn of the loop that a message takes is time a client waits.
+A line over the limit is skipped without being buffered. A line that has been started is always completed, even if the
+writer is cancelled. Reads and writes go to the raw socket: each extra turn of the event loop adds latency.
 """
 
 import select
@@ -13,76 +11,76 @@ import anyio
 from anyio.abc import SocketAttribute, SocketStream
 
 LINE_BYTES = 32 * 1024 * 1024
-"""The longest message taken: far above any file our tools write, far below what would hurt."""
+"""Longest line accepted. Bounds memory; far above any file the tools write."""
 CHUNK = 64 * 1024
 UNSENT_BYTES = 1 << 20
-"""What waits at most for a peer that does not read, one line aside."""
+"""Send buffer for a peer that does not read. `write` waits above this; a single line may exceed it."""
 
 
 class Lines:
-    """Whole lines from and to one peer."""
+    """Reads and writes whole lines on one connection."""
 
     def __init__(self, stream: SocketStream) -> None:
         self._socket: socket.socket = stream.extra(SocketAttribute.raw_socket)
-        self._held = bytearray()
-        self._looked = 0
+        self._buffer = bytearray()
+        self._scanned = 0
         self._unsent = bytearray()
-        self._stuck = anyio.Event()
+        self._blocked = anyio.Event()
         self._room = anyio.Event()
 
     async def read(self, most: int = LINE_BYTES) -> bytes | None:
         """The next line; None when it was longer than `most`. Raises EndOfStream."""
-        while (end := self._held.find(b"\n", self._looked)) < 0:
-            self._looked = len(self._held)
-            if self._looked > most:
-                await self._skip()
+        while (end := self._buffer.find(b"\n", self._scanned)) < 0:
+            self._scanned = len(self._buffer)
+            if self._scanned > most:
+                await self._skip_line()
                 return None
-            self._held += await self._receive()
-        line = bytes(self._held[:end])
-        del self._held[: end + 1]
-        self._looked = 0
+            self._buffer += await self._receive()
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        self._scanned = 0
         return line if len(line) <= most else None
 
     @property
     def crowded(self) -> bool:
-        """So much waits for the peer that whoever has more to say should wait too."""
+        """Whether the send buffer is full, so that writers should wait."""
         return len(self._unsent) > UNSENT_BYTES
 
     async def write(self, line: bytes) -> None:
-        """Send a line, once there is room for it. Raises BrokenResourceError."""
+        """Send a line once the buffer has room. Raises BrokenResourceError."""
         while self.crowded:
             await self._room.wait()
         self.put(line)
 
     async def sent(self) -> None:
-        """Return when nothing waits to be sent."""
+        """Wait until the send buffer is empty."""
         while self._unsent:
             await self._room.wait()
 
     def put(self, line: bytes) -> None:
-        """Send a line as far as the peer takes it now; `flush` sends the rest. Raises BrokenResourceError."""
-        waiting = bool(self._unsent)
+        """Buffer a line and send as much as the socket accepts now; `flush` sends the rest. Raises BrokenResourceError."""
+        is_blocked = bool(self._unsent)
         self._unsent += line
-        if not waiting:
-            self._push()
+        if not is_blocked:
+            self._send_now()
 
     async def flush(self) -> None:
-        """Send what waits, whenever something does, until cancelled or the peer is gone."""
+        """Send buffered bytes as the socket becomes writable, until cancelled. Raises BrokenResourceError."""
         while True:
-            await self._stuck.wait()
+            await self._blocked.wait()
             while self._unsent:
                 await anyio.wait_writable(self._socket)
-                self._push()
-            self._stuck = anyio.Event()
+                self._send_now()
+            self._blocked = anyio.Event()
 
     @property
     def hung_up(self) -> bool:
-        """The peer is gone altogether; one that has only said all it had to say still listens."""
+        """Whether the peer closed both directions. A peer that closed only its write side still reads."""
         poll = select.poll()
         poll.register(self._socket, 0)
-        return any(found & (select.POLLHUP | select.POLLERR) for _, found in poll.poll(0))
+        return any(events & (select.POLLHUP | select.POLLERR) for _, events in poll.poll(0))
 
-    def _push(self) -> None:
+    def _send_now(self) -> None:
         try:
             del self._unsent[: self._socket.send(self._unsent)]
         except BlockingIOError:
@@ -90,7 +88,7 @@ class Lines:
         except OSError as problem:
             raise anyio.BrokenResourceError from problem
         if self._unsent:
-            self._stuck.set()
+            self._blocked.set()
         if not self.crowded:
             self._room.set()
             self._room = anyio.Event()
@@ -108,12 +106,12 @@ class Lines:
                     raise anyio.EndOfStream
                 return chunk
 
-    async def _skip(self) -> None:
+    async def _skip_line(self) -> None:
         while True:
-            self._held.clear()
-            self._looked = 0
+            self._buffer.clear()
+            self._scanned = 0
             chunk = await self._receive()
             end = chunk.find(b"\n")
             if end >= 0:
-                self._held += chunk[end + 1 :]
+                self._buffer += chunk[end + 1 :]
                 return

@@ -1,11 +1,7 @@
-"""The daemon's own socket: doors, and the command line.
+"""The daemon's unix socket: doors, which then speak MCP, and the command line, which gets a bearer for `/api`.
 
-Owns the greeting and who is taken for a person. It does not know tools or routes; what follows the greeting of a
-door is talk.py's.
-
-The greeting on the daemon's socket, as the daemon hears it.
-
-MCP with one door: messages out of lines and into lines, and notes to the door itself.
+Each peer sends one hello line of JSON. Whether a peer counts as a person is decided by its process tree
+(`terminal.person_check`). A door receives JSON-RPC lines and, between them, notes for the door itself.
 """
 
 import hashlib
@@ -40,7 +36,7 @@ from handrail.terminal.person_check import STRANGER, Lineage, is_stranger
 
 
 class Hello(BaseModel):
-    """The first line of whoever connects. Later versions may say more."""
+    """The first line from a peer. Unknown fields are ignored: newer versions may send more."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -51,13 +47,15 @@ class Hello(BaseModel):
     workspace: Annotated[str | None, Field(max_length=4096)] = None
     door: Annotated[str, Field(max_length=64)] = ""
     credential: Annotated[str, Field(max_length=200)] = ""
-    """Lent to an agent that we started ourselves: its calls belong to a thread."""
+    """Call credential of a hosted agent: its calls belong to a thread."""
 
 
 def workspace_of(hello: Hello) -> str | None:
-    """The named folder, else the folder it stands in widened to its git top level; home, and what it lies in, count as none."""
-    asked = hello.workspace or hello.cwd
-    folder = Path(asked).expanduser()
+    """The workspace of a peer: the folder it names, else the git root of its cwd, else its cwd.
+
+    None for a missing folder, and for the home directory and its parents.
+    """
+    folder = Path(hello.workspace or hello.cwd).expanduser()
     if not folder.is_absolute():
         folder = Path(hello.cwd) / folder
     folder = folder.resolve()
@@ -67,16 +65,16 @@ def workspace_of(hello: Hello) -> str | None:
 
 
 def is_too_wide(folder: Path) -> bool:
-    """Whether it is the person's home, or holds it: no workspace for anybody."""
+    """Whether a folder is the home directory or a parent of it, and so no valid workspace."""
     return Path.home().resolve().is_relative_to(folder)
 
 
 log = logging.getLogger(__name__)
 
 HELLO_SECONDS = 5.0
-"""A peer that connects and says nothing holds a descriptor no longer than this."""
+"""Time limit for the hello line. Bounds how long a silent peer holds a file descriptor."""
 ANSWERS_SECONDS = 1.0
-"""For the answers of a daemon that leaves: one commit and one write, unless a peer does not read."""
+"""Time for the last responses at shutdown. A peer that does not read must not delay it longer."""
 VOID = (
     "The credential in HANDRAIL_CREDENTIAL is no longer good: its thread, or the daemon that lent it, is gone. "
     "Prompt the agent again from its thread."
@@ -84,40 +82,40 @@ VOID = (
 
 
 class Local:
-    """Whoever connects on this machine."""
+    """Accepts connections on the unix socket."""
 
     def __init__(self, mcp: Mcp, access: Access, callers: Callers, lineage: Lineage, url: str) -> None:
         self._mcp = mcp
         self._callers = callers
         self._access = access
         self._lineage = lineage
-        self._talks: set[Talk] = set()
+        self._connections: set[Talk] = set()
         self._about: Json = {"handrail": HELLO, "version": __version__, "pid": os.getpid(), "url": url}
 
     async def handle(self, stream: SocketStream) -> None:
-        """One connection, from greeting to end."""
+        """Serve one connection until it closes."""
         try:
             async with stream:
-                await self._greet(stream)
+                await self._serve(stream)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream, TimeoutError):
             return
         except Exception:
             log.exception("a connection on the daemon's socket failed")
 
     async def leave(self) -> None:
-        """Let the last answers go out, and say that we leave on purpose: doors need not look for us at once."""
+        """Flush the last responses, and notify doors of the shutdown, so that they do not reconnect immediately."""
         with anyio.move_on_after(ANSWERS_SECONDS):
-            for talk in list(self._talks):
-                await talk.answered()
-        for talk in self._talks:
-            talk.note({"bye": "stopping"})
+            for connection in list(self._connections):
+                await connection.answered()
+        for connection in self._connections:
+            connection.note({"bye": "stopping"})
 
-    async def _greet(self, stream: SocketStream) -> None:
+    async def _serve(self, stream: SocketStream) -> None:
         lines = Lines(stream)
         raw = stream.extra(SocketAttribute.raw_socket)
         with anyio.fail_after(HELLO_SECONDS):
-            said = await lines.read(HELLO_MAX)
-        hello = _heard(said)
+            line = await lines.read(HELLO_MAX)
+        hello = _parse_hello(line)
         if is_stranger(raw):
             await self._refuse(stream, STRANGER)
         elif hello is None:
@@ -126,42 +124,44 @@ class Local:
             )
         elif hello.want == "mcp":
             self._lineage.launched_door(raw)
-            await self._door(stream, lines, hello)
+            await self._serve_door(stream, lines, hello)
         else:
-            await self._person(stream, lines, hello, raw)
+            await self._serve_person(stream, lines, hello, raw)
 
-    async def _door(self, stream: SocketStream, lines: Lines, hello: Hello) -> None:
+    async def _serve_door(self, stream: SocketStream, lines: Lines, hello: Hello) -> None:
         client = self._access.client(hello.credential) if hello.credential else None
         if hello.credential and client is None:
             await self._refuse(stream, VOID)
             return
         await self._welcome(stream, {})
-        await self._mcp_line(lines, hello, client)
+        await self._serve_mcp(lines, hello, client)
 
-    async def _mcp_line(self, lines: Lines, hello: Hello, client: Client | None) -> None:
+    async def _serve_mcp(self, lines: Lines, hello: Hello, client: Client | None) -> None:
         workspace = workspace_of(hello)
-        talk = Talk(lines)
+        connection = Talk(lines)
         key = _key(hello.door)
 
         def caller(context: Context) -> Caller:
-            told = client_name(context)
+            name = client_name(context)
             if client is not None:
-                if self._access.client(hello.credential) is None:  # taken back since: its thread is gone
+                if self._access.client(hello.credential) is None:  # revoked meanwhile: its thread was deleted
                     raise MCPError(INVALID_REQUEST, VOID)
-                return self._callers.holding(client, "stdio", told)
-            return Caller(door="stdio", client=told, key=key, workspace=workspace)
+                return self._callers.holding(client, "stdio", name)
+            return Caller(door="stdio", client=name, key=key, workspace=workspace)
 
         def opened(context: Context, call: Call) -> None:
-            talk.opened(context.request_id, call.id, acts=self._mcp.acts(call))
+            connection.opened(context.request_id, call.id, acts=self._mcp.acts(call))
 
-        self._talks.add(talk)
+        self._connections.add(connection)
         try:
-            await talk.serve(self._mcp.server(Line(caller=caller, opened=opened)))
+            await connection.serve(self._mcp.server(Line(caller=caller, opened=opened)))
         finally:
-            self._talks.discard(talk)
+            self._connections.discard(connection)
 
-    async def _person(self, stream: SocketStream, lines: Lines, hello: Hello, raw: sockets.socket) -> None:
-        """A bearer that lasts as long as the connection. Watching is for everybody, deciding for a person."""
+    async def _serve_person(
+        self, stream: SocketStream, lines: Lines, hello: Hello, raw: sockets.socket
+    ) -> None:
+        """Grant a bearer for the lifetime of the connection: with `approves` only to a person, else for watching."""
         decides = hello.want == "person"
         refusal = self._lineage.refusal(raw) if decides else None
         if refusal is not None:
@@ -176,125 +176,129 @@ class Local:
             self._access.withdraw(bearer)
 
     async def _welcome(self, stream: SocketStream, more: Json) -> None:
-        await _say(stream, {**self._about, "ok": True, **more})
+        await _send_json(stream, {**self._about, "ok": True, **more})
 
     async def _refuse(self, stream: SocketStream, why: str) -> None:
-        await _say(stream, {**self._about, "ok": False, "why": why})
+        await _send_json(stream, {**self._about, "ok": False, "why": why})
 
 
 def _key(door: str) -> str:
-    """What a door is known by. Everybody who watches sees it, so that it must not be enough to pass for that door."""
+    """The public key of a door: a hash, because the journal shows it and the door's id itself is a secret."""
     secret = door.encode() or os.urandom(16)
     return f"door {hashlib.sha256(secret).hexdigest()[:16]}"
 
 
-def _heard(line: bytes | None) -> Hello | None:
+def _parse_hello(line: bytes | None) -> Hello | None:
     try:
         return Hello.model_validate_json(line or b"")
     except ValidationError:
         return None
 
 
-async def _say(stream: SocketStream, message: Mapping[str, object]) -> None:
+async def _send_json(stream: SocketStream, message: Mapping[str, object]) -> None:
     await stream.send(json.dumps(message).encode() + b"\n")
 
 
-LISTENS_SECONDS = 5.0
-"""For the answers of one that closed its own side; as long as the door waits for them."""
+DRAIN_SECONDS = 5.0
+"""Time to send responses to a peer that closed its write side. The door waits equally long."""
 NOTE_SECONDS = 0.01
-"""After which a door is told of a call that only reads: most are answered by then, and a note costs as much."""
-_BAD = (
+"""Delay of the note about a read-only call. Most calls are answered by then, which saves the note."""
+_PARSE_ERROR = (
     b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"This line is not a JSON-RPC message."}}\n'
 )
-_LONG = (
+_TOO_LONG_ERROR = (
     b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"This message is longer than 32 MiB."}}\n'
 )
 
 
 class Talk:
-    """One connection: the requests on it that are not answered yet, and the calls they became."""
+    """MCP with one door: its pending requests, and the calls they opened."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
-        self._unanswered: set[types.RequestId] = set()
-        self._none = anyio.Event()
+        self._pending: set[types.RequestId] = set()
+        self._none_pending = anyio.Event()
         self._calls: dict[types.RequestId, str] = {}
         self._opened = anyio.Event()
 
     async def serve(self, server: Server[Any]) -> None:
-        """Serve until the peer is gone; calls it still waits for are cancelled with it."""
+        """Serve until the peer disconnects; cancels the requests still pending then."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._flush, group.cancel_scope)
-            group.start_soon(self._tell_calls)
+            group.start_soon(self._send_call_notes)
             options = server.create_initialization_options()
-            await server.run(Heard(self._hear), Said(self._say), options)
+            await server.run(_ReadStream(self._receive), _WriteStream(self._send), options)
             group.cancel_scope.cancel()
 
     def note(self, note: Json) -> None:
-        """A word to the door itself, which it does not pass on; one that is gone or does not read misses it."""
+        """Send a note to the door itself, which does not forward it. Dropped if the door is gone or does not read."""
         if self._lines.crowded:
-            log.warning("a door reads too slowly to be told %s", next(iter(note)))
+            log.warning("a door reads too slowly: dropped the note %s", next(iter(note)))
             return
         with suppress(anyio.BrokenResourceError):
             self._lines.put(json.dumps({"handrail": note}, separators=(",", ":")).encode() + b"\n")
 
     def opened(self, request: types.RequestId | None, call: str, *, acts: bool) -> None:
-        """A request became a call. The door is told, to name it should we go away: before it acts, or if it lasts."""
+        """A request opened a call. Notify the door, which names the call if the daemon goes away.
+
+        Sent immediately for a call that may change something, else after NOTE_SECONDS.
+        """
         if request is None:
             return
         if acts:
-            self._tell_call(request, call)
+            self._send_call_note(request, call)
         else:
             self._calls[request] = call
             self._opened.set()
 
-    async def _hear(self) -> types.JSONRPCMessage | None:
-        """The next message; None when the peer has no more to say and waits for nothing."""
+    async def _receive(self) -> types.JSONRPCMessage | None:
+        """The next message. None when the peer has closed its side and all responses are sent."""
         try:
             while True:
                 line = await self._lines.read()
-                message = _parsed(line) if line is not None else None
+                message = _parse_message(line) if line is not None else None
                 if message is not None:
-                    self._expect(message)
+                    self._track_request(message)
                     return message
                 if line is None or line.strip():
-                    await self._lines.write(_LONG if line is None else _BAD)
+                    await self._lines.write(_TOO_LONG_ERROR if line is None else _PARSE_ERROR)
         except (anyio.EndOfStream, anyio.BrokenResourceError):
-            await self._let_answers_leave()
+            await self._drain()
             return None
 
-    async def _say(self, message: types.JSONRPCMessage) -> None:
+    async def _send(self, message: types.JSONRPCMessage) -> None:
         if isinstance(message, types.JSONRPCError) and message.error.code == types.CONNECTION_CLOSED:
-            return  # the SDK's last words when it is cut off; the door has better ones, and the call's name
+            return  # the SDK's error at disconnect; the door sends a better one, with the call's id
         await self._lines.write(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-            self._close(message.id)
+            self._remove_request(message.id)
 
-    def _expect(self, message: types.JSONRPCMessage) -> None:
+    def _track_request(self, message: types.JSONRPCMessage) -> None:
         if isinstance(message, types.JSONRPCRequest):
-            self._unanswered.add(message.id)
+            self._pending.add(message.id)
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
-            self._close(as_request_id((message.params or {}).get("requestId")))  # nobody will answer it
+            # A cancelled request gets no response.
+            self._remove_request(as_request_id((message.params or {}).get("requestId")))
 
-    def _close(self, request: types.RequestId | None) -> None:
+    def _remove_request(self, request: types.RequestId | None) -> None:
         if request is None:
             return
-        self._unanswered.discard(request)
+        self._pending.discard(request)
         self._calls.pop(request, None)
-        if not self._unanswered:
-            self._none.set()
-            self._none = anyio.Event()
+        if not self._pending:
+            self._none_pending.set()
+            self._none_pending = anyio.Event()
 
     async def answered(self) -> None:
-        """Return when every request is answered and the answers are sent."""
-        while self._unanswered:
-            await self._none.wait()
+        """Wait until every request is answered and the responses are sent."""
+        while self._pending:
+            await self._none_pending.wait()
         await self._lines.sent()
 
-    async def _let_answers_leave(self) -> None:
-        """It said all it had to say, as a pipe does, and still listens."""
+    async def _drain(self) -> None:
+        """Send pending responses to a peer that closed only its write side, as a pipe does."""
         if not self._lines.hung_up:
-            with anyio.move_on_after(LISTENS_SECONDS):
+            with anyio.move_on_after(DRAIN_SECONDS):
                 await self.answered()
 
     async def _flush(self, scope: anyio.CancelScope) -> None:
@@ -303,20 +307,20 @@ class Talk:
         except anyio.BrokenResourceError:
             scope.cancel()
 
-    async def _tell_calls(self) -> None:
+    async def _send_call_notes(self) -> None:
         while True:
             await self._opened.wait()
             self._opened = anyio.Event()
             await anyio.sleep(NOTE_SECONDS)
             for request, call in self._calls.items():
-                self._tell_call(request, call)
+                self._send_call_note(request, call)
             self._calls.clear()
 
-    def _tell_call(self, request: types.RequestId, call: str) -> None:
+    def _send_call_note(self, request: types.RequestId, call: str) -> None:
         self.note({"opened": {"request": request, "call": call}})
 
 
-def _parsed(line: bytes) -> types.JSONRPCMessage | None:
+def _parse_message(line: bytes) -> types.JSONRPCMessage | None:
     try:
         return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:
@@ -324,7 +328,7 @@ def _parsed(line: bytes) -> types.JSONRPCMessage | None:
 
 
 class _Stream:
-    """What the SDK asks of a stream beside its messages. Whoever opened the socket closes it."""
+    """The parts of the SDK's stream protocol that do nothing here. `Local.handle` closes the socket."""
 
     async def aclose(self) -> None:
         return
@@ -341,11 +345,11 @@ class _Stream:
         return
 
 
-class Heard(_Stream):
-    """What the peer says: `hear` gives the next message, or None when there will be no more."""
+class _ReadStream(_Stream):
+    """The SDK's read stream. `receive_message` returns the next message, or None at the end."""
 
-    def __init__(self, hear: Callable[[], Awaitable[types.JSONRPCMessage | None]]) -> None:
-        self._hear = hear
+    def __init__(self, receive_message: Callable[[], Awaitable[types.JSONRPCMessage | None]]) -> None:
+        self._receive_message = receive_message
 
     def __aiter__(self) -> Self:
         return self
@@ -357,17 +361,17 @@ class Heard(_Stream):
             raise StopAsyncIteration from None
 
     async def receive(self) -> SessionMessage | Exception:
-        message = await self._hear()
+        message = await self._receive_message()
         if message is None:
             raise anyio.EndOfStream
         return SessionMessage(message)
 
 
-class Said(_Stream):
-    """What the peer is told."""
+class _WriteStream(_Stream):
+    """The SDK's write stream."""
 
-    def __init__(self, say: Callable[[types.JSONRPCMessage], Awaitable[None]]) -> None:
-        self._say = say
+    def __init__(self, send_message: Callable[[types.JSONRPCMessage], Awaitable[None]]) -> None:
+        self._send_message = send_message
 
     async def send(self, item: SessionMessage, /) -> None:
-        await self._say(item.message)
+        await self._send_message(item.message)

@@ -1,11 +1,7 @@
-"""The MCP server: tools listed and called, in both generations of the protocol.
+"""The MCP server: tools/list and tools/call, in both generations of the protocol, for every transport.
 
-Owns the translation between MCP and the gate: caller, patience, heartbeats, results. It does not know which
-transport carries the messages (talk.py, streamable.py) or what any tool does.
-
-Who calls: a credential, or a door, as the caller that the gate and the record know.
-
-A call's reply in the dialect of MCP: one shape for every way a call can end.
+Translates between MCP and the gate: callers, patience, progress notifications, results and output schemas. A result
+has the same shape however the call ended.
 """
 
 from collections.abc import Callable
@@ -30,11 +26,11 @@ from handrail.store.values import Caller, Json, Receipt, Result
 Context = ServerRequestContext[Any, Any]
 
 FIRST_BEAT_SECONDS = 1.0
-"""After which a client hears that its call waits for a person: soon, because somebody may be looking on."""
+"""Delay of the first progress notification for a call that waits for approval: short, as a person may be watching."""
 HEARTBEAT_SECONDS = 10.0
-"""Between signs of life to a client that asked for them: shorter than every known idle limit."""
+"""Interval of progress notifications. Shorter than every known idle timeout of a client."""
 PATIENCE_WITH_HEARTBEAT = 10.0
-"""More than without: heartbeats help some clients, but others end a call at 60 s all the same."""
+"""Seconds added to the patience of a call with progress. Not more: some clients end a call at 60 s regardless."""
 INSTRUCTIONS = (
     "Handrail runs commands and edits files on this machine under a person's eyes. A call may wait for the person's "
     "approval, and the person may cancel or complete it. When a result says `running` or `waiting`, the call goes on: "
@@ -45,29 +41,29 @@ INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One client's line to us: who it is, and how to tell its door which call a request became."""
+    """The hooks of one connection: who calls, which call a request opened, and whether the client left."""
 
     caller: Callable[[Context], Caller]
     opened: Callable[[Context, Call], None] = lambda _context, _call: None
     gone: Callable[[Context], anyio.Event | None] = lambda _context: None
-    """Set when the client closed the stream it waits on, where the SDK does not notice by itself."""
+    """Event set when the client closes its response stream, for transports where the SDK does not detect that."""
 
 
 class Mcp:
-    """Makes a server for each line; all of them share the gate."""
+    """Creates one SDK server per connection; all share the gate."""
 
     def __init__(self, gate: Gate, wait_seconds: float) -> None:
         self._gate = gate
         self._wait_seconds = wait_seconds
-        self._listed = types.ListToolsResult(
-            tools=[_describe(tool) for tool in gate.toolbox.values() if tool.listed]
+        self._tools = types.ListToolsResult(
+            tools=[_describe_tool(tool) for tool in gate.toolbox.values() if tool.listed]
         )
 
     def server(self, line: Line) -> Server[Any]:
         async def list_tools(
             _context: Context, _params: types.PaginatedRequestParams | None
         ) -> types.ListToolsResult:
-            return self._listed
+            return self._tools
 
         async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
             return await self._call(line, context, params)
@@ -80,46 +76,46 @@ class Mcp:
             on_list_tools=list_tools,
             on_call_tool=call_tool,
         )
-        server.middleware.clear()  # it makes spans, which nobody here collects
+        server.middleware.clear()  # it creates tracing spans, which are not collected
         return server
 
     def acts(self, call: Call) -> bool:
-        """Whether a call may change anything; one whose tool there is not never begins."""
+        """Whether a call may change anything. A call of an unknown tool may not: it never runs."""
         tool = self._gate.toolbox.get(call.tool)
         return tool is not None and not tool.reads_only
 
     async def _call(
         self, line: Line, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        beats = (context.meta or {}).get("progress_token") is not None
+        has_progress = (context.meta or {}).get("progress_token") is not None
         gone = line.gone(context)
         request = Request(
             tool=params.name,
             input=params.arguments or {},
             caller=line.caller(context),
-            patience=self._wait_seconds + (PATIENCE_WITH_HEARTBEAT if beats else 0),
+            patience=self._wait_seconds + (PATIENCE_WITH_HEARTBEAT if has_progress else 0),
         )
         try:
-            if not beats and gone is None:
+            if not has_progress and gone is None:
                 reply = await self._gate.submit(request, lambda call: line.opened(context, call))
             else:
-                reply = await self._accompanied(line, context, request, gone)
+                reply = await self._submit_with_progress(line, context, request, gone)
         except Unwritable as problem:
             return refused(params.name, str(problem))
         return self._result(reply) if reply else refused(params.name, "The client closed its stream.")
 
-    async def _accompanied(
+    async def _submit_with_progress(
         self, line: Line, context: Context, request: Request, gone: anyio.Event | None
     ) -> Reply | None:
-        """Submit with signs of life to the client, and with an ear for its leaving."""
+        """Submit, with progress notifications to the client; None if the client leaves first."""
         async with anyio.create_task_group() as group:
 
             def opened(call: Call) -> None:
                 line.opened(context, call)
-                group.start_soon(_beat, context, call)
+                group.start_soon(_report_progress, context, call)
 
             if gone is not None:
-                group.start_soon(_leave, gone, group.cancel_scope)
+                group.start_soon(_cancel_when_gone, gone, group.cancel_scope)
             reply = await self._gate.submit(request, opened)
             group.cancel_scope.cancel()
             return reply
@@ -130,12 +126,12 @@ class Mcp:
         return to_result(reply, salvage and salvage.result)
 
 
-async def _leave(gone: anyio.Event, scope: anyio.CancelScope) -> None:
+async def _cancel_when_gone(gone: anyio.Event, scope: anyio.CancelScope) -> None:
     await gone.wait()
     scope.cancel()
 
 
-async def _beat(context: Context, call: Call) -> None:
+async def _report_progress(context: Context, call: Call) -> None:
     first = min(FIRST_BEAT_SECONDS, HEARTBEAT_SECONDS)
     await anyio.sleep(first)
     if call.status != "waiting":
@@ -148,12 +144,12 @@ async def _beat(context: Context, call: Call) -> None:
 
 
 def client_name(context: Context) -> str:
-    """What the client calls itself; only ever shown."""
-    told = context.session.client_params
-    return told.client_info.name[:100] if told is not None else "unnamed client"
+    """The name that the client reports. For display only."""
+    params = context.session.client_params
+    return params.client_info.name[:100] if params is not None else "unnamed client"
 
 
-def _describe(tool: Tool[Any, Any]) -> types.Tool:
+def _describe_tool(tool: Tool[Any, Any]) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=tool.title,
@@ -172,19 +168,19 @@ def _describe(tool: Tool[Any, Any]) -> types.Tool:
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """Makes callers of clients."""
+    """Builds the caller of a call credential."""
 
     running: Callable[[str], str | None]
-    """The operation that runs for a thread now."""
+    """The id of the running operation of a thread, or None."""
 
-    def holding(self, client: Client, door: Literal["http", "stdio"], told: str) -> Caller:
-        """Whoever holds this credential; `told` is what they call themselves.
+    def holding(self, client: Client, door: Literal["http", "stdio"], name: str) -> Caller:
+        """The caller with this credential; `name` is the name that the client reports.
 
-        An agent that we started for a thread is known by the name we know it under, and calls for the prompt that it
-        works on. Everything it does for that thread has one key, whichever way it comes.
+        A hosted agent is recorded under its configured name and the running operation of its thread. Its key is the
+        thread, so all its calls share one key over every transport.
         """
         if client.thread is None:
-            return Caller(door=door, client=told, key=client.credential, workspace=client.workspace)
+            return Caller(door=door, client=name, key=client.credential, workspace=client.workspace)
         return Caller(
             door=door,
             client=client.name,
@@ -197,7 +193,7 @@ class Callers:
 
 _RECEIPT = TypeAdapter(Receipt)
 EXPIRED = "expired"
-"""The reason of a call that nobody answered for in time: that is not a denial."""
+"""The `reason` of a call whose approval expired, to tell it from a denial."""
 
 WireStatus = Literal[
     "done",
@@ -257,28 +253,31 @@ class CommonOutput(BaseModel):
 
 
 def output_schema(tool: Tool[Any, Any]) -> dict[str, Any]:
-    """One schema that holds for every way a call of this tool can end."""
+    """The output schema of a tool. Valid for every way a call can end."""
     model = create_model(f"{tool.name}_output", __base__=(tool.output, CommonOutput))
     return short(model.model_json_schema(mode="serialization"))
 
 
 def to_result(reply: Reply, so_far: Result | None = None) -> types.CallToolResult:
-    """The reply as a tool result; `so_far` is what an open call already has to give."""
+    """Convert a reply to a tool result. `so_far` is the partial result of a call that is still open."""
     call, outcome = reply.call, reply.outcome
     if outcome is None:
         return _handed_back(call, reply.repeated, so_far or Result(text="", data={}))
-    data = {**(outcome.result.data if outcome.result else {}), **_common(call, wire_status(outcome.ending))}
+    data = {
+        **(outcome.result.data if outcome.result else {}),
+        **_common_data(call, wire_status(outcome.ending)),
+    }
     if outcome.message:
         data["message"] = outcome.message
     if outcome.ending in ("denied", "failed"):
         data["reason"] = EXPIRED if _has_expired(call) else outcome.message
-    data["receipt"] = _receipt(call)
+    data["receipt"] = _receipt_data(call)
     is_error = outcome.ending in ("failed", "denied", "cancelled", "interrupted")
-    return _result(_words(call, outcome), data, is_error=is_error)
+    return _result(_text(call, outcome), data, is_error=is_error)
 
 
 def refused(tool: str, sentence: str) -> types.CallToolResult:
-    """A call that could not even be recorded; nothing was run."""
+    """The result of a call that could not be recorded. Nothing was run."""
     data: Json = {"status": "failed", "call_id": "", "tool": tool, "message": sentence, "reason": sentence}
     return _result(sentence, data, is_error=True)
 
@@ -295,13 +294,13 @@ def _handed_back(call: Call, repeated: bool, so_far: Result) -> types.CallToolRe
     again = "This very call is open already and was not started again. " if repeated else ""
     status, state = _state(call, so_far.data.get("waiting_for_input"))
     message = f"{again}{state}"
-    data = {**so_far.data, **_common(call, status), "message": message}
+    data = {**so_far.data, **_common_data(call, status), "message": message}
     text = f"{message}\n\nSo far:\n{so_far.text}" if so_far.text else message
     return _result(text, data, is_error=False)
 
 
 def _state(call: Call, asks: JsonValue) -> tuple[WireStatus, str]:
-    """What an open call waits for, and what to do about it."""
+    """The status of an open call, and advice for the model."""
     then = f'Call wait_for_call with call_id "{call.id}" for its outcome.'
     if call.status == "waiting":
         return "waiting", f"It waits for a person to approve it; nothing has been run. {then}"
@@ -310,18 +309,18 @@ def _state(call: Call, asks: JsonValue) -> tuple[WireStatus, str]:
     return wire_status(call.status), f"It is still running after {call.elapsed_ms / 1000:.0f} s. {then}"
 
 
-def _common(call: Call, status: WireStatus) -> Json:
-    found: Json = {"status": status, "call_id": call.id, "tool": call.tool, "elapsed_ms": call.elapsed_ms}
+def _common_data(call: Call, status: WireStatus) -> Json:
+    data: Json = {"status": status, "call_id": call.id, "tool": call.tool, "elapsed_ms": call.elapsed_ms}
     if call.terminal is not None:
-        found["terminal_id"] = call.terminal
-    return found
+        data["terminal_id"] = call.terminal
+    return data
 
 
-def _receipt(call: Call) -> Json:
+def _receipt_data(call: Call) -> Json:
     return _RECEIPT.dump_python(call.receipt, mode="json")
 
 
-def _words(call: Call, outcome: Outcome) -> str:
+def _text(call: Call, outcome: Outcome) -> str:
     body = outcome.result.text if outcome.result else ""
     match outcome.ending:
         case "done":
@@ -343,37 +342,39 @@ def _result(text: str, data: Json, *, is_error: bool) -> types.CallToolResult:
     return types.CallToolResult(content=content, structured_content=data, is_error=is_error)
 
 
-_LISTS = {"enum", "const"}
-"""What names the valid values themselves, so that null would have to be named there, too."""
+_VALUE_KEYWORDS = {"enum", "const"}
+"""Keywords that list the valid values. With these, a type union with null would not admit null."""
 
 
 def short(schema: Json) -> Json:
-    """The schema without titles and defaults, references written out (none to itself), "or null" as a type."""
+    """Shorten a schema: no titles and defaults, references inlined (none may be recursive), "or null" as a type."""
     definitions = cast("Json", schema.get("$defs", {}))
     return cast(
-        "Json", _short({name: value for name, value in schema.items() if name != "$defs"}, definitions)
+        "Json", _compact({name: value for name, value in schema.items() if name != "$defs"}, definitions)
     )
 
 
-def _short(schema: JsonValue, definitions: Json) -> JsonValue:
+def _compact(schema: JsonValue, definitions: Json) -> JsonValue:
     if isinstance(schema, list):
-        return [_short(item, definitions) for item in schema]
+        return [_compact(item, definitions) for item in schema]
     if not isinstance(schema, dict):
         return schema
     if isinstance(reference := schema.get("$ref"), str):
-        return _short(definitions[reference.removeprefix("#/$defs/")], definitions)
+        return _compact(definitions[reference.removeprefix("#/$defs/")], definitions)
     kept = {name: value for name, value in schema.items() if not _is_noise(name, value)}
-    return _or_null({name: _short(value, definitions) for name, value in kept.items()})
+    return _or_null({name: _compact(value, definitions) for name, value in kept.items()})
 
 
 def _is_noise(name: str, value: JsonValue) -> bool:
-    """A property may be called `title` or `default`, but then it is a schema itself."""
+    """Whether a keyword can be dropped. A property named `title` or `default` holds a schema and stays."""
     return (name == "title" and isinstance(value, str)) or (name == "default" and not isinstance(value, dict))
 
 
 def _or_null(schema: Json) -> Json:
     match schema:
-        case {"anyOf": [{"type": str(kind), **rest}, {"type": "null"}], **others} if not _LISTS & rest.keys():
+        case {"anyOf": [{"type": str(kind), **rest}, {"type": "null"}], **others} if (
+            not _VALUE_KEYWORDS & rest.keys()
+        ):
             return {**rest, **others, "type": [kind, "null"]}
         case _:
             return schema

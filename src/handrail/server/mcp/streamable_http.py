@@ -1,6 +1,6 @@
-"""MCP over HTTP: the SDK's streamable transport, for callers the guard has let through.
+"""MCP over streamable HTTP: the SDK's transport, behind the guard.
 
-Owns who calls over HTTP and what a closed stream means. It does not know tools.
+Detects that a client closed its response stream, which cancels the request.
 """
 
 from collections.abc import AsyncGenerator
@@ -26,7 +26,7 @@ class Streamable:
     def __init__(self, mcp: Mcp, callers: Callers) -> None:
         self._callers = callers
         self._server: Server[Any] = mcp.server(Line(caller=self._caller, gone=_gone))
-        # The guard in front has judged Host and Origin, more strictly than the SDK would.
+        # The guard has already checked Host and Origin, more strictly than the SDK does.
         lenient = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         self._sessions = StreamableHTTPSessionManager(self._server, security_settings=lenient)
 
@@ -39,13 +39,13 @@ class Streamable:
         gone = anyio.Event()
         scope[_GONE] = gone
 
-        async def watched() -> Message:
+        async def receive_watched() -> Message:
             message = await receive()
             if message["type"] == "http.disconnect":
                 gone.set()
             return message
 
-        await self._sessions.handle_request(scope, watched, send)
+        await self._sessions.handle_request(scope, receive_watched, send)
 
     def _caller(self, context: Context) -> Caller:
         assert context.request is not None
