@@ -493,7 +493,7 @@ export interface paths {
         put?: never;
         /**
          * Test
-         * @description Nothing is done and nobody is asked: a tool plans without touching anything.
+         * @description Evaluate the rules for a hypothetical call, without side effects and without opening an approval.
          */
         post: operations["test_api_rules_test_post"];
         delete?: never;
@@ -1006,7 +1006,7 @@ export interface components {
         };
         /**
          * ActivityView
-         * @description Something that an operation is, or was, busy with.
+         * @description One activity of an operation, such as a model request or a tool call.
          */
         ActivityView: {
             /** By */
@@ -1081,7 +1081,7 @@ export interface components {
         };
         /**
          * AgentView
-         * @description An agent: installed, or how to install it.
+         * @description An agent, and how to install it if it is missing.
          */
         AgentView: {
             /** Command */
@@ -1110,7 +1110,7 @@ export interface components {
         };
         /**
          * AllowLowBody
-         * @description Several questions of low risk, allowed in one step.
+         * @description Low-risk approvals to allow in one step.
          */
         AllowLowBody: {
             /** Approvals */
@@ -1118,7 +1118,7 @@ export interface components {
         };
         /**
          * AllowedLow
-         * @description What came of one of them.
+         * @description The result for one approval of a bulk allow.
          */
         AllowedLow: {
             /** Id */
@@ -1258,7 +1258,7 @@ export interface components {
         };
         /**
          * ApprovalView
-         * @description A question, with all a person needs to answer it.
+         * @description An approval, with everything a person needs to answer it.
          */
         ApprovalView: {
             /** Asked At */
@@ -1343,7 +1343,7 @@ export interface components {
         };
         /**
          * AsksView
-         * @description It waits for input.
+         * @description The terminal waits for input.
          */
         AsksView: {
             /** Prompt */
@@ -1360,7 +1360,7 @@ export interface components {
         };
         /**
          * AttachRefused
-         * @description A text frame: something that was sent on the socket was not done, or not all of it.
+         * @description Text frame: an input, size or message from the client was refused, in whole or in part.
          */
         AttachRefused: {
             /** Refused */
@@ -1373,7 +1373,7 @@ export interface components {
         };
         /**
          * AttachSize
-         * @description The only text frame that whoever is attached may send: columns and rows. Keys go in binary frames.
+         * @description The only text frame that a client may send: columns and rows. Keys go in binary frames.
          */
         AttachSize: {
             /** Size */
@@ -1384,9 +1384,9 @@ export interface components {
         };
         /**
          * AttachState
-         * @description A text frame to whoever is attached: first of all, and whenever the terminal has changed.
+         * @description Text frame to an attached client: sent first, and after every change of the terminal.
          *
-         *     The first one also says where the bytes that follow begin; the others leave that out.
+         *     Only the first frame has `begin` and `alternate`.
          */
         AttachState: {
             /**
@@ -1727,7 +1727,7 @@ export interface components {
         };
         /**
          * Closed
-         * @description A terminal that was closed, and what that ended.
+         * @description A closed terminal, and the processes that were stopped.
          */
         Closed: {
             /** Argv */
@@ -1829,7 +1829,7 @@ export interface components {
         };
         /**
          * CommandView
-         * @description One command line in a terminal, as the shell's own marks tell of it.
+         * @description One command in a terminal, as reported by the shell integration.
          */
         CommandView: {
             /** Begin */
@@ -1869,7 +1869,7 @@ export interface components {
         };
         /**
          * CompleteBody
-         * @description How to complete a call.
+         * @description Options for completing a call.
          */
         CompleteBody: {
             /**
@@ -1891,7 +1891,7 @@ export interface components {
         };
         /**
          * Completion
-         * @description What Complete would do right now.
+         * @description Preview of completing a call now.
          */
         Completion: {
             /**
@@ -1913,7 +1913,7 @@ export interface components {
         };
         /**
          * Credential
-         * @description A new credential; its bearer is shown this once.
+         * @description A new call credential. Its bearer is shown only here.
          */
         Credential: {
             /** Bearer */
@@ -1931,7 +1931,7 @@ export interface components {
         };
         /**
          * CredentialBody
-         * @description A client that shall call over HTTP.
+         * @description A client to issue a call credential for.
          */
         CredentialBody: {
             /** Name */
@@ -1975,7 +1975,7 @@ export interface components {
         };
         /**
          * CredentialView
-         * @description A client that may call over HTTP.
+         * @description A call credential, without its bearer.
          */
         CredentialView: {
             /** Id */
@@ -2025,7 +2025,7 @@ export interface components {
         };
         /**
          * DefaultBody
-         * @description Whose conversation to go on with: the one of a workspace that was updated last, or a new one.
+         * @description Selects the thread to continue: the last one updated in a workspace, or a new one.
          */
         DefaultBody: {
             /** Agent */
@@ -2086,7 +2086,7 @@ export interface components {
         };
         /**
          * EditBody
-         * @description An edit that is thought about.
+         * @description An edit to preview. It is not applied.
          */
         EditBody: {
             /** Content */
@@ -2098,7 +2098,7 @@ export interface components {
         };
         /**
          * EditView
-         * @description What an edit would come to, if it were allowed.
+         * @description Preview of an edit: the decision, the risk and the effect if it were allowed.
          */
         EditView: {
             /** Claims */
@@ -2202,7 +2202,7 @@ export interface components {
         };
         /**
          * FolderBody
-         * @description A folder to trust, or no longer.
+         * @description A folder to trust or distrust.
          */
         FolderBody: {
             /** Config */
@@ -2244,7 +2244,7 @@ export interface components {
         };
         /**
          * FolderView
-         * @description A workspace and whether it is trusted.
+         * @description A workspace folder, and whether it is trusted.
          */
         FolderView: {
             /** By */
@@ -2262,7 +2262,7 @@ export interface components {
         };
         /**
          * Forced
-         * @description What came of a cancel or a complete.
+         * @description The result of a cancel or a complete.
          */
         Forced: {
             call: components["schemas"]["CallView"];
@@ -2273,7 +2273,7 @@ export interface components {
         };
         /**
          * ForkBody
-         * @description Where a conversation shall branch off.
+         * @description The message at which to fork a thread.
          */
         ForkBody: {
             /**
@@ -2308,7 +2308,7 @@ export interface components {
         };
         /**
          * FoundView
-         * @description What a search found.
+         * @description Matches of a search in a terminal's output.
          */
         FoundView: {
             /** Matches */
@@ -2341,7 +2341,7 @@ export interface components {
         };
         /**
          * Health
-         * @description Whether the daemon is well; a person also learns how it feels.
+         * @description Whether the daemon is up. The process figures are only for a signed-in person.
          */
         Health: {
             daemon?: components["schemas"]["ProcessHealth"] | null;
@@ -2353,7 +2353,7 @@ export interface components {
         };
         /**
          * ImageBody
-         * @description A picture that goes with a prompt.
+         * @description An image in a prompt.
          */
         ImageBody: {
             /** Data */
@@ -2435,7 +2435,7 @@ export interface components {
         JsonValue: unknown;
         /**
          * LiveEntries
-         * @description What the live socket sends: facts in order, and the daemon's clock.
+         * @description Message of the live socket: journal entries in order, and the daemon's clock.
          */
         LiveEntries: {
             /** Entries */
@@ -2474,7 +2474,7 @@ export interface components {
         };
         /**
          * MatchView
-         * @description A line that matches.
+         * @description A matching line, with context.
          */
         MatchView: {
             /** After */
@@ -2570,7 +2570,7 @@ export interface components {
         };
         /**
          * MessageView
-         * @description Something that was said.
+         * @description One message of a thread.
          */
         MessageView: {
             /** Agent */
@@ -2618,7 +2618,7 @@ export interface components {
         };
         /**
          * OpenBody
-         * @description A terminal of the person's own.
+         * @description A terminal for a person to open.
          */
         OpenBody: {
             /**
@@ -2668,7 +2668,7 @@ export interface components {
         };
         /**
          * OperationDetail
-         * @description Everything about one operation: how it went, and what it was busy with, in the order it began.
+         * @description Everything about one operation. Activities are in the order they started.
          */
         OperationDetail: {
             /** Activities */
@@ -2742,7 +2742,7 @@ export interface components {
         };
         /**
          * OperationView
-         * @description Work for one prompt.
+         * @description A running operation: the work for one prompt.
          */
         OperationView: {
             caller: components["schemas"]["Caller"];
@@ -2778,7 +2778,7 @@ export interface components {
         };
         /**
          * OutputView
-         * @description A part of what a terminal printed, or its screen.
+         * @description A range of a terminal's output, or its screen.
          */
         OutputView: {
             /**
@@ -2833,7 +2833,7 @@ export interface components {
         };
         /**
          * PartRisk
-         * @description How much harm one part could do, by itself, and why.
+         * @description The risk of one claim, and the reasons.
          */
         PartRisk: {
             /**
@@ -2846,7 +2846,7 @@ export interface components {
         };
         /**
          * PartView
-         * @description One claim and what was decided about it.
+         * @description One claim and its decision.
          */
         PartView: {
             /** Action */
@@ -2923,7 +2923,7 @@ export interface components {
         };
         /**
          * Problem
-         * @description Why a request was refused: what happened, why, and what to do.
+         * @description An error: what happened, why, and what to do.
          */
         Problem: {
             /** Detail */
@@ -2931,7 +2931,7 @@ export interface components {
         };
         /**
          * ProcessHealth
-         * @description How a process of ours feels.
+         * @description Resource use of one process.
          */
         ProcessHealth: {
             /** Descriptors */
@@ -2955,7 +2955,7 @@ export interface components {
         };
         /**
          * PromptBody
-         * @description What a person says.
+         * @description A prompt from a person.
          */
         PromptBody: {
             /** Agent */
@@ -3023,7 +3023,7 @@ export interface components {
         };
         /**
          * Prompted
-         * @description What became of a prompt.
+         * @description The result of sending a prompt.
          */
         Prompted: {
             /** Message */
@@ -3037,7 +3037,7 @@ export interface components {
         };
         /**
          * ProposalView
-         * @description A file as it was and as it is proposed, whole.
+         * @description The full content of a file: current and proposed.
          */
         ProposalView: {
             /** After */
@@ -3053,7 +3053,7 @@ export interface components {
         };
         /**
          * ProposedBody
-         * @description A rule that is thought about.
+         * @description A rule to evaluate against past calls, without adding it.
          */
         ProposedBody: {
             /** Approval */
@@ -3062,7 +3062,7 @@ export interface components {
         };
         /**
          * ProposedView
-         * @description What a rule would do, judged by the past.
+         * @description Which past approvals and calls a rule would have decided.
          */
         ProposedView: {
             /** Calls */
@@ -3125,7 +3125,7 @@ export interface components {
         };
         /**
          * RenameBody
-         * @description Another title.
+         * @description A new title.
          */
         RenameBody: {
             /** Title */
@@ -3133,7 +3133,7 @@ export interface components {
         };
         /**
          * Restart
-         * @description What the daemon found of the time before it started.
+         * @description What the daemon recovered when it started.
          */
         Restart: {
             /** Approvals Kept */
@@ -3238,7 +3238,7 @@ export interface components {
         };
         /**
          * RuleBody
-         * @description A rule as a person writes it: about a command, a path or a host, or all a tool does.
+         * @description A rule as a person writes it: for a command, a path, a host, or every use of a tool.
          */
         RuleBody: {
             /** Agent */
@@ -3304,7 +3304,7 @@ export interface components {
         };
         /**
          * RuleView
-         * @description A rule in force, or one that is built in.
+         * @description A rule in the list, built-in rules included.
          */
         RuleView: {
             /** Added At */
@@ -3331,7 +3331,7 @@ export interface components {
         };
         /**
          * RulesView
-         * @description All there is, in the order of evaluation.
+         * @description All rules in order of evaluation, suggestions and folders.
          */
         RulesView: {
             /**
@@ -3382,7 +3382,7 @@ export interface components {
         };
         /**
          * SearchView
-         * @description What was found, best first.
+         * @description Search results, best first.
          */
         SearchView: {
             /** Hits */
@@ -3392,7 +3392,7 @@ export interface components {
         };
         /**
          * Seen
-         * @description An approval as a person saw it.
+         * @description An approval, and the digest of the version that the person saw.
          */
         Seen: {
             /** Digest */
@@ -3429,7 +3429,7 @@ export interface components {
         };
         /**
          * SettingBody
-         * @description A mode, or an option, to choose for a conversation.
+         * @description A mode or option to set for a thread.
          */
         SettingBody: {
             /**
@@ -3447,7 +3447,7 @@ export interface components {
         };
         /**
          * SignInBody
-         * @description A one-time code.
+         * @description A one-time sign-in code.
          */
         SignInBody: {
             /** Code */
@@ -3480,7 +3480,7 @@ export interface components {
         };
         /**
          * SignedIn
-         * @description The page's bearer; it is kept in memory only.
+         * @description The page's bearer. The page keeps it in memory only.
          */
         SignedIn: {
             /** Bearer */
@@ -3498,7 +3498,7 @@ export interface components {
         };
         /**
          * State
-         * @description A snapshot; events after `seq` bring it up to date.
+         * @description A snapshot. Apply the events after `seq` to bring it up to date.
          */
         State: {
             /** Approvals */
@@ -3541,7 +3541,7 @@ export interface components {
         };
         /**
          * Suggestion
-         * @description A rule somebody may want.
+         * @description A suggested rule.
          */
         Suggestion: {
             /**
@@ -3560,7 +3560,7 @@ export interface components {
         };
         /**
          * TakenView
-         * @description A person has taken it over: agents cannot type into it.
+         * @description A person has taken over: agents cannot type into the terminal.
          */
         TakenView: {
             /** By */
@@ -3620,7 +3620,7 @@ export interface components {
         };
         /**
          * TerminalDetail
-         * @description Everything about one terminal but its output.
+         * @description Everything about one terminal except its output.
          */
         TerminalDetail: {
             /** Argv */
@@ -3909,7 +3909,7 @@ export interface components {
         };
         /**
          * TestBody
-         * @description A call that nobody makes: what would be decided?
+         * @description A hypothetical call to test the rules with.
          */
         TestBody: {
             /** Agent */
@@ -3928,7 +3928,7 @@ export interface components {
         };
         /**
          * TestView
-         * @description What would be decided, by what, and all that was looked at.
+         * @description Result of a rule test: the decision, and every step of the evaluation.
          */
         TestView: {
             /** Chain */
@@ -3969,7 +3969,7 @@ export interface components {
         };
         /**
          * ThreadBody
-         * @description A conversation to begin.
+         * @description A thread to create.
          */
         ThreadBody: {
             /** Agent */
@@ -3999,7 +3999,7 @@ export interface components {
         };
         /**
          * ThreadDetail
-         * @description A conversation, opened: its newest messages, oldest of them first.
+         * @description A thread with its newest messages, in chronological order.
          */
         ThreadDetail: {
             /** Agent */
@@ -4039,7 +4039,7 @@ export interface components {
         };
         /**
          * ThreadFlow
-         * @description What a thread's live socket sends: what is new since what was sent last, put together.
+         * @description Message of a thread's live socket: all changes since the previous message, merged.
          */
         ThreadFlow: {
             /** Dropped */
@@ -4091,7 +4091,7 @@ export interface components {
         };
         /**
          * ThreadPage
-         * @description Older messages of a conversation.
+         * @description A page of older messages.
          */
         ThreadPage: {
             /** More */
@@ -4118,7 +4118,7 @@ export interface components {
         };
         /**
          * ThreadView
-         * @description A conversation in a list.
+         * @description A thread in a list.
          */
         ThreadView: {
             /** Agent */
@@ -4146,7 +4146,7 @@ export interface components {
         };
         /**
          * TypedView
-         * @description Something that somebody typed.
+         * @description One recorded input.
          */
         TypedView: {
             /** At */
@@ -4162,7 +4162,7 @@ export interface components {
         };
         /**
          * UndoBody
-         * @description Do what was shown.
+         * @description Run the undo with this digest.
          */
         UndoBody: {
             /** Digest */
@@ -4191,7 +4191,7 @@ export interface components {
         };
         /**
          * UndoView
-         * @description What an undo would do, or did.
+         * @description Preview or result of an undo.
          */
         UndoView: {
             /** Digest */
@@ -4225,7 +4225,7 @@ export interface components {
         };
         /**
          * Usual
-         * @description How long such calls took before.
+         * @description Typical duration of similar calls.
          */
         Usual: {
             /** Median Ms */

@@ -130,7 +130,7 @@ def area_of(path: str) -> Area:
     """Who may use a path. Everything in /api that is not listed here requires a person.
 
     "person" may be read without `approves`. "content" (terminal output, file contents, threads) may not: an agent
-    that runs the command line would read there what it must ask for.
+    that runs the command line must not read content without approval.
     """
     if path == "/mcp":
         return "agent"

@@ -1,4 +1,4 @@
-"""Routes about agents: which there are, and logging in to one."""
+"""Routes of agents: list them, log in to one."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -13,7 +13,7 @@ def routes(rooms: Rooms) -> APIRouter:
     @router.get("/agents")
     async def agents(request: Request) -> list[AgentView]:
         listed, running = await rooms.registry.listing(), rooms.agents.running
-        return [agent_view(found, running.get(found.name), person_of(request)) for found in listed]
+        return [agent_view(agent, running.get(agent.name), person_of(request)) for agent in listed]
 
     @router.post("/agents/{name}/login", status_code=204)
     async def login(name: str, body: LoginBody) -> Response:

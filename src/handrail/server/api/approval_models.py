@@ -1,7 +1,4 @@
-"""The wire about approvals: questions, what a person answers, and what an edit of theirs would come to.
-
-Owns these JSON shapes of `/api`. It does not know routes, nor how a question is made (gate/).
-"""
+"""JSON models of approvals: views, answers, and edits of the input."""
 
 from typing import Annotated, Literal
 
@@ -13,27 +10,27 @@ from handrail.store.values import AnswerKind, Caller, Claim, Comment, Effect, Js
 
 ApprovalStatus = Literal["open", "allowed", "denied", "expired", "withdrawn"]
 Digest = Annotated[str, Field(min_length=64, max_length=64)]
-"""Of what the person saw."""
+"""SHA-256 of the version that the person saw."""
 
 
 class Usual(Wire):
-    """How long such calls took before."""
+    """Typical duration of similar calls."""
 
     median_ms: int
     p95_ms: int
     of: int
-    """Calls it was taken from."""
+    """Number of calls in the sample."""
 
 
 class PartRisk(Wire):
-    """How much harm one part could do, by itself, and why."""
+    """The risk of one claim, and the reasons."""
 
     level: Risk
     reasons: tuple[str, ...]
 
 
 class ApprovalView(Wire):
-    """A question, with all a person needs to answer it."""
+    """An approval, with everything a person needs to answer it."""
 
     id: str
     call_id: str
@@ -43,9 +40,9 @@ class ApprovalView(Wire):
     status: ApprovalStatus
     risk: Risk
     reasons: tuple[str, ...]
-    """For that risk, and for none lower."""
+    """The reasons for `risk`, not for lower levels."""
     risks: tuple[PartRisk, ...]
-    """Of each claim, in their order; empty beyond the first of a list, and of one that is closed."""
+    """The risk of each claim, in the order of `claims`. Empty for a closed approval, and after the first ten of a list."""
     why: str
     verdicts: tuple[Verdict, ...]
     digest: str
@@ -57,18 +54,18 @@ class ApprovalView(Wire):
     claims: tuple[Claim, ...]
     preview: Preview | None
     reviewable: bool
-    """It proposes a file's content, which can be reviewed by hunks."""
+    """The call proposes the content of a file, which can be reviewed hunk by hunk."""
     can_edit: bool
-    """A person may change its input before they allow it."""
+    """A person may edit the input before allowing the call."""
     why_not_edit: str
-    """As a sentence; empty where they may."""
+    """Why the input cannot be edited, as a sentence; else empty."""
     trusted: bool
     """The caller's folder is trusted."""
     suggestions: tuple[Suggestion, ...]
-    """Rules that would have decided it, general enough to be of use."""
+    """Rules that would have decided this call and apply to similar ones."""
     usual: Usual | None
     edited: bool
-    """It was allowed with changes of the person's."""
+    """The person edited the input before allowing it."""
     reason: str
     by: str | None
 
@@ -80,23 +77,23 @@ class AnswerBody(Wire):
     digest: Digest
     reason: Annotated[str, Field(max_length=10_000)] = ""
     input: Json | None = None
-    """Run this instead; `digest` is then of the preview of it."""
+    """Run this input instead; `digest` is then that of its preview."""
     content: Annotated[str | None, Field(max_length=16_000_000)] = None
-    """Write this instead of what was proposed; `digest` is then of the preview of it."""
+    """Write this content instead of the proposed one; `digest` is then that of its preview."""
     comments: Annotated[tuple[Comment, ...], Field(max_length=1000)] = ()
     rule: RuleBody | Annotated[list[RuleBody], Field(max_length=50)] | None = None
-    """Make these rules too."""
+    """Rules to add together with the answer."""
 
 
 class EditBody(Wire):
-    """An edit that is thought about."""
+    """An edit to preview. It is not applied."""
 
     input: Json | None = None
     content: Annotated[str | None, Field(max_length=16_000_000)] = None
 
 
 class EditView(Wire):
-    """What an edit would come to, if it were allowed."""
+    """Preview of an edit: the decision, the risk and the effect if it were allowed."""
 
     digest: str
     effect: Effect
@@ -108,37 +105,37 @@ class EditView(Wire):
     claims: tuple[Claim, ...]
     preview: Preview | None
     tells: str
-    """What the agent will be told about it."""
+    """The text that the agent will get about the edit."""
 
 
 class ProposalView(Wire):
-    """A file as it was and as it is proposed, whole."""
+    """The full content of a file: current and proposed."""
 
     path: str
     before: str | None
     after: str | None
-    """None where the file is deleted."""
+    """None if the call deletes the file."""
     changed: str | None
-    """What is different from the time the question was asked; None while it still holds."""
+    """How the situation changed since the approval was opened, as a sentence. None if it did not."""
     difference: str
-    """How the file on disk changed since, as a diff."""
+    """Diff of the file on disk since the approval was opened."""
 
 
 class Seen(Wire):
-    """An approval as a person saw it."""
+    """An approval, and the digest of the version that the person saw."""
 
     id: str
     digest: Digest
 
 
 class AllowLowBody(Wire):
-    """Several questions of low risk, allowed in one step."""
+    """Low-risk approvals to allow in one step."""
 
     approvals: Annotated[list[Seen], Field(min_length=1, max_length=200)]
 
 
 class AllowedLow(Wire):
-    """What came of one of them."""
+    """The result for one approval of a bulk allow."""
 
     id: str
     won: bool

@@ -1,12 +1,6 @@
-"""Routes about approvals: list, look, answer, edit, review.
+"""Routes of approvals: list, get, answer, preview an edit, review a proposed file.
 
-The approvals that a path or a list names, each with what stands beside it.
-
-Domain into wire: how approvals, and a person's edits of them, look to people's programs.
-
-Rules held against the past: what one would have done, and which ones repeated answers suggest.
-
-Rules and folders as people write them, made into what the gate takes.
+Also the parts that the rule routes share: build a rule from a request body, and test rules against past calls.
 """
 
 from collections.abc import Iterable, Sequence
@@ -52,8 +46,8 @@ def routes(rooms: Rooms) -> APIRouter:
     async def approvals(open: bool = False) -> Response:
         if open:
             return as_json(await open_views(rooms), list[ApprovalView])
-        found = await views(rooms, await rooms.records.approvals.find(open_only=False))
-        return as_json(found, list[ApprovalView])
+        records = await rooms.records.approvals.find(open_only=False)
+        return as_json(await views(rooms, records), list[ApprovalView])
 
     @router.get("/approvals/{id}")
     async def approval(id: str) -> ApprovalView:
@@ -62,16 +56,16 @@ def routes(rooms: Rooms) -> APIRouter:
     @router.post("/approvals/{id}/answer")
     async def answer(id: str, body: AnswerBody, request: Request) -> ApprovalView:
         call, approval = await still_open(rooms, id)
-        given = Answer(
+        answer = Answer(
             kind=body.answer,
             by=by(request),
             reason=body.reason,
             input=body.input,
             content=body.content,
             comments=body.comments,
-            rules=_rules(rooms, call, body),
+            rules=_build_rules(rooms, call, body),
         )
-        await person_actions.answer(rooms.gate, approval, given, body.digest)
+        await person_actions.answer(rooms.gate, approval, answer, body.digest)
         await rooms.journal.committed(rooms.journal.head)  # the answer, and the rules made with it
         return await view(rooms, id)
 
@@ -87,25 +81,25 @@ def routes(rooms: Rooms) -> APIRouter:
 
     @router.post("/approvals/allow-low")
     async def allow_low(body: AllowLowBody, request: Request) -> list[AllowedLow]:
-        found = [await _seen(rooms, one.id, one.digest) for one in body.approvals]
-        seen = [each for each in found if not isinstance(each, AllowedLow)]
-        allowed = await person_actions.allow_low(rooms.gate, seen, by(request))
+        items = [await _find_open(rooms, seen.id, seen.digest) for seen in body.approvals]
+        still_open = [item for item in items if not isinstance(item, AllowedLow)]
+        allowed = await person_actions.allow_low(rooms.gate, still_open, by(request))
         await rooms.journal.committed(rooms.journal.head)
-        told = {each.approval: allowed_view(each) for each in allowed}
-        return [each if isinstance(each, AllowedLow) else told[each[0].id] for each in found]
+        results = {each.approval: allowed_view(each) for each in allowed}
+        return [item if isinstance(item, AllowedLow) else results[item[0].id] for item in items]
 
     return router
 
 
-def _rules(rooms: Rooms, call: Call, body: AnswerBody) -> tuple[Rule, ...]:
+def _build_rules(rooms: Rooms, call: Call, body: AnswerBody) -> tuple[Rule, ...]:
     if body.rule is None:
         return ()
     bodies = body.rule if isinstance(body.rule, list) else [body.rule]
     return tuple(made(rooms, each, call.caller) for each in bodies)
 
 
-async def _seen(rooms: Rooms, id: str, digest: str) -> tuple[Approval, str] | AllowedLow:
-    """A question to be allowed; one that was closed meanwhile is told by itself."""
+async def _find_open(rooms: Rooms, id: str, digest: str) -> tuple[Approval, str] | AllowedLow:
+    """An open approval with its digest, or the result to report if it is already closed."""
     try:
         _, approval = await still_open(rooms, id)
     except Conflict as problem:
@@ -115,7 +109,7 @@ async def _seen(rooms: Rooms, id: str, digest: str) -> tuple[Approval, str] | Al
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """What is not part of a question, and stands beside it."""
+    """Context of an approval that is computed for display."""
 
     trusted: bool
     risks: tuple[PartRisk, ...] = ()
@@ -124,16 +118,16 @@ class Beside:
 
 
 def held(gate: Gate, record: ApprovalRecord) -> Approval | None:
-    """The question as the gate holds it; None when its call has ended."""
+    """The gate's approval for a record. None when its call has ended."""
     call = gate.open.get(record.call)
     approval = call.approval if call else None
     return approval if approval and approval.id == record.id else None
 
 
 def approval_view(
-    record: ApprovalRecord, gate: Gate, beside: Beside, input: Json | None = None
+    record: ApprovalRecord, gate: Gate, context: Beside, input: Json | None = None
 ) -> ApprovalView:
-    """A question; `input` is needed when its call is no longer open."""
+    """Build the view of an approval. `input` is needed when its call is no longer open."""
     call, tool, approval = gate.open.get(record.call), gate.toolbox.get(record.tool), held(gate, record)
     asked = approval.asked if approval else record
     return ApprovalView(
@@ -145,7 +139,7 @@ def approval_view(
         status=_status(record),
         risk=asked.risk,
         reasons=asked.reasons,
-        risks=beside.risks,
+        risks=context.risks,
         why=asked.why,
         verdicts=asked.verdicts,
         digest=asked.digest,
@@ -156,12 +150,12 @@ def approval_view(
         input=call.input if call else input or {},
         claims=asked.claims,
         preview=asked.preview,
-        reviewable=approval is not None and _proposes(approval),
+        reviewable=approval is not None and _has_proposal(approval),
         can_edit=tool is not None and tool.edits,
         why_not_edit=NO_EDITS if tool is not None and not tool.edits else "",
-        trusted=beside.trusted,
-        suggestions=beside.suggestions,
-        usual=beside.usual,
+        trusted=context.trusted,
+        suggestions=context.suggestions,
+        usual=context.usual,
         edited=record.edited,
         reason=record.reason or record.withdrawn_why or "",
         by=record.answered_by,
@@ -187,13 +181,13 @@ def part_risks(weight: Weight) -> tuple[PartRisk, ...]:
     return tuple(PartRisk(level=part.level, reasons=part.reasons) for part in weight.parts)
 
 
-def proposal_view(found: Proposed) -> ProposalView:
+def proposal_view(proposed: Proposed) -> ProposalView:
     return ProposalView(
-        path=found.proposal.path,
-        before=found.proposal.before,
-        after=found.proposal.after,
-        changed=found.changed,
-        difference=found.difference,
+        path=proposed.proposal.path,
+        before=proposed.proposal.before,
+        after=proposed.proposal.after,
+        changed=proposed.changed,
+        difference=proposed.difference,
     )
 
 
@@ -202,14 +196,14 @@ def allowed_view(allowed: Allowed) -> AllowedLow:
 
 
 def closed(record: ApprovalRecord) -> str:
-    """How a question was closed, in a sentence for whoever comes late."""
-    past = f"{ago(now_ms() - (_closed_at(record) or now_ms()))} ago"
+    """A sentence about how an approval was closed, for an answer that came too late."""
+    when = f"{ago(now_ms() - (_closed_at(record) or now_ms()))} ago"
     if record.answer is not None:
         word = "allowed" if record.answer == "allow" else "denied"
-        return f"Already {word} by {record.answered_by}, {past}."
+        return f"Already {word} by {record.answered_by}, {when}."
     if record.expired_at is not None:
-        return f"Already expired, {past}: nobody answered in time."
-    return f"Already withdrawn, {past}: {record.withdrawn_why or 'its call has ended'}."
+        return f"Already expired, {when}: nobody answered in time."
+    return f"Already withdrawn, {when}: {record.withdrawn_why or 'its call has ended'}."
 
 
 def _status(record: ApprovalRecord) -> ApprovalStatus:
@@ -224,13 +218,13 @@ def _closed_at(record: ApprovalRecord) -> int | None:
     return record.answered_at or record.expired_at or record.withdrawn_at
 
 
-def _proposes(approval: Approval) -> bool:
+def _has_proposal(approval: Approval) -> bool:
     return approval.open and approval.draft is not None and approval.draft.deed.proposal is not None
 
 
-MOST_BESIDE = 10
-"""Questions of a list that are given suggestions, usual times and the risk of each part: those that a person looks at
-first. Whoever looks at another one gets them with it."""
+MAX_DETAILED = 10
+"""Approvals of a list that get suggestions, typical durations and per-claim risks, which are slow to compute. A
+request for one approval always includes them."""
 
 
 async def asked(rooms: Rooms, id: str) -> ApprovalRecord:
@@ -241,7 +235,7 @@ async def asked(rooms: Rooms, id: str) -> ApprovalRecord:
 
 
 async def still_open(rooms: Rooms, id: str) -> tuple[Call, Approval]:
-    """A question as the gate holds it. Raises Conflict when it was closed, and says how."""
+    """An open approval and its call. Raises Conflict, with the reason, when it is closed."""
     record = await asked(rooms, id)
     call, approval = rooms.gate.open.get(record.call), held(rooms.gate, record)
     if call is None or approval is None:
@@ -252,60 +246,60 @@ async def still_open(rooms: Rooms, id: str) -> tuple[Call, Approval]:
 
 
 async def view(rooms: Rooms, id: str) -> ApprovalView:
-    """One question, with all that stands beside it."""
+    """The view of one approval, complete."""
     record = await asked(rooms, id)
     detail = None if record.call in rooms.gate.open else await rooms.records.calls.get(record.call)
-    beside = await _beside(rooms, record, _trusts(rooms, record.caller))
-    return approval_view(record, rooms.gate, beside, detail and detail.input)
+    context = await _build_context(rooms, record, _is_trusted(rooms, record.caller))
+    return approval_view(record, rooms.gate, context, detail and detail.input)
 
 
 async def views(rooms: Rooms, records: Sequence[ApprovalRecord]) -> list[ApprovalView]:
-    """Many; the first have all that stands beside them."""
+    """The views of many approvals. Only the first MAX_DETAILED are complete."""
     callers = {record.caller.workspace: record.caller for record in records}
-    trusted = {workspace: _trusts(rooms, caller) for workspace, caller in callers.items()}
-    found: list[ApprovalView] = []
+    trusted = {workspace: _is_trusted(rooms, caller) for workspace, caller in callers.items()}
+    result: list[ApprovalView] = []
     for place, record in enumerate(records):
         trusts = trusted[record.caller.workspace]
-        beside = await _beside(rooms, record, trusts) if place < MOST_BESIDE else Beside(trusted=trusts)
-        found.append(approval_view(record, rooms.gate, beside))
-    return found
+        context = (
+            await _build_context(rooms, record, trusts) if place < MAX_DETAILED else Beside(trusted=trusts)
+        )
+        result.append(approval_view(record, rooms.gate, context))
+    return result
 
 
 async def open_views(rooms: Rooms) -> list[ApprovalView]:
-    """Those that wait for a person. What the gate holds no more is closed, whatever the record says yet."""
-    found = await rooms.records.approvals.still_open()
-    return await views(rooms, [record for record in found if held(rooms.gate, record)])
+    """The views of all open approvals. Skips records that the gate has closed and the journal has not written yet."""
+    records = await rooms.records.approvals.still_open()
+    return await views(rooms, [record for record in records if held(rooms.gate, record)])
 
 
-async def _beside(rooms: Rooms, record: ApprovalRecord, trusted: bool) -> Beside:
-    """Of a closed question nothing is suggested any more."""
+async def _build_context(rooms: Rooms, record: ApprovalRecord, trusted: bool) -> Beside:
+    """The context of an approval. A closed one gets no suggestions and risks."""
     approval = held(rooms.gate, record)
     if approval is None or not approval.open:
         return Beside(trusted=trusted)
     usual = await rooms.records.calls.typical_duration(record.tool, record.title)
-    suggestions = tuple(suggestion_view(each) for each in _suggested(rooms, approval, record))
+    suggestions = tuple(suggestion_view(each) for each in _suggest_rules(rooms, approval, record))
     risks = part_risks(weigh(approval.asked.claims))
     return Beside(trusted=trusted, risks=risks, suggestions=suggestions, usual=usual_view(usual))
 
 
-def _suggested(rooms: Rooms, approval: Approval, record: ApprovalRecord) -> list[Suggested]:
+def _suggest_rules(rooms: Rooms, approval: Approval, record: ApprovalRecord) -> list[Suggested]:
     policy = rooms.gate.rules.policy(record.caller)
     return suggest(record.tool, approval.asked.claims, record.caller, policy)
 
 
-def _trusts(rooms: Rooms, caller: Caller) -> bool:
+def _is_trusted(rooms: Rooms, caller: Caller) -> bool:
     return rooms.gate.rules.policy(caller).here.trusted
 
 
 PROMPTS = 500
 CALLS = 100
-"""Of the past that is looked at: enough to tell what is usual, few enough to be told at once."""
+"""Past approvals and calls that a rule is tested against. Bounds the time of one request."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
-    """A call of the past."""
-
+class _PastCall:
     tool: str
     title: str
     caller: Caller
@@ -313,9 +307,9 @@ class _Call:
 
 
 async def judged(rooms: Rooms, rule: Rule) -> Judged:
-    """What a rule would have done, had it been there."""
-    prompts, calls = await rooms.records.approvals.recent(PROMPTS), await _calls(rooms)
-    policies = _policies(rooms, (each.caller for each in (*prompts, *calls)), rule)
+    """Which past approvals and calls a rule would have decided."""
+    prompts, calls = await rooms.records.approvals.recent(PROMPTS), await _recent_calls(rooms)
+    policies = _current_policies(rooms, (each.caller for each in (*prompts, *calls)), rule)
 
     def policy_with(caller: Caller, _rule: Rule) -> Policy:
         return policies[caller.workspace]
@@ -324,9 +318,9 @@ async def judged(rooms: Rooms, rule: Rule) -> Judged:
 
 
 async def repeatedly(rooms: Rooms) -> list[Suggested]:
-    """Rules for what a person keeps answering alike."""
+    """Suggest rules from answers that a person gave repeatedly."""
     prompts = await rooms.records.approvals.recent(PROMPTS)
-    policies = _policies(rooms, (each.caller for each in prompts))
+    policies = _current_policies(rooms, (each.caller for each in prompts))
 
     def policy_of(caller: Caller) -> Policy:
         return policies[caller.workspace]
@@ -334,31 +328,33 @@ async def repeatedly(rooms: Rooms) -> list[Suggested]:
     return await anyio.to_thread.run_sync(repeated, prompts, policy_of)
 
 
-def _policies(rooms: Rooms, callers: Iterable[Caller], extra: Rule | None = None) -> dict[str | None, Policy]:
-    """What holds in each of their folders now; the rules themselves belong to the loop."""
-    found = {caller.workspace: caller for caller in callers}
-    return {folder: rooms.gate.rules.policy(caller, extra) for folder, caller in found.items()}
+def _current_policies(
+    rooms: Rooms, callers: Iterable[Caller], extra: Rule | None = None
+) -> dict[str | None, Policy]:
+    """The current policy of each caller's folder. Built here, because worker threads must not read the live rules."""
+    by_folder = {caller.workspace: caller for caller in callers}
+    return {folder: rooms.gate.rules.policy(caller, extra) for folder, caller in by_folder.items()}
 
 
-async def _calls(rooms: Rooms) -> list[_Call]:
-    found = [await rooms.records.calls.get(call.id) for call in await rooms.records.calls.find(limit=CALLS)]
-    return [_past(each) for each in found if each is not None]
+async def _recent_calls(rooms: Rooms) -> list[_PastCall]:
+    histories = [await rooms.records.calls.get(call.id) for call in await rooms.records.calls.find(limit=CALLS)]
+    return [_past_call(each) for each in histories if each is not None]
 
 
-def _past(detail: CallHistory) -> _Call:
+def _past_call(detail: CallHistory) -> _PastCall:
     call = detail.call
-    return _Call(tool=call.tool, title=call.title, caller=call.caller, claims=detail.claims)
+    return _PastCall(tool=call.tool, title=call.title, caller=call.caller, claims=detail.claims)
 
 
 def folder_of(text: str) -> str:
-    """A folder's path, whole."""
+    """Check that a path is absolute, and return it."""
     if not text.startswith("/") or "\0" in text:
         raise HTTPException(422, f"{text!r} names no folder. Give its whole path, from / on.")
     return text
 
 
 def made(rooms: Rooms, body: RuleBody, caller: Caller | None = None) -> Rule:
-    """A rule, not added yet; where it does not say for whom, it is for that caller. Raises BadRule."""
+    """Build a rule without adding it. A missing workspace or session is the caller's. Raises BadRule."""
     workspace = None if body.workspace is None else folder_of(body.workspace)
     return rooms.gate.rules.make(
         **body.model_dump(exclude={"workspace"}),

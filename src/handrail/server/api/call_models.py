@@ -1,8 +1,6 @@
-"""The wire to people's programs: what the page, the command line and scripts read and send.
+"""JSON models of calls, operations, the state snapshot, the event stream, sign-in, credentials and health.
 
-Owns the JSON shapes of `/api` (terminals: terminal_wire.py, approvals: approval_wire.py, rules and undo:
-rule_wire.py); the page's TypeScript types are generated from them. It does not know routes, credentials, or the
-dialects of agents (mcp.py).
+The page's TypeScript types are generated from these models. Times are milliseconds since 1970.
 """
 
 from typing import Annotated, Literal
@@ -35,7 +33,7 @@ class CallView(Wire):
 
     id: str
     seq: int
-    """Where it was opened in the journal; `before` in a listing goes on from there."""
+    """Journal position at which it was opened. Pass it as `before` to get the next page of a list."""
     tool: str
     title: str
     status: Status
@@ -43,28 +41,28 @@ class CallView(Wire):
     assurance: Assurance
     thread: str | None
     started_at: int
-    """When it was opened, in milliseconds since 1970, by the daemon's clock."""
+    """When it was opened, by the daemon's clock."""
     elapsed_ms: int
-    """Since it was opened, until it was settled or until now; by a clock that never jumps."""
+    """From opening until the outcome, or until now. Monotonic."""
     handed_back: bool
     client_gone: bool
     stopped: bool
-    """Its work has really ended."""
+    """The work has ended, not only the call."""
     allowed_by: str | None
     by: str | None
     message: str
     terminal_id: str | None
     approval_id: str | None
     usual: Usual | None = None
-    """How long such calls took before; told of open ones."""
+    """Typical duration of similar calls. Only for open calls."""
 
 
 class Completion(Wire):
-    """What Complete would do right now."""
+    """Preview of completing a call now."""
 
     does: Literal["return_output", "accept_diff", "cancel"]
     tells: str
-    """What the agent would be told, word for word."""
+    """The exact text that the agent would get."""
     runs_on: bool
 
 
@@ -72,13 +70,13 @@ class CallDetail(CallView):
     """Everything about one call."""
 
     input: Json
-    """As it runs, with a person's edits."""
+    """The input as it runs, including a person's edits."""
     asked: Json | None
-    """As the agent asked for it, where a person changed it."""
+    """The agent's original input, if a person edited it."""
     claims: tuple[Claim, ...]
     preview: Preview | None
     files: tuple[FileChange, ...]
-    """What it put in place of what; an undo can take it back."""
+    """The files it changed, before and after. An undo can restore them."""
     result: Result | None
     receipt: Receipt | None
     completion: Completion | None
@@ -87,7 +85,7 @@ class CallDetail(CallView):
 
 
 class OperationView(Wire):
-    """Work for one prompt."""
+    """A running operation: the work for one prompt."""
 
     id: str
     caller: Caller
@@ -95,29 +93,29 @@ class OperationView(Wire):
 
 
 class ActivityView(Wire):
-    """Something that an operation is, or was, busy with."""
+    """One activity of an operation, such as a model request or a tool call."""
 
     id: str
-    """Among those of its operation."""
+    """Unique within the operation."""
     parent: str | None
-    """What it is part of; None of the root."""
+    """The parent activity; None for the root."""
     sort: ActivitySort
     title: str
     tool_call: str
-    """The call it is, as the agent's message names it; empty where it is none."""
+    """The agent's id of the tool call; empty for other activities."""
     call: str | None
-    """The call of ours that it is, where that is known."""
+    """The id of the matching call, if known."""
     started_at: int
     ended_at: int | None
-    """None while it is under way."""
+    """None while it runs."""
     how: ActivityEnding | None
     by: str
-    """Who cancelled it, or what it was part of; empty where nobody did."""
+    """Who cancelled it or its parent; empty if it was not cancelled."""
     detail: str
 
 
 class OperationDetail(Wire):
-    """Everything about one operation: how it went, and what it was busy with, in the order it began."""
+    """Everything about one operation. Activities are in the order they started."""
 
     operation: str
     thread: str | None
@@ -129,13 +127,13 @@ class OperationDetail(Wire):
     cancelled_by: str | None
     cancelled_calls: tuple[str, ...]
     cancelled_activities: tuple[str, ...]
-    """In words, what it was busy with when it was cancelled."""
+    """Descriptions of the activities that ran when it was cancelled."""
     activities: list[ActivityView]
-    """Nothing where its agent does not tell."""
+    """Empty if the agent does not report activities."""
 
 
 class Restart(Wire):
-    """What the daemon found of the time before it started."""
+    """What the daemon recovered when it started."""
 
     seq: int
     at: int
@@ -147,7 +145,7 @@ class Restart(Wire):
 
 
 class State(Wire):
-    """A snapshot; events after `seq` bring it up to date."""
+    """A snapshot. Apply the events after `seq` to bring it up to date."""
 
     seq: int
     now: int
@@ -156,67 +154,67 @@ class State(Wire):
     auto_approve: bool
     human_in_the_loop: bool
     command_line: str
-    """What to paste into an agent that speaks MCP."""
+    """The command that an MCP client launches to connect."""
     calls: list[CallView]
     """Open calls, oldest first."""
     recent: list[CallView]
     """Settled calls, newest first."""
     approvals: list[ApprovalView]
     terminals: list[TerminalView]
-    """Those that run, newest first."""
+    """Running terminals, newest first."""
 
 
 class LiveEntries(Wire):
-    """What the live socket sends: facts in order, and the daemon's clock."""
+    """Message of the live socket: journal entries in order, and the daemon's clock."""
 
     now: int
     entries: list[Entry]
 
 
 class Forced(Wire):
-    """What came of a cancel or a complete."""
+    """The result of a cancel or a complete."""
 
     won: bool
-    """False when the call had ended before; `call` says how."""
+    """False if the call had already ended; `call` has its outcome."""
     message: str
     call: CallView
 
 
 class CompleteBody(Wire):
-    """How to complete a call."""
+    """Options for completing a call."""
 
     stop: bool = False
-    """End the work too, instead of letting it run on."""
+    """Stop the work too, instead of letting it continue."""
     text: Annotated[str | None, Field(max_length=1_000_000)] = None
-    """Return this instead of the output so far."""
+    """Return this text to the agent instead of the output so far."""
     digest: str | None = None
-    """Of the diff the person saw, when a waiting write is accepted; of the preview of `content` where they changed it."""
+    """To accept a pending write: digest of the diff that the person saw, or of the preview of `content`."""
     content: Annotated[str | None, Field(max_length=16_000_000)] = None
-    """Accept a waiting write as the person left it."""
+    """Accept a pending write with this content instead."""
     comments: Annotated[tuple[Comment, ...], Field(max_length=1000)] = ()
 
 
 class SignInBody(Wire):
-    """A one-time code."""
+    """A one-time sign-in code."""
 
     code: Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class SignedIn(Wire):
-    """The page's bearer; it is kept in memory only."""
+    """The page's bearer. The page keeps it in memory only."""
 
     bearer: str
 
 
 class CredentialBody(Wire):
-    """A client that shall call over HTTP."""
+    """A client to issue a call credential for."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
     workspace: Annotated[str, Field(min_length=1, max_length=4096)]
 
 
 class CredentialView(Wire):
-    """A client that may call over HTTP."""
+    """A call credential, without its bearer."""
 
     id: str
     name: str
@@ -225,14 +223,14 @@ class CredentialView(Wire):
 
 
 class Credential(CredentialView):
-    """A new credential; its bearer is shown this once."""
+    """A new call credential. Its bearer is shown only here."""
 
     bearer: str
     url: str
 
 
 class ProcessHealth(Wire):
-    """How a process of ours feels."""
+    """Resource use of one process."""
 
     pid: int
     rss_bytes: int
@@ -241,7 +239,7 @@ class ProcessHealth(Wire):
 
 
 class Health(Wire):
-    """Whether the daemon is well; a person also learns how it feels."""
+    """Whether the daemon is up. The process figures are only for a signed-in person."""
 
     ok: bool
     version: str
@@ -250,6 +248,6 @@ class Health(Wire):
 
 
 class Problem(Wire):
-    """Why a request was refused: what happened, why, and what to do."""
+    """An error: what happened, why, and what to do."""
 
     detail: str

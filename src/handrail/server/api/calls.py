@@ -1,7 +1,4 @@
-"""Routes about calls: list, look, cancel, complete.
-
-Domain into wire: how calls look to people's programs (approvals: approval_views.py, rules: rule_views.py).
-"""
+"""Routes of calls: list, get, cancel, complete; and the conversion of call records to JSON models."""
 
 import time
 from typing import Annotated
@@ -40,25 +37,25 @@ def routes(rooms: Rooms) -> APIRouter:
         before: Position | None = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     ) -> list[CallView]:
-        found = await rooms.records.calls.find(status, tool, agent, q, before, limit)
-        return [call_view(record, rooms.gate.open.get(record.id)) for record in found]
+        records = await rooms.records.calls.find(status, tool, agent, q, before, limit)
+        return [call_view(record, rooms.gate.open.get(record.id)) for record in records]
 
     @router.get("/calls/{id}")
     async def call(id: str) -> CallDetail:
-        detail = await _detail(rooms, id)
+        detail = await _get_call_history(rooms, id)
         return call_detail(detail, rooms.gate.open.get(id), rooms.gate, rooms.terminals)
 
     @router.post("/calls/{id}/cancel")
     async def cancel(id: str, request: Request) -> Forced:
         open_call = rooms.gate.open.get(id)
         won = open_call is not None and person_actions.cancel(rooms.gate, open_call, by(request))
-        return await _forced(rooms, id, won, "Cancelled.")
+        return await _forced_view(rooms, id, won, "Cancelled.")
 
     @router.post("/calls/{id}/complete")
     async def complete(id: str, body: CompleteBody, request: Request) -> Forced:
         open_call = rooms.gate.open.get(id)
         won = open_call is not None and await _complete(rooms, open_call, body, by(request))
-        return await _forced(rooms, id, won, "Completed.")
+        return await _forced_view(rooms, id, won, "Completed.")
 
     return router
 
@@ -71,27 +68,27 @@ async def _complete(rooms: Rooms, call: Call, body: CompleteBody, by: Actor) -> 
     return await person_actions.accept(rooms.gate, call, by, body.digest or "", body.content, body.comments)
 
 
-async def _detail(rooms: Rooms, id: str) -> CallHistory:
+async def _get_call_history(rooms: Rooms, id: str) -> CallHistory:
     detail = await rooms.records.calls.get(id)
     if detail is None:
         raise HTTPException(404, f"There is no call {id}. `handrail calls` lists what there is.")
     return detail
 
 
-async def _forced(rooms: Rooms, id: str, won: bool, done: str) -> Forced:
-    """The call after a verb; a verb that came too late changed nothing and says how it ended.
+async def _forced_view(rooms: Rooms, id: str, won: bool, message: str) -> Forced:
+    """The response to a cancel or complete. If it came too late, the message has the call's status.
 
-    Completing what waits for leave to run cancels it, and then that is what is said.
+    Completing a call that waits for approval cancels it; the message then reports that.
     """
     if won:
         await rooms.journal.committed(rooms.journal.head)
-    detail = await _detail(rooms, id)
+    detail = await _get_call_history(rooms, id)
     view = call_view(detail.call, rooms.gate.open.get(id))
     if not won:
-        done = f"It had ended before: {view.status}."
+        message = f"It had ended before: {view.status}."
     elif view.status == "cancelled":
-        done = "Cancelled."
-    return Forced(won=won, message=done, call=view)
+        message = "Cancelled."
+    return Forced(won=won, message=message, call=view)
 
 
 def now_ms() -> int:
@@ -109,7 +106,7 @@ def call_view(record: CallRecord, open_call: Call | None, usual: TypicalDuration
         assurance=record.assurance,
         thread=record.caller.thread,
         started_at=record.opened_at,
-        elapsed_ms=_elapsed(record, open_call),
+        elapsed_ms=_elapsed_ms(record, open_call),
         handed_back=record.handed_back_at is not None,
         client_gone=record.client_gone_at is not None,
         stopped=record.stopped_at is not None,
@@ -137,7 +134,7 @@ def call_detail(detail: CallHistory, open_call: Call | None, gate: Gate, termina
         files=detail.files,
         result=detail.result,
         receipt=detail.receipt,
-        completion=_completion(gate, open_call) if open_call else None,
+        completion=_completion_view(gate, open_call) if open_call else None,
         terminal_running=terminal is not None and terminal.exit is None,
     )
 
@@ -152,12 +149,12 @@ def credential_view(record: CredentialRecord) -> CredentialView:
     )
 
 
-def _elapsed(record: CallRecord, open_call: Call | None) -> int:
+def _elapsed_ms(record: CallRecord, open_call: Call | None) -> int:
     if open_call is not None and not open_call.client_gone:
         return open_call.elapsed_ms
     return max(0, (record.settled_at or now_ms()) - record.opened_at)
 
 
-def _completion(gate: Gate, call: Call) -> Completion:
-    found = person_actions.completion(gate, call)
-    return Completion(does=found.does, tells=found.tells, runs_on=found.runs_on)
+def _completion_view(gate: Gate, call: Call) -> Completion:
+    completion = person_actions.completion(gate, call)
+    return Completion(does=completion.does, tells=completion.tells, runs_on=completion.runs_on)

@@ -1,7 +1,4 @@
-"""What every JSON shape of `/api` has in common.
-
-Answers that may be large, made into JSON at once.
-"""
+"""The base of every JSON model of `/api`, and a fast serialiser for large responses."""
 
 from functools import cache
 from typing import Any
@@ -15,13 +12,16 @@ __all__ = ["Position", "Wire"]
 
 
 class Wire(BaseModel):
-    """A frozen message; unknown fields in what people send are refused, not ignored."""
+    """A frozen JSON model. Unknown fields in a request are an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def as_json(value: object, shape: Any) -> Response:
-    """An answer of this shape, which a route must name as its `response_model` to be described."""
+    """Serialise a large response with pydantic directly, which skips FastAPI's second validation.
+
+    The route must set `response_model` to the same type, for the OpenAPI document.
+    """
     return Response(_adapter(shape).dump_json(value), media_type="application/json")
 
 

@@ -1,7 +1,4 @@
-"""Routes about operations: list, look at what one is busy with, cancel it or any part of it.
-
-Domain into wire: how an operation and what it was busy with look to people's programs. Pure translations.
-"""
+"""Routes of operations: list, get one with its activities, cancel it or one activity."""
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
@@ -36,10 +33,10 @@ def routes(rooms: Rooms) -> APIRouter:
     @router.get("/operations/{id}", response_model=OperationDetail)
     async def operation(id: str) -> Response:
         await threads.caught_up(rooms)
-        found = await rooms.records.operations.history(id)
-        if found is None:
+        history = await rooms.records.operations.history(id)
+        if history is None:
             raise HTTPException(404, f"There is no operation {id}.")
-        return as_json(operation_detail(found), OperationDetail)
+        return as_json(operation_detail(history), OperationDetail)
 
     @router.post("/operations/{id}/activities/{activity}/cancel")
     async def cancel_activity(id: str, activity: str, request: Request) -> dict[str, bool]:
@@ -51,8 +48,8 @@ def routes(rooms: Rooms) -> APIRouter:
     return router
 
 
-def operation_detail(found: OperationHistory) -> OperationDetail:
-    operation = found.operation
+def operation_detail(history: OperationHistory) -> OperationDetail:
+    operation = history.operation
     return OperationDetail(
         operation=operation.id,
         thread=operation.thread,
@@ -62,14 +59,14 @@ def operation_detail(found: OperationHistory) -> OperationDetail:
         stop=operation.stop,
         error=operation.error,
         cancelled_by=operation.cancelled_by,
-        cancelled_calls=found.cancelled_calls,
-        cancelled_activities=found.cancelled_activities,
-        activities=[_activity_view(each) for each in found.activities],
+        cancelled_calls=history.cancelled_calls,
+        cancelled_activities=history.cancelled_activities,
+        activities=[_activity_view(each) for each in history.activities],
     )
 
 
 def _activity_view(activity: ActivityRecord) -> ActivityView:
-    # Made without checks: there may be thousands, and they were checked when they were made.
+    # Skip validation: there may be thousands, and the records are already valid.
     return ActivityView.model_construct(
         id=activity.id,
         parent=activity.parent,

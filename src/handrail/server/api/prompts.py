@@ -1,9 +1,4 @@
-"""Routes by which people talk with an agent: prompt it, see to what is queued, choose its settings.
-
-The route to pictures that conversations point to.
-
-Pictures, as people send and look at them.
-"""
+"""Routes of prompts: prompt an agent, manage its queue, change its settings; and of the images in threads."""
 
 import base64
 import binascii
@@ -22,6 +17,7 @@ from handrail.store.blobs import NotKept
 from handrail.store.threads.thread_records import ThreadRecord
 
 LONGEST_KEY = 4096
+"""Characters in one provider variable. Bounds the environment passed to the agent."""
 
 
 def routes(rooms: Rooms) -> APIRouter:
@@ -31,18 +27,18 @@ def routes(rooms: Rooms) -> APIRouter:
     async def prompt(id: str, body: PromptBody, request: Request) -> Prompted:
         record = await threads.found(rooms, id)
         agent = threads.known_agent(rooms, body.agent) if body.agent else None
-        env = _keys(body, agent or record.agent)
+        env = _provider_variables(body, agent or record.agent)
         pieces = await _pieces(rooms, record, body)
-        became = await rooms.prompts.prompt(
+        prompted = await rooms.prompts.prompt(
             id, pieces, by=by(request), agent=agent, queue=body.queue, env=env
         )
-        await rooms.threads.written()  # what a person said is not lost, whatever becomes of the answer
-        return _view(id, became)
+        await rooms.threads.written()  # the prompt is on disk before it is acknowledged
+        return _prompted_view(id, prompted)
 
     @router.post("/threads/{id}/queue/{message}/send")
     async def send_now(id: str, message: str, request: Request) -> Prompted:
         await threads.found(rooms, id)
-        return _view(id, await rooms.prompts.send_now(id, message, by=by(request)))
+        return _prompted_view(id, await rooms.prompts.send_now(id, message, by=by(request)))
 
     @router.delete("/threads/{id}/queue/{message}", status_code=204)
     async def drop(id: str, message: str, request: Request) -> Response:
@@ -60,29 +56,32 @@ def routes(rooms: Rooms) -> APIRouter:
     return router
 
 
-def _keys(body: PromptBody, agent: str) -> dict[str, str]:
-    """What a prompt brings along for its agent. What was given is not repeated in what goes wrong."""
+def _provider_variables(body: PromptBody, agent: str) -> dict[str, str]:
+    """The provider variables of a prompt. Error messages never repeat a value: it is a secret."""
     env = body.env or {}
     if env and agent != OWN_AGENT:
         raise HTTPException(422, f"Keys go to Handrail's own agent alone, and this prompt is for {agent}.")
     if not set(env) <= set(PROVIDER_VARIABLES):
         raise HTTPException(422, f"A prompt may bring along nothing but {', '.join(PROVIDER_VARIABLES)}.")
-    found = {name: value.get_secret_value() for name, value in env.items()}
-    if any(len(value) > LONGEST_KEY or not value.isprintable() for value in found.values()):
+    values = {name: value.get_secret_value() for name, value in env.items()}
+    if any(len(value) > LONGEST_KEY or not value.isprintable() for value in values.values()):
         raise HTTPException(422, f"A key is one line of at most {LONGEST_KEY:,} characters.")
-    return found
+    return values
 
 
-def _view(thread: str, became: thread_prompts.Prompted) -> Prompted:
+def _prompted_view(thread: str, prompted: thread_prompts.Prompted) -> Prompted:
     return Prompted(
-        thread=thread, message=became.message, operation=became.operation, replaced=became.replaced
+        thread=thread,
+        message=prompted.message,
+        operation=prompted.operation,
+        replaced=prompted.replaced,
     )
 
 
 async def _pieces(rooms: Rooms, record: ThreadRecord, body: PromptBody) -> list[Piece]:
-    """What a prompt is made of; its pictures are kept before anybody is told of them."""
+    """The pieces of a prompt. Stores its images first, so that a message never refers to a missing one."""
     files = await threads.files(body.files, record.workspace)
-    images = await anyio.to_thread.run_sync(_keep, rooms, body.images)
+    images = await anyio.to_thread.run_sync(_store_images, rooms, body.images)
     text = [Piece(kind="text", text=body.text)] if body.text.strip() else []
     pieces = [
         *text,
@@ -94,11 +93,11 @@ async def _pieces(rooms: Rooms, record: ThreadRecord, body: PromptBody) -> list[
     return pieces
 
 
-def _keep(rooms: Rooms, sent: Sequence[ImageBody]) -> list[Piece]:
-    found = [picture(image.data, place) for place, image in enumerate(sent, 1)]
+def _store_images(rooms: Rooms, images: Sequence[ImageBody]) -> list[Piece]:
+    decoded = [picture(image.data, place) for place, image in enumerate(images, 1)]
     return [
         Piece(kind="image", data={"image": rooms.images.put(content), "mime": mime})
-        for content, mime in found
+        for content, mime in decoded
     ]
 
 
@@ -119,7 +118,7 @@ def image_routes(rooms: Rooms) -> APIRouter:
     return router
 
 
-_BEGINNINGS = {
+_SIGNATURES = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
     b"GIF87a": "image/gif",
@@ -128,7 +127,7 @@ _BEGINNINGS = {
 
 
 class NoPicture(Exception):
-    """What was sent as a picture is none."""
+    """An image in a prompt cannot be decoded, or has an unsupported type."""
 
     def __init__(self, place: int) -> None:
         self.place = place
@@ -136,14 +135,14 @@ class NoPicture(Exception):
 
 
 def mime_of(content: bytes) -> str | None:
-    """What kind of picture it is; None when it is none that a page shows."""
+    """The MIME type of an image, by its first bytes. None if it is not a type that the page shows."""
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
-    return next((mime for begin, mime in _BEGINNINGS.items() if content.startswith(begin)), None)
+    return next((mime for begin, mime in _SIGNATURES.items() if content.startswith(begin)), None)
 
 
 def picture(data: str, place: int) -> tuple[bytes, str]:
-    """The bytes of a picture in Base64, and what kind it is. Raises NoPicture, which names its `place`."""
+    """Decode a Base64 image. Returns its bytes and MIME type. `place` is for the message of NoPicture."""
     try:
         content = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):

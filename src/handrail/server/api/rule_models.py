@@ -1,9 +1,4 @@
-"""The wire about rules: what holds, what would be decided and why, which folders are trusted, and what can be undone.
-
-Owns these JSON shapes of `/api`. It does not know routes, nor how anything is decided (gate/).
-
-Domain into wire: how rules, folders, undos and what would be decided look to people's programs.
-"""
+"""JSON models of rules, rule tests, trusted folders and undo, and the conversion to them."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -24,12 +19,12 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class RuleBody(Wire):
-    """A rule as a person writes it: about a command, a path or a host, or all a tool does."""
+    """A rule as a person writes it: for a command, a path, a host, or every use of a tool."""
 
     effect: Effect = "allow"
     tool: Name | None = None
     pattern: Pattern | None = None
-    """A command or a path, whichever the tool takes."""
+    """A command or a path, depending on the tool."""
     command: Pattern | None = None
     path: Pattern | None = None
     host: Pattern | None = None
@@ -37,7 +32,7 @@ class RuleBody(Wire):
     agent: Name | None = None
     scope: Scope = "project"
     workspace: Annotated[str, Field(max_length=4096)] | None = None
-    """Of scope project and session; that of the question, when it is made from one."""
+    """For the scopes project and session. Defaults to that of the approval it is made from."""
     expires_in: Annotated[int, Field(gt=0, le=315_360_000)] | None = None
     """Seconds from now."""
     note: Annotated[str, Field(max_length=1000)] = ""
@@ -46,29 +41,29 @@ class RuleBody(Wire):
 
 
 class Suggestion(Wire):
-    """A rule somebody may want."""
+    """A suggested rule."""
 
     rule: RuleBody
     words: str
-    """What it allows, in words: `git status …` in this project."""
+    """Description of what it allows: `git status …` in this project."""
     claims: tuple[int, ...] = ()
-    """Those of the question that it decides."""
+    """Indexes of the approval's claims that it decides."""
     answers: int = 0
-    """How often a person already said so, one by one."""
+    """How many single answers of a person it would have replaced."""
 
 
 class RuleView(Wire):
-    """A rule in force, or one that is built in."""
+    """A rule in the list, built-in rules included."""
 
     rule: Rule
     words: str
     builtin: bool
     removable: bool
-    """False of built-in ones and of those in files."""
+    """False for built-in rules and rules from files."""
     in_force: bool
-    """False of what an untrusted folder's file allows, and of expired ones."""
+    """False for expired rules, and for allow rules from an untrusted folder's file."""
     says: str
-    """Why it is not in force; empty when it is."""
+    """Why it is not in force; else empty."""
     hits: int
     last_used_at: int | None
     last_call: str | None
@@ -77,20 +72,20 @@ class RuleView(Wire):
 
 
 class FolderView(Wire):
-    """A workspace and whether it is trusted."""
+    """A workspace folder, and whether it is trusted."""
 
     folder: str
     trusted: bool
     trusted_at: int | None
     by: str | None
     config: str | None
-    """SHA-256 of its `.handrail/config.toml`; None where it has none."""
+    """SHA-256 of its `.handrail/config.toml`; None if it has no such file."""
     problem: str
-    """What is wrong with that file, or that it changed since it was trusted."""
+    """An error in that file, or a notice that it changed since it was trusted."""
 
 
 class RulesView(Wire):
-    """All there is, in the order of evaluation."""
+    """All rules in order of evaluation, suggestions and folders."""
 
     rules: list[RuleView]
     suggestions: list[Suggestion]
@@ -100,29 +95,29 @@ class RulesView(Wire):
 
 
 class FolderBody(Wire):
-    """A folder to trust, or no longer."""
+    """A folder to trust or distrust."""
 
     folder: Annotated[str, Field(min_length=1, max_length=4096)]
     config: str | None = None
-    """SHA-256 of its file as the person saw it."""
+    """SHA-256 of its file as shown to the person."""
 
 
 class TestBody(Wire):
-    """A call that nobody makes: what would be decided?"""
+    """A hypothetical call to test the rules with."""
 
     __test__ = False
     command: Annotated[str | None, Field(max_length=100_000)] = None
-    """Short for execute_command with this command."""
+    """Shorthand for execute_command with this command."""
     tool: Name | None = None
     input: Json | None = None
     workspace: Annotated[str, Field(max_length=4096)] | None = None
     agent: Name | None = None
     rule: RuleBody | None = None
-    """As if this rule were there too."""
+    """An extra rule to include in the test."""
 
 
 class PartView(Wire):
-    """One claim and what was decided about it."""
+    """One claim and its decision."""
 
     text: str
     action: str
@@ -133,7 +128,7 @@ class PartView(Wire):
     inside: bool
     protected: bool
     risk: Risk
-    """Of this part by itself."""
+    """The risk of this claim alone."""
     reasons: tuple[str, ...]
 
 
@@ -141,17 +136,17 @@ class StepView(Wire):
     """One step of the evaluation, in order."""
 
     name: str
-    """A rule's id, or the name of a built-in one."""
+    """A rule's id, or the name of a built-in rule."""
     words: str
     effect: Effect | None
-    """None when it does not apply."""
+    """None if it does not apply."""
     parts: tuple[int, ...]
-    """The parts it applies to."""
+    """Indexes of the parts it applies to."""
     decides: bool
 
 
 class TestView(Wire):
-    """What would be decided, by what, and all that was looked at."""
+    """Result of a rule test: the decision, and every step of the evaluation."""
 
     __test__ = False
     effect: Effect
@@ -165,27 +160,27 @@ class TestView(Wire):
 
 
 class ProposedBody(Wire):
-    """A rule that is thought about."""
+    """A rule to evaluate against past calls, without adding it."""
 
     rule: RuleBody
     approval: Name | None = None
-    """The question it would be made from; it then is for the caller of that one, as with an answer."""
+    """The approval it would be made from; its caller then supplies the defaults, as with an answer."""
 
 
 class ProposedView(Wire):
-    """What a rule would do, judged by the past."""
+    """Which past approvals and calls a rule would have decided."""
 
     problem: str
-    """Why it cannot be made; empty when it can."""
+    """Why the rule is invalid; else empty."""
     words: str
     prompts: int
-    """Questions of late."""
+    """Recent approvals."""
     decided: int
-    """Of those, how many it would have answered."""
+    """How many of them the rule would have answered."""
     calls: int
     matches: int
     examples: list[str]
-    """Some of what it matches."""
+    """Some of the matching calls."""
 
 
 class UndoFile(Wire):
@@ -200,22 +195,22 @@ class UndoFile(Wire):
 
 
 class UndoView(Wire):
-    """What an undo would do, or did."""
+    """Preview or result of an undo."""
 
     what: str
     of: Literal["call", "operation", "thread", "undo"]
     title: str
     digest: str
-    """Of what would be done; an undo that would do something else is refused."""
+    """Digest of the planned changes. An undo with another plan is refused."""
     files: list[UndoFile]
     not_covered: list[str]
-    """What cannot be undone, in words."""
+    """Descriptions of effects that cannot be undone."""
     undo: str | None = None
-    """The id of the undo once it is done; it can be undone itself."""
+    """The id of the undo once it is done. An undo can be undone."""
 
 
 class UndoBody(Wire):
-    """Do what was shown."""
+    """Run the undo with this digest."""
 
     digest: Annotated[str, Field(min_length=64, max_length=64)]
 
@@ -238,7 +233,7 @@ def rule_view(listed: Listed, use: Use | None, record: RuleRecord | None) -> Rul
 
 def suggestion_view(suggested: Suggested) -> Suggestion:
     return Suggestion(
-        rule=_body(suggested.rule),
+        rule=_rule_body(suggested.rule),
         words=suggested.words,
         claims=suggested.claims,
         answers=suggested.answers,
@@ -246,7 +241,7 @@ def suggestion_view(suggested: Suggested) -> Suggestion:
 
 
 def unfit(problem: str) -> ProposedView:
-    """A rule that cannot be made."""
+    """The view of an invalid rule."""
     return ProposedView(problem=problem, words="", prompts=0, decided=0, calls=0, matches=0, examples=[])
 
 
@@ -269,10 +264,10 @@ def test_view(explained: Explained, claims: Sequence[Claim], weight: Weight, tru
         rule=decision.rule,
         why=decision.why,
         parts=[
-            _part(claims[verdict.claim], verdict, weight.parts[verdict.claim])
+            _part_view(claims[verdict.claim], verdict, weight.parts[verdict.claim])
             for verdict in decision.verdicts
         ],
-        chain=[_step(step) for step in explained.chain],
+        chain=[_step_view(step) for step in explained.chain],
         risk=weight.level,
         reasons=weight.reasons,
         trusted=trusted,
@@ -312,8 +307,8 @@ def undo_view(plan: UndoPlan) -> UndoView:
     )
 
 
-def _body(rule: Rule) -> RuleBody:
-    """A rule that is not made yet, as a person would write it."""
+def _rule_body(rule: Rule) -> RuleBody:
+    """A suggested rule as a request body."""
     return RuleBody(
         effect=rule.effect,
         tool=rule.tool,
@@ -327,7 +322,7 @@ def _body(rule: Rule) -> RuleBody:
     )
 
 
-def _part(claim: Claim, verdict: Verdict, risk: Assessment) -> PartView:
+def _part_view(claim: Claim, verdict: Verdict, risk: Assessment) -> PartView:
     return PartView(
         text=claim.resource,
         action=claim.action,
@@ -342,7 +337,7 @@ def _part(claim: Claim, verdict: Verdict, risk: Assessment) -> PartView:
     )
 
 
-def _step(step: Step) -> StepView:
+def _step_view(step: Step) -> StepView:
     return StepView(
         name=step.name, words=step.words, effect=step.effect, parts=step.parts, decides=step.decides
     )

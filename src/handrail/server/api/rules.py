@@ -1,7 +1,4 @@
-"""Routes about rules: what holds, what would be decided and why, add, remove, and what a rule would have done.
-
-Routes about folders: which are known, trust one, and trust it no longer.
-"""
+"""Routes of rules: list, add, remove, test a call, evaluate a new rule; and of folders: list, trust, distrust."""
 
 import os.path
 from typing import Annotated
@@ -45,7 +42,7 @@ def routes(rooms: Rooms) -> APIRouter:
     async def rules(workspace: Workspace = None) -> RulesView:
         held = rooms.gate.rules
         return RulesView(
-            rules=await _listed(rooms, None if workspace is None else folder_of(workspace)),
+            rules=await _rule_views(rooms, None if workspace is None else folder_of(workspace)),
             suggestions=[suggestion_view(each) for each in await repeatedly(rooms)],
             folders=await views(rooms, held.folders()),
             default_policy=held.standing.default,
@@ -56,7 +53,7 @@ def routes(rooms: Rooms) -> APIRouter:
     async def add(body: RuleBody, request: Request) -> RuleView:
         rule = made(rooms, body)
         await rooms.journal.committed(rooms.gate.rules.add(rule, by(request)))
-        (view,) = [view for view in await _listed(rooms, None) if view.rule.id == rule.id]
+        (view,) = [view for view in await _rule_views(rooms, None) if view.rule.id == rule.id]
         return view
 
     @router.delete("/rules/{id}", status_code=204)
@@ -66,20 +63,20 @@ def routes(rooms: Rooms) -> APIRouter:
 
     @router.post("/rules/test")
     async def test(body: TestBody) -> TestView:
-        """Nothing is done and nobody is asked: a tool plans without touching anything."""
+        """Evaluate the rules for a hypothetical call, without side effects and without opening an approval."""
         caller = _caller(body)
         extra = None if body.rule is None else made(rooms, body.rule, caller)
-        tool, given = _use(body)
-        draft = await rooms.gate.drafts.fresh(tool, given, caller)
+        tool, arguments = _tool_input(body)
+        draft = await rooms.gate.drafts.fresh(tool, arguments, caller)
         policy = rooms.gate.rules.policy(caller, extra)
         claims = draft.plan.claims
         return test_view(explain(policy, tool, claims, caller), claims, weigh(claims), policy.here.trusted)
 
     @router.post("/rules/propose")
     async def propose(body: ProposedBody) -> ProposedView:
-        question = None if body.approval is None else await asked(rooms, body.approval)
+        approval = None if body.approval is None else await asked(rooms, body.approval)
         try:
-            rule = made(rooms, body.rule, question and question.caller)
+            rule = made(rooms, body.rule, approval and approval.caller)
         except BadRule as problem:
             return unfit(str(problem))
         return proposed_view(in_words(rule), await judged(rooms, rule))
@@ -87,7 +84,7 @@ def routes(rooms: Rooms) -> APIRouter:
     return router
 
 
-async def _listed(rooms: Rooms, workspace: str | None) -> list[RuleView]:
+async def _rule_views(rooms: Rooms, workspace: str | None) -> list[RuleView]:
     uses = await rooms.records.rules.uses()
     records = {record.rule.id: record for record in await rooms.records.rules.all()}
     return [
@@ -97,12 +94,12 @@ async def _listed(rooms: Rooms, workspace: str | None) -> list[RuleView]:
 
 
 def _caller(body: TestBody) -> Caller:
-    """Whoever would make that call."""
+    """The caller of a hypothetical call."""
     workspace = None if body.workspace is None else os.path.realpath(folder_of(body.workspace))
     return Caller(door="page", client=body.agent or "", key="a test", workspace=workspace)
 
 
-def _use(body: TestBody) -> tuple[str, Json]:
+def _tool_input(body: TestBody) -> tuple[str, Json]:
     if (body.command is None) == (body.tool is None):
         raise HTTPException(422, "Give a command line, or a tool with its input.")
     if body.command is not None:
@@ -122,12 +119,12 @@ def folder_routes(rooms: Rooms) -> APIRouter:
         await rooms.journal.committed(
             rooms.gate.rules.trust(folder_of(body.folder), body.config, by(request))
         )
-        return await _view(rooms, body.folder)
+        return await _folder_view(rooms, body.folder)
 
     @router.post("/folders/distrust")
     async def distrust(body: FolderBody, request: Request) -> FolderView:
         await rooms.journal.committed(rooms.gate.rules.distrust(folder_of(body.folder), by(request)))
-        return await _view(rooms, body.folder)
+        return await _folder_view(rooms, body.folder)
 
     return router
 
@@ -137,6 +134,6 @@ async def views(rooms: Rooms, folders: list[Folder]) -> list[FolderView]:
     return [folder_view(each, trusted.get(each.folder)) for each in folders]
 
 
-async def _view(rooms: Rooms, folder: str) -> FolderView:
+async def _folder_view(rooms: Rooms, folder: str) -> FolderView:
     (view,) = await views(rooms, [rooms.gate.rules.folder(folder)])
     return view

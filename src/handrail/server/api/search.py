@@ -1,4 +1,4 @@
-"""The route to every word that was said, asked for or printed."""
+"""Route of the full-text search over threads, calls and terminal output."""
 
 from typing import Annotated
 

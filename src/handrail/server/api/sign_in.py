@@ -1,7 +1,4 @@
-"""Routes by which a page becomes a person's: a fresh link, and a code for a bearer.
-
-Routes about call credentials: list, issue, revoke.
-"""
+"""Routes of the page's sign-in (create a link, exchange its code) and of call credentials (list, issue, revoke)."""
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
@@ -46,8 +43,8 @@ def credential_routes(rooms: Rooms) -> APIRouter:
 
     @router.get("/credentials")
     async def credentials() -> list[CredentialView]:
-        found = await rooms.records.credentials.all()
-        return [calls.credential_view(record) for record in found if record.revoked_at is None]
+        records = await rooms.records.credentials.all()
+        return [calls.credential_view(record) for record in records if record.revoked_at is None]
 
     @router.post("/credentials")
     async def issue(body: CredentialBody) -> Credential:

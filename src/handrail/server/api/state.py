@@ -1,4 +1,4 @@
-"""Routes for whoever watches: a snapshot, the events after it, how the daemon feels, and its end."""
+"""Routes of the daemon itself: state snapshot, events after it, health, shutdown."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -13,13 +13,13 @@ from handrail.server.live.event_stream import visible
 from handrail.store.values import Position
 
 MOST_OPEN = 2000
-"""Open calls in a snapshot; more than anybody can have let pile up."""
+"""Open calls in a snapshot, per status. Bounds its size."""
 MOST_TERMINALS = 200
-"""Running terminals in a snapshot; the page lists older ones by themselves."""
+"""Running terminals in a snapshot. Bounds its size; the page lists older ones separately."""
 MOST_USUAL = 50
-"""Running calls of which it is told how long such calls usually take."""
+"""Running calls that get a typical duration: one query each."""
 RECENT = 50
-"""Settled calls in a snapshot: what a person can take in at a glance."""
+"""Settled calls in a snapshot: about one page."""
 
 
 def routes(rooms: Rooms) -> APIRouter:
@@ -31,7 +31,7 @@ def routes(rooms: Rooms) -> APIRouter:
         open_calls = await _open_calls(rooms)
         newest = await rooms.records.calls.find(limit=RECENT + len(open_calls))
         running = await rooms.records.terminals.find(running_only=True, limit=MOST_TERMINALS)
-        found = State(
+        snapshot = State(
             seq=seq,
             now=calls.now_ms(),
             version=__version__,
@@ -44,7 +44,7 @@ def routes(rooms: Rooms) -> APIRouter:
             terminals=await views_of(rooms, running, person_of(request)),
             approvals=await open_views(rooms),
         )
-        return as_json(found, State)
+        return as_json(snapshot, State)
 
     @router.get("/events")
     async def events(request: Request, after: Position = 0) -> LiveEntries:
@@ -66,16 +66,15 @@ def routes(rooms: Rooms) -> APIRouter:
 
 
 async def _open_calls(rooms: Rooms) -> list[CallView]:
-    """Calls without an outcome, oldest first, as the gate knows them."""
+    """Open calls, oldest first, with the gate's current state."""
     waiting = await rooms.records.calls.find(status="waiting", limit=MOST_OPEN)
     running = await rooms.records.calls.find(status="running", limit=MOST_OPEN)
-    found = sorted((*waiting, *running), key=lambda record: record.opened_seq)
-    usual = {
-        record.id: await rooms.records.calls.typical_duration(record.tool, record.title)
-        for record in running[-MOST_USUAL:]
+    records = sorted((*waiting, *running), key=lambda record: record.opened_seq)
+    durations = {
+        record.id: await rooms.records.calls.typical_duration(record.tool, record.title) for record in running[-MOST_USUAL:]
     }
     return [
-        calls.call_view(record, rooms.gate.open[record.id], usual.get(record.id))
-        for record in found
+        calls.call_view(record, rooms.gate.open[record.id], durations.get(record.id))
+        for record in records
         if record.id in rooms.gate.open
     ]

@@ -1,9 +1,6 @@
-"""The wire to people's programs, about terminals: what they show, and what can be done to them.
+"""JSON models of terminals and of the attach socket's text frames, and the conversion to them.
 
-Owns these JSON shapes, the text frames of an attached socket among them. Times are milliseconds since 1970, offsets
-count bytes of output since the terminal began. It does not know routes, nor who may see what.
-
-Domain into wire: how terminals look to people's programs.
+Times are milliseconds since 1970. Offsets count the bytes of output since the terminal started.
 """
 
 import base64
@@ -23,30 +20,30 @@ from handrail.terminal.shell_marks import Command, Marks
 from handrail.terminal.terminal import Asks, Report, Taken, Terminal
 
 MOST_TYPED = 200_000
-"""Characters in one input: below what the keeper holds for a program that does not read."""
+"""Characters in one input. Below the keeper's buffer for a program that does not read."""
 Side = Annotated[int, Field(ge=1, le=1000)]
-"""Columns or rows: more than any screen has, and few enough to be drawn."""
+"""Columns or rows. Bounds the memory for a rendered screen."""
 Line = Annotated[str, Field(max_length=100_000)]
-"""One argument or variable; the kernel takes no more than 128 KiB."""
+"""One argument or variable. The kernel accepts at most 128 KiB."""
 
 
 class AsksView(Wire):
-    """It waits for input."""
+    """The terminal waits for input."""
 
     prompt: str
-    """Empty for whoever may not see what terminals show."""
+    """Empty for clients that may not see terminal output."""
     sure: Sure
     secret: bool
-    """It hides what is typed: only a person may answer, and it is recorded nowhere."""
+    """Echo is off: only a person may answer, and the input is not recorded."""
     since: int
 
 
 class TakenView(Wire):
-    """A person has taken it over: agents cannot type into it."""
+    """A person has taken over: agents cannot type into the terminal."""
 
     by: str
     holds: bool
-    """Until it is released; otherwise only while the person types."""
+    """True until released; False only while the person types."""
 
 
 class TerminalView(Wire):
@@ -54,14 +51,14 @@ class TerminalView(Wire):
 
     id: str
     seq: int
-    """Where it was opened in the journal; `before` in a listing goes on from there."""
+    """Journal position at which it was opened. Pass it as `before` to get the next page of a list."""
     name: str
     of: TerminalKind
     owner: Owner | None
-    """None in the records of old, when every terminal was a call's."""
+    """None in old records, when every terminal belonged to a call."""
     call_id: str | None
     shell: str
-    """The program; empty in the records of old."""
+    """The program; empty in old records."""
     argv: tuple[str, ...]
     size: tuple[int, int]
     """Columns and rows."""
@@ -70,40 +67,40 @@ class TerminalView(Wire):
     exit_code: int | None
     signal: str | None
     lost: bool
-    """It ended with the keeper, so its exit is unknown."""
+    """It ended together with the keeper; its exit status is unknown."""
     cwd: str
-    """Where it is now; of an ended one, where it began."""
+    """Current directory; the initial one if the terminal has ended."""
     busy: bool
-    """Another program than its own has the keyboard."""
+    """A child program is in the foreground."""
     foreground: str | None
-    """The name of the program that has the keyboard; None when that is not known."""
+    """The name of the foreground program; None if unknown."""
     asks: AsksView | None
     taken: TakenView | None
     attached: bool
-    """A window of `handrail shell` is on it, and owns its size."""
+    """A `handrail shell` window is attached, and sets the size."""
     started_at: int
     ended_at: int | None
     last_output_at: int | None
     bytes: int
-    """All it has printed: the offset after the last byte."""
+    """Total output: the offset after the last byte."""
     first: int
     """The oldest offset still kept."""
     lines_dropped: int
-    """Lines before `first`, dropped to keep within the limits."""
+    """Lines before `first`, dropped by the size limits."""
     forgotten: bool
-    """Its output was deleted, to keep within what is kept of ended terminals."""
+    """Its output was deleted by the retention of ended terminals."""
 
 
 class CommandView(Wire):
-    """One command line in a terminal, as the shell's own marks tell of it."""
+    """One command in a terminal, as reported by the shell integration."""
 
     line: str | None
     begin: int
-    """The offset of its prompt."""
+    """Offset of its shell prompt."""
     output: int
-    """The offset at which its output begins."""
+    """Offset of the start of its output."""
     end: int | None
-    """The offset at which it ended; None while it runs."""
+    """Offset of its end; None while it runs."""
     exit_code: int | None
     cwd: str | None
     started_at: int | None
@@ -111,54 +108,54 @@ class CommandView(Wire):
 
 
 class TypedView(Wire):
-    """Something that somebody typed."""
+    """One recorded input."""
 
     at: int
     by: str
     person: bool
     text: str | None
-    """None when the terminal did not show it: what is hidden there is recorded nowhere."""
+    """None if echo was off: such input is not recorded."""
     offset: int
-    """How far its output had come."""
+    """Output offset at the time of the input."""
 
 
 class TerminalDetail(TerminalView):
-    """Everything about one terminal but its output."""
+    """Everything about one terminal except its output."""
 
     commands: list[CommandView]
-    """The last 1,000, oldest first; none when its program makes no marks."""
+    """The last 1,000, oldest first. Empty without shell integration."""
     at_prompt: bool | None
-    """Whether its shell waits for a command; None when its program makes no marks."""
+    """Whether the shell waits for a command. None without shell integration."""
     typed: list[TypedView]
     """The last 200, oldest first."""
     nonce: str
-    """What the shell's own marks carry, so that output cannot forge them; empty when it makes none."""
+    """Secret in the shell integration's escape sequences, so that output cannot forge them. Empty without it."""
 
 
 class OutputView(Wire):
-    """A part of what a terminal printed, or its screen."""
+    """A range of a terminal's output, or its screen."""
 
     text: str
-    """For `text` and `screen`: escapes resolved, a screen's rows joined by newlines. Empty for `raw`."""
+    """For modes `text` and `screen`: without escape sequences; screen rows are joined by newlines. Empty for `raw`."""
     base64: str
-    """For `raw`: the bytes as they were. Empty otherwise."""
+    """For mode `raw`: the unchanged bytes. Else empty."""
     start: int
     next: int
-    """Ask for `after` this to go on."""
+    """Pass as `after` to continue."""
     end: int
     first: int
     lines_dropped: int
     left_out: int
-    """Bytes between what was asked for and `start`, because they are no longer kept or were too many."""
+    """Bytes skipped before `start`, because they were deleted or exceed the limit."""
     cursor: tuple[int, int] | None = None
-    """Column and row on a screen, from 0."""
+    """Column and row on the screen, from 0."""
     alternate: bool = False
-    """A screen that a full-screen program has put up over the output."""
+    """The alternate screen is on: a full-screen program runs."""
     title: str = ""
 
 
 class MatchView(Wire):
-    """A line that matches."""
+    """A matching line, with context."""
 
     line_number: int
     offset: int
@@ -168,70 +165,70 @@ class MatchView(Wire):
 
 
 class FoundView(Wire):
-    """What a search found."""
+    """Matches of a search in a terminal's output."""
 
     matches: list[MatchView]
     more: bool
-    """There were more than asked for."""
+    """There are more matches than requested."""
 
 
 class Closed(TerminalView):
-    """A terminal that was closed, and what that ended."""
+    """A closed terminal, and the processes that were stopped."""
 
     message: str
     stopped: list[ProcessSeen]
     left: list[ProcessSeen]
-    """What could not be ended."""
+    """Processes that could not be stopped."""
     more: int
     """Stopped processes beyond those listed."""
 
 
 class AttachState(Wire):
-    """A text frame to whoever is attached: first of all, and whenever the terminal has changed.
+    """Text frame to an attached client: sent first, and after every change of the terminal.
 
-    The first one also says where the bytes that follow begin; the others leave that out.
+    Only the first frame has `begin` and `alternate`.
     """
 
     state: TerminalView
     sizes: bool
-    """Whether this page may set the size now: it was typed in last, or no other was; and no window is on it."""
+    """Whether this client may set the size: no window is attached, and no other page was typed in last."""
     begin: int | None = None
-    """The offset of the first byte that will be sent."""
+    """Offset of the first byte that follows."""
     alternate: bool | None = None
-    """Whether the alternate screen was on at `begin`; None when that is not known."""
+    """Whether the alternate screen was on at `begin`; None if unknown."""
 
 
 class AttachRefused(Wire):
-    """A text frame: something that was sent on the socket was not done, or not all of it."""
+    """Text frame: an input, size or message from the client was refused, in whole or in part."""
 
     refused: str
     what: Literal["input", "size", "message"]
 
 
 class AttachSize(Wire):
-    """The only text frame that whoever is attached may send: columns and rows. Keys go in binary frames."""
+    """The only text frame that a client may send: columns and rows. Keys go in binary frames."""
 
     size: tuple[Side, Side]
 
 
 class OpenBody(Wire):
-    """A terminal of the person's own."""
+    """A terminal for a person to open."""
 
     of: Literal["tracked", "shell"] = "tracked"
-    """A `shell` has its window elsewhere: it gets exactly the environment given."""
+    """A `shell` is shown in the person's own terminal window, and gets exactly the environment in `env`."""
     name: Annotated[str, Field(max_length=200)] = ""
     shell: Annotated[str | None, Field(min_length=1, max_length=4096)] = None
-    """A path, or a name to be found on the PATH; the person's own unless given."""
+    """A path, or a name on the PATH. Default: the person's shell."""
     args: Annotated[tuple[Line, ...], Field(max_length=1000)] = ()
     command: Annotated[tuple[Line, ...], Field(max_length=1000)] = ()
-    """A program with its arguments, instead of a shell."""
+    """A program with arguments, instead of a shell."""
     cwd: Annotated[str | None, Field(min_length=1, max_length=4096)] = None
-    """The home directory unless given."""
+    """Default: the home directory."""
     env: Annotated[dict[str, Line], Field(max_length=10_000)] = Field(default_factory=dict)
     cols: Side = 120
     rows: Side = 40
     keep: bool = False
-    """A `shell` may live without a window; otherwise it is ended when none comes."""
+    """Keep a `shell` running without a window. Else it is stopped if no window attaches."""
 
 
 class InputBody(Wire):
@@ -239,7 +236,7 @@ class InputBody(Wire):
 
     text: Annotated[str | None, Field(max_length=MOST_TYPED)] = None
     newline: bool = True
-    """Press Enter after the text, when there is a text."""
+    """Press Enter after the text, if there is one."""
     keys: Annotated[tuple[Annotated[str, Field(max_length=50)], ...], Field(max_length=1000)] = ()
     """Named keys: `ctrl-c`, `up`, `enter`."""
 
@@ -255,13 +252,13 @@ SOCKET_SHAPES = (
     *(AttachState, AttachRefused, AttachSize),
     *(OutputView,),
 )
-"""What no route returns or takes, for the description."""
+"""Models that no route uses, to be added to the OpenAPI document."""
 
 
 def terminal_view(record: TerminalRecord, live: Terminal | None, tail: Tail) -> TerminalView:
     argv = live.argv if live else record.argv
     seen = live.seen if live and live.exit is None else None
-    left = live.exit if live else None
+    ending = live.exit if live else None
     forgotten = record.forgotten_at is not None
     return TerminalView(
         id=record.id,
@@ -275,18 +272,18 @@ def terminal_view(record: TerminalRecord, live: Terminal | None, tail: Tail) -> 
         size=live.size if live else (record.cols, record.rows),
         running=live is not None and live.exit is None,
         pid=record.pid,
-        exit_code=left.code if left else record.exit_code,
-        signal=left.signal if left else record.signal,
-        lost=left.lost is not None if left else record.lost,
+        exit_code=ending.code if ending else record.exit_code,
+        signal=ending.signal if ending else record.signal,
+        lost=ending.lost is not None if ending else record.lost,
         cwd=(seen and seen.cwd) or record.cwd,
         busy=seen is not None and seen.busy,
         foreground=seen.foreground.name if seen and seen.foreground else None,
-        asks=_asks(live.asks) if live and live.asks else None,
-        taken=_taken(live.taken) if live and live.taken else None,
+        asks=_asks_view(live.asks) if live and live.asks else None,
+        taken=_taken_view(live.taken) if live and live.taken else None,
         attached=live is not None and live.exit is None and live.attached,
         started_at=record.opened_at,
         ended_at=record.ended_at,
-        last_output_at=_ms((live and live.last_output_at) or tail.last_at),
+        last_output_at=_to_ms((live and live.last_output_at) or tail.last_at),
         bytes=(record.bytes or 0) if forgotten else tail.end,
         first=(record.bytes or 0) if forgotten else tail.first,
         lines_dropped=0 if forgotten else tail.lines_dropped,
@@ -299,7 +296,7 @@ def terminal_detail(
 ) -> TerminalDetail:
     return TerminalDetail(
         **view.__dict__,
-        commands=[_command(command) for command in marks.commands] if marks else [],
+        commands=[_command_view(command) for command in marks.commands] if marks else [],
         at_prompt=marks.at_prompt if marks and view.running else None,
         typed=[
             TypedView(at=one.at, by=one.by, person=one.person, text=one.text, offset=one.offset)
@@ -313,8 +310,10 @@ def closed_view(view: TerminalView, report: Report | None, message: str) -> Clos
     return Closed(
         **view.__dict__,
         message=message,
-        stopped=[ProcessSeen(pid=one.pid, name=one.name) for one in (report.stopped if report else ())],
-        left=[ProcessSeen(pid=one.pid, name=one.name) for one in (report.left if report else ())],
+        stopped=[
+            ProcessSeen(pid=process.pid, name=process.name) for process in (report.stopped if report else ())
+        ],
+        left=[ProcessSeen(pid=process.pid, name=process.name) for process in (report.left if report else ())],
         more=report.more if report else 0,
     )
 
@@ -365,7 +364,7 @@ def found_view(found: Found) -> FoundView:
     )
 
 
-def _command(command: Command) -> CommandView:
+def _command_view(command: Command) -> CommandView:
     return CommandView(
         line=command.line,
         begin=command.begin,
@@ -373,18 +372,18 @@ def _command(command: Command) -> CommandView:
         end=command.end,
         exit_code=command.exit_code,
         cwd=command.cwd,
-        started_at=_ms(command.started_at),
+        started_at=_to_ms(command.started_at),
         duration_ms=command.duration_ms,
     )
 
 
-def _asks(asks: Asks) -> AsksView:
+def _asks_view(asks: Asks) -> AsksView:
     return AsksView(prompt=asks.prompt, sure=asks.sure, secret=asks.secret, since=round(asks.since * 1000))
 
 
-def _taken(taken: Taken) -> TakenView:
+def _taken_view(taken: Taken) -> TakenView:
     return TakenView(by=taken.by, holds=taken.holds)
 
 
-def _ms(seconds: float | None) -> int | None:
+def _to_ms(seconds: float | None) -> int | None:
     return None if seconds is None else round(seconds * 1000)

@@ -1,4 +1,4 @@
-"""Routes to what terminals printed: read, download, search."""
+"""Routes of terminal output: read, download, search."""
 
 import re
 from collections.abc import AsyncGenerator
@@ -24,7 +24,7 @@ from handrail.terminal.safe_regex import BadPattern
 from handrail.terminal.thread_pool import PEOPLE
 
 PIECE = 256 * 1024
-"""Bytes of a download held at once."""
+"""Bytes of a download read at a time. Bounds memory."""
 Mode = Literal["text", "raw", "screen"]
 
 
@@ -39,12 +39,14 @@ def routes(rooms: Rooms) -> APIRouter:
         lines: Annotated[int | None, Query(ge=1, le=100_000)] = None,
         download: bool = False,
     ) -> OutputView | Response:
-        record = await _kept(rooms, id)
+        record = await _get_kept_record(rooms, id)
         tail = rooms.terminals.tail(id)
-        shown = await _screen(rooms, record, tail) if mode == "screen" else None
+        shown = await _render_screen(rooms, record, tail) if mode == "screen" else None
         if download:
-            return _download(
-                record, _rows(shown) if shown else _pieces(tail, mode, after or tail.first), mode
+            return _download_response(
+                record,
+                _encode_screen(shown) if shown else _read_pieces(tail, mode, after or tail.first),
+                mode,
             )
         if shown is not None:
             return screen_view(shown, tail)
@@ -62,7 +64,7 @@ def routes(rooms: Rooms) -> APIRouter:
         context: Annotated[int, Query(ge=0, le=100)] = 0,
         max_results: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> FoundView:
-        await _kept(rooms, id)
+        await _get_kept_record(rooms, id)
         try:
             matches = await search(
                 rooms.terminals.tail(id),
@@ -81,7 +83,7 @@ def routes(rooms: Rooms) -> APIRouter:
     return router
 
 
-async def _kept(rooms: Rooms, id: str) -> TerminalRecord:
+async def _get_kept_record(rooms: Rooms, id: str) -> TerminalRecord:
     record = await found(rooms, id)
     if record.forgotten_at is not None:
         raise HTTPException(
@@ -91,39 +93,41 @@ async def _kept(rooms: Rooms, id: str) -> TerminalRecord:
     return record
 
 
-async def _screen(rooms: Rooms, record: TerminalRecord, tail: Tail) -> Shown:
+async def _render_screen(rooms: Rooms, record: TerminalRecord, tail: Tail) -> Shown:
     live = rooms.terminals.get(record.id)
     cols, rows = live.size if live else (record.cols, record.rows)
     return await PEOPLE.run(render, tail, cols, rows)
 
 
-def _download(record: TerminalRecord, pieces: AsyncGenerator[bytes], mode: Mode) -> Response:
+def _download_response(record: TerminalRecord, pieces: AsyncGenerator[bytes], mode: Mode) -> Response:
     name = re.sub(r"[^A-Za-z0-9]+", "-", record.name).strip("-")[:40] or "terminal"
     kind, end = ("application/octet-stream", "raw") if mode == "raw" else ("text/plain; charset=utf-8", "txt")
     headers = {"content-disposition": f'attachment; filename="{name}-{record.id}.{end}"'}
     return StreamingResponse(pieces, media_type=kind, headers=headers)
 
 
-async def _pieces(tail: Tail, mode: Mode, after: int) -> AsyncGenerator[bytes]:
-    """What there is now, piece by piece: what is printed meanwhile is left to the next download."""
+async def _read_pieces(tail: Tail, mode: Mode, after: int) -> AsyncGenerator[bytes]:
+    """Yield the output up to the current end. Later output is not included."""
     end = tail.end
     while after < end:
-        data, following = await anyio.to_thread.run_sync(_piece, tail, after, min(PIECE, end - after))
+        data, following = await anyio.to_thread.run_sync(_read_piece, tail, after, min(PIECE, end - after))
         if following == after:
             return
         is_last = following >= end
-        if mode != "raw" and not is_last and b"\n" in data:  # whole lines: what overwrites one stands in it
+        if (
+            mode != "raw" and not is_last and b"\n" in data
+        ):  # whole lines: a carriage return overwrites within a line
             following -= len(data) - data.rindex(b"\n") - 1
             data = data[: data.rindex(b"\n") + 1]
         yield data if mode == "raw" else (await anyio.to_thread.run_sync(plain, data)).encode()
         after = following
 
 
-def _piece(tail: Tail, after: int, limit: int) -> tuple[bytes, int]:
+def _read_piece(tail: Tail, after: int, limit: int) -> tuple[bytes, int]:
     reading = read(tail, after=after, mode="raw", limit=limit)
     assert isinstance(reading.data, bytes)
     return reading.data, reading.next
 
 
-async def _rows(shown: Shown) -> AsyncGenerator[bytes]:
+async def _encode_screen(shown: Shown) -> AsyncGenerator[bytes]:
     yield "".join(f"{line}\n" for line in shown.lines).encode()

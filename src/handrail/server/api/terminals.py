@@ -1,9 +1,4 @@
-"""Routes about terminals: list, open, look, close.
-
-Routes by which people share a terminal: type, size, take over, release.
-
-The terminal that a path names: its record, itself while it runs, and how it looks now.
-"""
+"""Routes of terminals: list, open, get, close, type, resize, take over, release."""
 
 import contextlib
 from collections.abc import Sequence
@@ -39,8 +34,8 @@ from handrail.terminal.terminal import Report, Terminal, TypingRefused, Typist
 from handrail.terminal.thread_pool import PEOPLE
 
 WINDOW_SECONDS = 5.0
-"""For the window of a `handrail shell` to come: one that never does leaves nothing running."""
-_SHOWN_BY_PAGE = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+"""How long a new `handrail shell` waits for its window. After that the shell is stopped, so that none is left over."""
+_PAGE_ENVIRONMENT = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
 
 
 def routes(rooms: Rooms) -> APIRouter:
@@ -61,7 +56,7 @@ def routes(rooms: Rooms) -> APIRouter:
     async def open_terminal(body: OpenBody, request: Request, later: BackgroundTasks) -> TerminalView:
         terminal = await _open(rooms, body, str(by(request)))
         if body.of == "shell" and not body.keep:
-            later.add_task(_expect_window, terminal, rooms.means.grace)
+            later.add_task(_stop_without_window, terminal, rooms.means.grace)
         return await fresh_view(rooms, terminal.id)
 
     @router.get("/terminals/{id}")
@@ -80,22 +75,22 @@ def routes(rooms: Rooms) -> APIRouter:
                 rooms.journal.append(TerminalClosed(terminal=id, by=str(by(request))))
             )
             report = await live.stop(rooms.means.grace)
-        return closed_view(await fresh_view(rooms, id, live), report, _said(report))
+        return closed_view(await fresh_view(rooms, id, live), report, _describe_report(report))
 
     return router
 
 
 async def _open(rooms: Rooms, body: OpenBody, opener: str) -> Terminal:
     means = rooms.means
-    whole = body.env if body.of == "shell" else {**means.environment, **_SHOWN_BY_PAGE, **body.env}
-    shell, *args = body.command or (body.shell or shell_for(means.shell, whole), *body.args)
+    env = body.env if body.of == "shell" else {**means.environment, **_PAGE_ENVIRONMENT, **body.env}
+    shell, *args = body.command or (body.shell or shell_for(means.shell, env), *body.args)
     try:
         return await open_shell(
             rooms.terminals,
             shell=shell,
             args=args,
-            cwd=body.cwd or whole.get("HOME") or "/",
-            env=whole,
+            cwd=body.cwd or env.get("HOME") or "/",
+            env=env,
             size=(body.cols, body.rows),
             of=body.of,
             name=body.name,
@@ -109,16 +104,16 @@ async def _open(rooms: Rooms, body: OpenBody, opener: str) -> Terminal:
         raise HTTPException(422, str(problem)) from None
 
 
-async def _expect_window(terminal: Terminal, grace: float) -> None:
+async def _stop_without_window(terminal: Terminal, grace: float) -> None:
     with anyio.move_on_after(WINDOW_SECONDS):
         while not terminal.attached and terminal.exit is None:
             await terminal.changed()
         return
-    with contextlib.suppress(KeeperError):  # it went with its keeper
+    with contextlib.suppress(KeeperError):  # the keeper is gone, and the terminal with it
         await terminal.stop(grace)
 
 
-def _said(report: Report | None) -> str:
+def _describe_report(report: Report | None) -> str:
     if report is None:
         return "It had ended before."
     names = [f"{process.name} ({process.pid})" for process in report.stopped]
@@ -134,7 +129,7 @@ def sharing_routes(rooms: Rooms) -> APIRouter:
     async def type_input(id: str, body: InputBody, request: Request) -> TerminalView:
         live = await running(rooms, id)
         try:
-            await live.type(await _bytes(live, body), Typist(person=True, name=str(by(request))))
+            await live.type(await _encode_input(live, body), Typist(person=True, name=str(by(request))))
         except TypingRefused as problem:
             raise Conflict(str(problem)) from None
         return await fresh_view(rooms, id)
@@ -151,7 +146,7 @@ def sharing_routes(rooms: Rooms) -> APIRouter:
     @router.post("/terminals/{id}/take")
     async def take(id: str, request: Request) -> TerminalView:
         live = await running(rooms, id)
-        rooms.holders.let_go(id)  # whoever takes it over says next how large it is
+        rooms.holders.let_go(id)  # the page that takes over sets the size next
         live.take(str(by(request)), holds=True)
         return await fresh_view(rooms, id)
 
@@ -163,8 +158,8 @@ def sharing_routes(rooms: Rooms) -> APIRouter:
     return router
 
 
-async def _bytes(live: Terminal, body: InputBody) -> bytes:
-    """What to type. Which bytes a cursor key sends depends on what the program has asked the screen for."""
+async def _encode_input(live: Terminal, body: InputBody) -> bytes:
+    """Encode an input. The bytes of a cursor key depend on the screen's application-keys mode."""
     text = (body.text or "") + ("\r" if body.newline and body.text is not None else "")
     try:
         keys = encode(body.keys)
@@ -179,7 +174,7 @@ async def _bytes(live: Terminal, body: InputBody) -> bytes:
 
 
 async def known(rooms: Rooms, id: str) -> TerminalRecord | None:
-    """A terminal's record; that of one opened this moment may not be written yet."""
+    """A terminal's record, or None. Waits for the journal if the terminal was just opened."""
     record = await rooms.records.terminals.get(id)
     if record is None and rooms.terminals.get(id) is not None:
         await rooms.journal.committed(rooms.journal.head)
@@ -200,12 +195,12 @@ def view_of(rooms: Rooms, record: TerminalRecord, live: Terminal | None = None) 
 
 
 async def views_of(rooms: Rooms, records: Sequence[TerminalRecord], person: Person) -> list[TerminalView]:
-    """As this person may see them. Each is a look at its folder, and there may be many: so in a thread."""
+    """Build views for this person. Each one reads the spool directory, so it runs in a worker thread."""
 
-    def look() -> list[TerminalView]:
+    def build() -> list[TerminalView]:
         return [visible_terminal(view_of(rooms, record), person) for record in records]
 
-    return await anyio.to_thread.run_sync(look)
+    return await anyio.to_thread.run_sync(build)
 
 
 async def running(rooms: Rooms, id: str) -> Terminal:
@@ -217,6 +212,6 @@ async def running(rooms: Rooms, id: str) -> Terminal:
 
 
 async def fresh_view(rooms: Rooms, id: str, live: Terminal | None = None) -> TerminalView:
-    """A terminal as it is now that all of this is written down."""
+    """The view of a terminal after pending journal writes are committed."""
     await rooms.journal.committed(rooms.journal.head)
     return view_of(rooms, await found(rooms, id), live)

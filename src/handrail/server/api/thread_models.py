@@ -1,9 +1,4 @@
-"""The wire of conversations and agents: what the page, the command line and scripts read and send about them.
-
-Owns the JSON shapes of `/api/threads`, `/api/agents` and `/api/search`. It does not know routes or what agents speak.
-
-Domain into wire: how conversations, agents and what was found look to people's programs.
-"""
+"""JSON models of threads, prompts, agents and search, and the conversion to them."""
 
 from dataclasses import asdict
 from typing import Annotated, Literal
@@ -29,7 +24,7 @@ Keys = dict[str, SecretStr]
 
 
 class MessageView(Wire):
-    """Something that was said."""
+    """One message of a thread."""
 
     id: str
     n: int
@@ -44,7 +39,7 @@ class MessageView(Wire):
 
 
 class ThreadView(Wire):
-    """A conversation in a list."""
+    """A thread in a list."""
 
     id: str
     title: str
@@ -54,59 +49,59 @@ class ThreadView(Wire):
     updated_at: int
     messages: int
     operation: str | None
-    """The work that runs for it now."""
+    """The running operation, or None."""
     queued: int
-    """Prompts that wait for their turn."""
+    """Number of queued prompts."""
     forked_from: str | None
     stop: Stop | None
-    """How its last message ended; None while it is being said, and of an empty one."""
+    """How the last message ended. None while it streams, and for an empty thread."""
 
 
 class ThreadDetail(ThreadView):
-    """A conversation, opened: its newest messages, oldest of them first."""
+    """A thread with its newest messages, in chronological order."""
 
     rev: int
-    """Follow from here: the live socket sends what is newer."""
+    """Revision of this snapshot. Pass it as `after` to the live socket."""
     said: list[MessageView]
     more: bool
-    """There are older ones: ask with `before`, the first one's `n`."""
+    """There are older messages. Pass the first message's `n` as `before`."""
     state: dict[str, Json]
-    """What the agent said of it as a whole: modes, options, commands, usage."""
+    """The agent's session state: modes, options, commands, usage."""
 
 
 class ThreadPage(Wire):
-    """Older messages of a conversation."""
+    """A page of older messages."""
 
     said: list[MessageView]
     more: bool
 
 
 class ThreadBody(Wire):
-    """A conversation to begin."""
+    """A thread to create."""
 
     workspace: Annotated[str | None, Field(max_length=4096)] = None
     title: Title = ""
     agent: AgentName | None = None
-    """The one used last, unless it is named."""
+    """Default: the agent used last."""
 
 
 class DefaultBody(Wire):
-    """Whose conversation to go on with: the one of a workspace that was updated last, or a new one."""
+    """Selects the thread to continue: the last one updated in a workspace, or a new one."""
 
     workspace: Annotated[str | None, Field(max_length=4096)] = None
-    """None: the newest of all."""
+    """None selects from all threads."""
     agent: AgentName | None = None
-    """For a new one."""
+    """The agent of a new thread."""
 
 
 class RenameBody(Wire):
-    """Another title."""
+    """A new title."""
 
     title: Annotated[Title, Field(min_length=1)]
 
 
 class ImageBody(Wire):
-    """A picture that goes with a prompt."""
+    """An image in a prompt."""
 
     mime: Annotated[str, Field(pattern=r"^image/(png|jpeg|gif|webp)$")]
     data: Annotated[str, Field(max_length=8_000_000)]
@@ -114,62 +109,62 @@ class ImageBody(Wire):
 
 
 class PromptBody(Wire):
-    """What a person says."""
+    """A prompt from a person."""
 
     text: Annotated[str, Field(max_length=LONGEST_PROMPT)]
     agent: AgentName | None = None
-    """The thread's own, unless it is named."""
+    """Default: the thread's agent."""
     files: Annotated[tuple[str, ...], Field(max_length=50)] = ()
-    """Paths the agent is pointed to, relative to the workspace."""
+    """Files to attach, relative to the workspace."""
     images: Annotated[tuple[ImageBody, ...], Field(max_length=10)] = ()
     queue: bool = False
-    """Wait for the work that runs, instead of replacing it."""
+    """Queue after the running operation, instead of cancelling it."""
     env: Annotated[Keys | None, Field(max_length=20)] = None
-    """Keys and addresses of models, for our own agent on this thread alone: kept in memory, and nowhere else. Names are
-    those of the providers' own variables; where none is given, those given before hold."""
+    """API keys and base URLs for Handrail's own agent on this thread, named like the providers' variables. Held in
+    memory only. If omitted, earlier values stay in force."""
 
 
 class Prompted(Wire):
-    """What became of a prompt."""
+    """The result of sending a prompt."""
 
     thread: str
     message: str
     operation: str | None
     """None while it is queued."""
     replaced: str | None = None
-    """The operation that was cancelled for it."""
+    """The operation that it cancelled."""
 
 
 class ForkBody(Wire):
-    """Where a conversation shall branch off."""
+    """The message at which to fork a thread."""
 
     message: str
     before: bool = False
-    """Leave that message itself out, to say it another way."""
+    """Leave out that message, to write it differently."""
     title: Title = ""
 
 
 class SettingBody(Wire):
-    """A mode, or an option, to choose for a conversation."""
+    """A mode or option to set for a thread."""
 
     setting: Literal["mode", "option"]
     id: Annotated[str, Field(max_length=200)] = ""
-    """Of the option."""
+    """The option's id."""
     value: Annotated[str | bool, Field()]
 
 
 class ThreadFlow(Wire):
-    """What a thread's live socket sends: what is new since what was sent last, put together."""
+    """Message of a thread's live socket: all changes since the previous message, merged."""
 
     rev: int
     messages: list[MessageView]
-    """Those that began, ended, or moved to another place; without their parts."""
+    """Messages that started, ended or moved; without parts."""
     parts: tuple[Growth, ...]
     state: dict[str, Json]
     dropped: list[str]
-    """Messages that are no more: prompts that were taken back."""
+    """Ids of removed messages: queued prompts that were withdrawn."""
     reset: bool
-    """These are the newest messages, whole: what was sent before, or came with a snapshot, is void."""
+    """These are the newest messages, complete. Discard everything received before."""
 
 
 class LoginView(Wire):
@@ -179,11 +174,11 @@ class LoginView(Wire):
     name: str
     description: str
     command: str | None = None
-    """To be run in a terminal, where the agent cannot do it by itself."""
+    """A command to run in a terminal, if the agent cannot log in without one."""
 
 
 class AgentView(Wire):
-    """An agent: installed, or how to install it."""
+    """An agent, and how to install it if it is missing."""
 
     name: str
     title: str
@@ -192,7 +187,7 @@ class AgentView(Wire):
     command: tuple[str, ...]
     source: Literal["config", "known", "built in"]
     why: str
-    """What is missing; empty when nothing is."""
+    """Why it cannot be used; else empty."""
     install: str | None
     """The command that installs it."""
     running: bool
@@ -206,7 +201,7 @@ class LoginBody(Wire):
 
 
 class SearchView(Wire):
-    """What was found, best first."""
+    """Search results, best first."""
 
     hits: tuple[SearchHit, ...]
     more: bool
@@ -217,7 +212,7 @@ FLOW_SHAPES = (
     *(CallData, PlanData, ImageData, FileData, ErrorData, RawData),
     *(Modes, Options, Commands, Usage),
 )
-"""What no route returns or takes, for the description: what the live socket says, and what parts and state hold."""
+"""Models that no route uses, to be added to the OpenAPI document: live messages, message parts, session state."""
 
 
 def thread_view(record: ThreadRecord, operation: str | None, queued: int) -> ThreadView:
@@ -236,11 +231,13 @@ def thread_view(record: ThreadRecord, operation: str | None, queued: int) -> Thr
     )
 
 
-def thread_detail(view: ThreadView, found: Snapshot) -> ThreadDetail:
-    said = [message_view(message) for message in found.messages]
-    stop = next((message.stop for message in reversed(said) if not message.queued), view.stop)
-    known = view.model_copy(update={"stop": stop})
-    return ThreadDetail(**known.__dict__, rev=found.rev, said=said, more=found.more, state=found.state)
+def thread_detail(view: ThreadView, snapshot: Snapshot) -> ThreadDetail:
+    messages = [message_view(message) for message in snapshot.messages]
+    stop = next((message.stop for message in reversed(messages) if not message.queued), view.stop)
+    current = view.model_copy(update={"stop": stop})
+    return ThreadDetail(
+        **current.__dict__, rev=snapshot.rev, said=messages, more=snapshot.more, state=snapshot.state
+    )
 
 
 def page_view(page: Page) -> ThreadPage:
@@ -248,7 +245,7 @@ def page_view(page: Page) -> ThreadPage:
 
 
 def message_view(message: MessageRecord) -> MessageView:
-    # Made without checks: a long conversation is thousands of these, and they were checked when they were made.
+    # Skip validation: a long thread has thousands of messages, and the records are already valid.
     return MessageView.model_construct(
         id=message.id,
         n=message.n,
@@ -275,9 +272,9 @@ def flow_view(flow: live_thread.Flow) -> ThreadFlow:
 
 
 def agent_view(found: Found, agent: Agent | None, person: Person) -> AgentView:
-    """An agent in the list; one that runs says itself how to log in.
+    """An agent in the list. Login methods are known only while it runs.
 
-    Its command line, which may hold a secret, is shown to nobody who is not taken for a person.
+    The command line may contain a secret, so only a person with `approves` sees it.
     """
     logins = agent.about.logins if agent and person.approves else ()
     return AgentView(
@@ -294,5 +291,5 @@ def agent_view(found: Found, agent: Agent | None, person: Person) -> AgentView:
     )
 
 
-def search_view(found: Hits) -> SearchView:
-    return SearchView(hits=found.hits, more=found.more)
+def search_view(hits: Hits) -> SearchView:
+    return SearchView(hits=hits.hits, more=hits.more)

@@ -1,10 +1,6 @@
-"""Routes about conversations: list, begin, look. What is done to one is in keeping.py, talking in prompts.py.
+"""Routes of threads: list, create, get, rename, fork, delete, export, import. Prompts are in `prompts`.
 
-Routes by which a person keeps conversations in order: rename, branch off, delete.
-
-Routes by which a conversation is taken elsewhere, and brought here: export, import.
-
-The conversation that a path names, the agent that a body names, and the folder that a thread is begun in.
+Also the lookups of threads, agents, workspaces and files that other routes share.
 """
 
 import contextlib
@@ -60,8 +56,10 @@ def routes(rooms: Rooms) -> APIRouter:
     async def begin(body: ThreadBody, request: Request) -> ThreadView:
         workspace = await resolve_workspace(body.workspace)
         agent = known_agent(rooms, body.agent or await usual_agent(rooms))
-        made = rooms.threads.open(workspace=workspace, title=body.title.strip(), agent=agent, by=by(request))
-        return await fresh_view(rooms, made)
+        thread_id = rooms.threads.open(
+            workspace=workspace, title=body.title.strip(), agent=agent, by=by(request)
+        )
+        return await fresh_view(rooms, thread_id)
 
     @router.post("/threads/default")
     async def default(body: DefaultBody, request: Request) -> ThreadView:
@@ -100,7 +98,7 @@ def edit_routes(rooms: Rooms) -> APIRouter:
     async def delete(id: str, request: Request, later: BackgroundTasks) -> Response:
         await found(rooms, id)
         await rooms.prompts.forget(id, by=by(request))
-        rooms.access.take_back(id)  # at once: nobody calls for it between
+        rooms.access.take_back(id)  # before the delete: no call for the thread in between
         await rooms.threads.delete(id, by(request))
         later.add_task(rooms.pictures.prune)
         return Response(status_code=204, background=later)
@@ -112,15 +110,17 @@ def edit_routes(rooms: Rooms) -> APIRouter:
         if place is None or place[0] != id:
             raise HTTPException(404, f"There is no message {body.message} in thread {id}.")
         title = body.title.strip() or record.title
-        made = await rooms.threads.fork(id, body.message, body.before, title, by(request))
-        return await fresh_view(rooms, made)
+        fork_id = await rooms.threads.fork(id, body.message, body.before, title, by(request))
+        return await fresh_view(rooms, fork_id)
 
     return router
 
 
-_TYPES = {"md": "text/markdown; charset=utf-8", "json": "application/json"}
-_BODY = {"requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}}
-"""What `export` gave: it is read as it came, and what is wrong with it is told in words."""
+_MIME_TYPES = {"md": "text/markdown; charset=utf-8", "json": "application/json"}
+_IMPORT_BODY = {
+    "requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
+}
+"""OpenAPI body of an import. The route parses the raw body itself, for readable error messages."""
 
 
 def export_routes(rooms: Rooms) -> APIRouter:
@@ -129,33 +129,33 @@ def export_routes(rooms: Rooms) -> APIRouter:
     @router.get("/threads/{id}/export", response_class=Response)
     async def export_thread(id: str, format: Literal["md", "json"] = "md") -> Response:
         record = await found(rooms, id)
-        whole = await export(rooms.threads, rooms.records, id)
-        content = await anyio.to_thread.run_sync(_written, whole, format)
+        exported = await export(rooms.threads, rooms.records, id)
+        content = await anyio.to_thread.run_sync(_serialize_export, exported, format)
         name = re.sub(r"[^A-Za-z0-9]+", "-", record.title).strip("-")[:40] or "thread"
         headers = {"content-disposition": f'attachment; filename="{name}-{id}.{format}"'}
-        return Response(content, media_type=_TYPES[format], headers=headers)
+        return Response(content, media_type=_MIME_TYPES[format], headers=headers)
 
-    @router.post("/threads/import", status_code=201, openapi_extra=_BODY)
+    @router.post("/threads/import", status_code=201, openapi_extra=_IMPORT_BODY)
     async def bring(
         request: Request, workspace: Annotated[str | None, Query(max_length=4096)] = None
     ) -> ThreadView:
         folder = await resolve_workspace(workspace)
-        made = await import_thread(rooms.threads, await request.body(), by(request), folder)
-        return await fresh_view(rooms, made)
+        thread_id = await import_thread(rooms.threads, await request.body(), by(request), folder)
+        return await fresh_view(rooms, thread_id)
 
     return router
 
 
-def _written(whole: Export, format: Literal["md", "json"]) -> str:
-    return as_markdown(whole) if format == "md" else whole.model_dump_json(indent=2)
+def _serialize_export(exported: Export, format: Literal["md", "json"]) -> str:
+    return as_markdown(exported) if format == "md" else exported.model_dump_json(indent=2)
 
 
 CATCH_UP_SECONDS = 0.5
-"""For what was said and told to be on disk; a disk that hangs must not keep anybody from looking."""
+"""How long a read waits for pending writes. A hanging disk must not block reads."""
 
 
 async def caught_up(rooms: Rooms) -> None:
-    """Let the record know what memory knows: who has just seen something end shall find it ended there."""
+    """Wait briefly for pending writes, so that a read shows what the live socket has already sent."""
     with anyio.move_on_after(CATCH_UP_SECONDS), contextlib.suppress(Unwritable):
         await rooms.threads.written()
 
@@ -168,15 +168,15 @@ async def found(rooms: Rooms, id: str) -> ThreadRecord:
 
 
 async def fresh_view(rooms: Rooms, id: str) -> ThreadView:
-    """A thread as it is now that all of this is written down."""
+    """The view of a thread after pending writes are on disk."""
     await rooms.threads.written()
     return view_of(rooms, await found(rooms, id))
 
 
 def view_of(rooms: Rooms, record: ThreadRecord) -> ThreadView:
-    """What runs and what waits is known in memory, before it is on disk."""
+    """Build the view of a thread. The operation and queue come from memory, which is ahead of the disk."""
     queued = record.queued
-    with contextlib.suppress(LookupError):  # it was deleted since the record was read
+    with contextlib.suppress(LookupError):  # the thread was deleted after the record was read
         queued = len(rooms.threads.queued(record.id))
     return thread_view(record, rooms.prompts.running(record.id), queued)
 
@@ -188,7 +188,7 @@ def known_agent(rooms: Rooms, name: str, status: int = 422) -> str:
 
 
 async def usual_agent(rooms: Rooms) -> str:
-    """Whom a person would talk to: the one they talked to last, or else the first that is there and lacks nothing."""
+    """The default agent: the one used last, else the first that is installed and ready."""
     last = await rooms.records.threads.find(limit=1)
     if last and rooms.registry.spec(last[0].agent) is not None:
         return last[0].agent
@@ -197,18 +197,18 @@ async def usual_agent(rooms: Rooms) -> str:
 
 
 async def welcome(rooms: Rooms) -> None:
-    """On the first run there is a thread already: who just wants to talk needs no setup."""
+    """Create a thread on the first run, so that a person can type without setup."""
     if not await rooms.records.threads.find(limit=1):
-        with contextlib.suppress(Unwritable):  # whoever begins one is told
+        with contextlib.suppress(Unwritable):  # creating one by hand reports the error
             await rooms.threads.default(None, await usual_agent(rooms))
 
 
 async def resolve_workspace(text: str | None) -> str | None:
-    """The folder a thread works in, whole and without links."""
-    return None if text is None else await anyio.to_thread.run_sync(_workspace, folder_of(text))
+    """The real path of a thread's workspace."""
+    return None if text is None else await anyio.to_thread.run_sync(_resolve_folder, folder_of(text))
 
 
-def _workspace(text: str) -> str:
+def _resolve_folder(text: str) -> str:
     folder = Path(os.path.realpath(text))
     if not folder.is_dir():
         raise HTTPException(422, f"{text} is no folder. Name one that exists.")
@@ -220,15 +220,15 @@ def _workspace(text: str) -> str:
 
 
 async def files(paths: Iterable[str], below: str | None) -> list[Path]:
-    """The files that a prompt points to."""
+    """Resolve the files of a prompt."""
 
-    def look() -> list[Path]:
-        return [_file(path, below) for path in paths]
+    def resolve() -> list[Path]:
+        return [_resolve_file(path, below) for path in paths]
 
-    return await anyio.to_thread.run_sync(look)
+    return await anyio.to_thread.run_sync(resolve)
 
 
-def _file(text: str, below: str | None) -> Path:
+def _resolve_file(text: str, below: str | None) -> Path:
     path = Path(below or "/", text)
     if "\0" in text or not path.exists():
         raise HTTPException(422, f"There is no file {text} in {below or '/'}.")

@@ -1,4 +1,4 @@
-"""Routes about undo: what taking back a call's file changes would do, and doing it."""
+"""Routes of undo: preview and run the reversal of file changes."""
 
 from fastapi import APIRouter, Request
 
