@@ -13,7 +13,7 @@ from fastapi.routing import iter_route_contexts
 from starlette.routing import BaseRoute, Mount
 from starlette.types import Receive, Scope, Send
 
-from handrail.server.app import unguarded
+from handrail.server.app import build_app
 from handrail.server.context import Rooms
 from handrail.server.mcp.streamable_http import Streamable
 
@@ -126,7 +126,7 @@ class Target:
 
 def targets() -> list[Target]:
     """Every route and socket; one that answers HEAD as it answers GET stands there once."""
-    app = unguarded(cast("Rooms", None), cast("Streamable", _Unreached()))
+    app = build_app(cast("Rooms", None), cast("Streamable", _Unreached()))
     return sorted(set(_walk(app.routes)), key=str)
 
 

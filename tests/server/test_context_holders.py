@@ -3,13 +3,13 @@
 import anyio
 import pytest
 
-from handrail.server.context import Holders
+from handrail.server.context import SizeOwners
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_the_page_that_was_typed_in_last_may_and_no_other() -> None:
-    holders, one, other = Holders(), object(), object()
+    holders, one, other = SizeOwners(), object(), object()
     assert holders.may_size("t1", one)
     holders.hold("t1", one)
     assert holders.may_size("t1", one)
@@ -21,7 +21,7 @@ async def test_the_page_that_was_typed_in_last_may_and_no_other() -> None:
 
 
 async def test_only_the_holder_lets_go_of_its_own_accord_but_all_can_be_made_to() -> None:
-    holders, one, other = Holders(), object(), object()
+    holders, one, other = SizeOwners(), object(), object()
     holders.hold("t1", one)
     holders.let_go("t1", other)
     assert not holders.may_size("t1", other)
@@ -33,7 +33,7 @@ async def test_only_the_holder_lets_go_of_its_own_accord_but_all_can_be_made_to(
 
 
 async def test_whoever_waits_wakes_when_the_holder_changes_and_only_then() -> None:
-    holders, one = Holders(), object()
+    holders, one = SizeOwners(), object()
     woken = 0
 
     async def wait() -> None:

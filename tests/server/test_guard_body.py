@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from handrail.server.guard import MOST_BYTES, SIGN_IN_BYTES, Bounded
+from handrail.server.guard import MOST_BYTES, SIGN_IN_BYTES, BodyLimit
 
 pytestmark = pytest.mark.anyio
 
@@ -29,7 +29,7 @@ class Line:
         """The status of the answer."""
         headers = [(name.encode(), value.encode()) for name, value in self.headers.items()]
         scope: Scope = {"type": "http", "method": "POST", "path": self.path, "headers": headers}
-        await Bounded(self.application)(scope, self.receive, self.send)
+        await BodyLimit(self.application)(scope, self.receive, self.send)
         return self.said[0]["status"]
 
     async def application(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -86,7 +86,7 @@ async def test_what_breaks_in_the_application_is_not_hidden() -> None:
     line = Line(chunks=[b""])
     scope: Scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": []}
     with pytest.raises(ValueError, match="a fault"):
-        await Bounded(broken)(scope, line.receive, line.send)
+        await BodyLimit(broken)(scope, line.receive, line.send)
 
 
 async def test_a_socket_is_none_of_its_business() -> None:
@@ -96,5 +96,5 @@ async def test_a_socket_is_none_of_its_business() -> None:
         seen.append(scope["type"])
 
     line = Line()
-    await Bounded(application)({"type": "websocket", "path": "/api/live"}, line.receive, line.send)
+    await BodyLimit(application)({"type": "websocket", "path": "/api/live"}, line.receive, line.send)
     assert seen == ["websocket"]

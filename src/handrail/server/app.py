@@ -44,11 +44,11 @@ from handrail.server.api import (
     undo,
 )
 from handrail.server.api.call_models import Problem
-from handrail.server.api.prompts import NoPicture
+from handrail.server.api.prompts import BadImage
 from handrail.server.api.terminal_models import SOCKET_SHAPES
 from handrail.server.api.thread_models import FLOW_SHAPES
 from handrail.server.context import Rooms
-from handrail.server.guard import Bounded, Guard
+from handrail.server.guard import BodyLimit, Guard
 from handrail.server.live import event_stream, terminal_attach, thread_stream
 from handrail.server.mcp.streamable_http import Streamable
 from handrail.store.export import NotImportable
@@ -64,13 +64,13 @@ WS_BYTES = 1024 * 1024
 
 def guarded(rooms: Rooms, streamable: Streamable, port: int) -> ASGIApp:
     """Build the complete application, behind the guard."""
-    app = Bounded(unguarded(rooms, streamable))
+    app = BodyLimit(build_app(rooms, streamable))
     return Guard(app, rooms.access, (f"{HOST}:{port}", f"localhost:{port}"))
 
 
-def unguarded(rooms: Rooms, streamable: Streamable) -> Starlette:
+def build_app(rooms: Rooms, streamable: Streamable) -> Starlette:
     """Build the application without the guard."""
-    api = application(rooms)
+    api = build_api(rooms)
     for sockets in (event_stream.sockets, terminal_attach.sockets, thread_stream.sockets):
         api.include_router(sockets(rooms), prefix="/api")
     routes = [Route("/mcp", streamable), *page_routes(), Mount("/", api)]
@@ -144,7 +144,7 @@ _ROUTES = (
 )
 
 
-def application(rooms: Rooms) -> FastAPI:
+def build_api(rooms: Rooms) -> FastAPI:
     """Build the FastAPI application of `/api`, without the guard."""
     app = FastAPI(
         title="Handrail",
@@ -165,7 +165,7 @@ def application(rooms: Rooms) -> FastAPI:
     app.add_exception_handler(UnknownUndo, _not_found)
     app.add_exception_handler(LookupError, _lookup_failed)
     app.add_exception_handler(AgentError, _bad_gateway)
-    app.add_exception_handler(NoPicture, _unprocessable)
+    app.add_exception_handler(BadImage, _unprocessable)
     app.add_exception_handler(NotImportable, _unprocessable)
     app.add_exception_handler(KeeperError, _unavailable)
     app.add_exception_handler(RequestValidationError, _invalid)

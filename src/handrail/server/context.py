@@ -29,7 +29,7 @@ from handrail.terminal.shell_marks import Marked
 from handrail.terminal.terminals import Terminals
 
 
-class Holders:
+class SizeOwners:
     """Which page may set the size of each terminal: the page that was typed in last. The others adapt."""
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class Rooms:
     registry: Registry
     agents: Agents
     prompts: Prompts
-    holders: Holders = field(default_factory=Holders)
+    holders: SizeOwners = field(default_factory=SizeOwners)
 
 
 def person_of(connection: HTTPConnection) -> Person:
@@ -118,6 +118,6 @@ def person_of(connection: HTTPConnection) -> Person:
     return connection.scope["handrail.person"]
 
 
-def by(connection: HTTPConnection) -> Actor:
+def actor_of(connection: HTTPConnection) -> Actor:
     """The actor to record for a request."""
     return person_on(person_of(connection).place)

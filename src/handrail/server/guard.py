@@ -184,7 +184,7 @@ SIGN_IN_BYTES = 4096
 """Longest body of a sign-in, which needs no credential. A code is short."""
 
 
-class Bounded:
+class BodyLimit:
     """ASGI middleware that limits the size of request bodies."""
 
     def __init__(self, app: ASGIApp) -> None:

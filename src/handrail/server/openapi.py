@@ -4,13 +4,13 @@ import json
 import sys
 from typing import Any, cast
 
-from handrail.server.app import application
+from handrail.server.app import build_api
 from handrail.server.context import Rooms
 
 
 def describe() -> dict[str, Any]:
     """Build the OpenAPI document. Needs no running daemon."""
-    return application(cast("Rooms", None)).openapi()
+    return build_api(cast("Rooms", None)).openapi()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from tests.gate.test_gate_ask import Wish, asker
 from tests.gate.toys import Write
 
 from handrail.gate.person_actions import NO_EDITS
-from handrail.server.api.approvals import Beside, approval_view
+from handrail.server.api.approvals import ApprovalContext, approval_view
 from handrail.store.records import open_records
 
 pytestmark = pytest.mark.anyio
@@ -21,6 +21,6 @@ async def test_a_person_learns_whether_they_may_edit_it_and_why_not(tmp_path: Pa
             question = await here.question(await client.call())
             record = await records.approvals.get(question.id)
             assert record is not None
-            view = approval_view(record, here.gate, Beside(trusted=True))
+            view = approval_view(record, here.gate, ApprovalContext(trusted=True))
             told[view.tool] = (view.can_edit, view.why_not_edit)
         assert told == {"wish": (False, NO_EDITS), "write": (True, "")}

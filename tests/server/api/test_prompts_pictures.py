@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from handrail.server.api.prompts import NoPicture, mime_of, picture
+from handrail.server.api.prompts import BadImage, decode_image, mime_of
 
 PNG = b"\x89PNG\r\n\x1a\nrest"
 
@@ -27,10 +27,10 @@ def test_a_picture_is_known_by_how_it_begins(content: bytes, mime: str | None) -
 
 
 def test_a_picture_comes_out_of_base64_as_it_was() -> None:
-    assert picture(base64.b64encode(PNG).decode(), 1) == (PNG, "image/png")
+    assert decode_image(base64.b64encode(PNG).decode(), 1) == (PNG, "image/png")
 
 
 @pytest.mark.parametrize("data", ["%%%", "not base64", base64.b64encode(b"<script>").decode(), "", "ÄÖÜ"])
 def test_what_is_none_is_named_by_its_place(data: str) -> None:
-    with pytest.raises(NoPicture, match="Picture 3"):
-        picture(data, 3)
+    with pytest.raises(BadImage, match="Picture 3"):
+        decode_image(data, 3)

@@ -3,7 +3,7 @@
 import pytest
 
 from handrail.server.access import Person
-from handrail.server.live.event_stream import visible
+from handrail.server.live.event_stream import filter_entries
 from handrail.store.events import (
     ActivityEnded,
     ActivityStarted,
@@ -65,8 +65,8 @@ SECRET = "only for people"
 )
 def test_what_is_for_people_is_left_out_for_whoever_only_watches(event: Event) -> None:
     entry = Entry(seq=1, at=2, event=event)
-    assert visible([entry], PERSON) == [entry]
-    (bare,) = visible([entry], WATCHER)
+    assert filter_entries([entry], PERSON) == [entry]
+    (bare,) = filter_entries([entry], WATCHER)
     assert (bare.seq, bare.at, bare.event.kind) == (1, 2, event.kind)
     assert SECRET not in repr(bare)
     assert SECRET in repr(entry)
@@ -81,4 +81,4 @@ def test_what_is_for_people_is_left_out_for_whoever_only_watches(event: Event) -
 )
 def test_everything_else_is_shown_as_it_is(event: Event) -> None:
     entry = Entry(seq=1, at=2, event=event)
-    assert visible([entry], WATCHER) == [entry]
+    assert filter_entries([entry], WATCHER) == [entry]

@@ -18,7 +18,7 @@ from tests.server.pair import BOUND, connected
 
 from handrail.server.mcp import local_socket
 from handrail.server.mcp._lines import LINE_BYTES
-from handrail.server.mcp.local_socket import Talk
+from handrail.server.mcp.local_socket import DoorConnection
 
 pytestmark = pytest.mark.anyio
 
@@ -32,7 +32,7 @@ class Door:
     stream: SocketStream
     lines: BufferedByteReceiveStream
     bell: anyio.Event
-    talk: Talk
+    talk: DoorConnection
 
     async def say(self, *messages: object) -> None:
         for message in messages:
@@ -46,7 +46,9 @@ class Door:
 async def talking(folder: Path) -> AsyncGenerator[Door]:
     """A door that has shaken hands with a server whose tool `wait` answers at the bell, and all others at once."""
     async with connected(folder) as pair, anyio.create_task_group() as group:
-        door = Door(pair.peer, BufferedByteReceiveStream(pair.peer), anyio.Event(), Talk(pair.lines))
+        door = Door(
+            pair.peer, BufferedByteReceiveStream(pair.peer), anyio.Event(), DoorConnection(pair.lines)
+        )
         group.start_soon(door.talk.serve, server(door.talk, door.bell))
         info = {
             "protocolVersion": "2025-06-18",
@@ -61,7 +63,7 @@ async def talking(folder: Path) -> AsyncGenerator[Door]:
         group.cancel_scope.cancel()
 
 
-def server(talk: Talk, bell: anyio.Event) -> Server[Any]:
+def server(talk: DoorConnection, bell: anyio.Event) -> Server[Any]:
     async def call(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         talk.opened(context.request_id, f"call of {context.request_id}", acts=params.name == "act")
         if params.name == "wait":
@@ -136,7 +138,7 @@ async def test_a_door_that_ended_its_input_gets_the_answers_it_waits_for(tmp_pat
 
 async def test_nobody_waits_for_the_answer_to_a_request_that_was_cancelled(tmp_path: Path) -> None:
     async with connected(tmp_path) as pair:
-        talk = Talk(pair.lines)
+        talk = DoorConnection(pair.lines)
         for message in (use(1, "wait"), cancel([]), cancel(1)):
             await pair.peer.send(json.dumps(message).encode() + b"\n")
         await pair.peer.send_eof()

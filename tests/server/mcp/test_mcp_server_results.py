@@ -14,7 +14,7 @@ from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Reply
 from handrail.gate.pipeline import expired
 from handrail.gate.tool import CallReport, Plan, Tool
-from handrail.server.mcp.mcp_server import output_schema, refused, to_result
+from handrail.server.mcp.mcp_server import output_schema, refused_result, to_result
 from handrail.store.actor import HANDRAIL, PERSON, actor_from_text, rule_actor
 from handrail.store.events import ApprovalOpened
 from handrail.store.journal import open_journal
@@ -111,7 +111,7 @@ async def test_a_call_that_waits_for_input_says_so_and_what_to_do(call: Call) ->
 
 
 def test_a_call_that_could_not_be_recorded_says_so() -> None:
-    told = refused("tree", "The disk is full, so nothing was run.")
+    told = refused_result("tree", "The disk is full, so nothing was run.")
 
     assert (facts(told)["status"], told.is_error) == ("failed", True)
     assert text(told) == "The disk is full, so nothing was run."

@@ -6,7 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field
 
-from handrail.server.mcp.mcp_server import short
+from handrail.server.mcp.mcp_server import compact_schema
 from handrail.store.values import Json
 
 
@@ -25,7 +25,7 @@ class Tree(BaseModel):
 
 
 LONG = Tree.model_json_schema()
-SHORT = short(LONG)
+SHORT = compact_schema(LONG)
 
 LEAF = {"title": "green", "default": 3}
 SAMPLES: list[Any] = [
@@ -59,7 +59,7 @@ def test_the_samples_tell_valid_from_invalid() -> None:
 
 
 def test_nothing_is_left_that_says_nothing() -> None:
-    assert short(
+    assert compact_schema(
         {"title": "T", "type": "object", "properties": {"title": {"title": "Title", "type": "string"}}}
     ) == {
         "type": "object",
@@ -70,5 +70,5 @@ def test_nothing_is_left_that_says_nothing() -> None:
         "default": None,
         "description": "Why.",
     }
-    assert short(nullable) == {"type": ["integer", "null"], "description": "Why."}
+    assert compact_schema(nullable) == {"type": ["integer", "null"], "description": "Why."}
     assert "$" not in str(SHORT)

@@ -17,7 +17,7 @@ def routes(rooms: Rooms) -> APIRouter:
 
     @router.post("/agents/{name}/login", status_code=204)
     async def login(name: str, body: LoginBody) -> Response:
-        threads.known_agent(rooms, name, status=404)
+        threads.require_agent(rooms, name, status=404)
         await (await rooms.agents.get(name)).login(body.method)
         return Response(status_code=204)
 

@@ -33,7 +33,7 @@ from handrail.server.api.approval_models import (
 from handrail.server.api.calls import now_ms, usual_view
 from handrail.server.api.models import as_json
 from handrail.server.api.rule_models import RuleBody, Suggestion, suggestion_view
-from handrail.server.context import Rooms, by
+from handrail.server.context import Rooms, actor_of
 from handrail.store.approvals import ApprovalRecord
 from handrail.store.calls import CallHistory
 from handrail.store.values import Caller, Claim, Json, Rule
@@ -45,20 +45,20 @@ def routes(rooms: Rooms) -> APIRouter:
     @router.get("/approvals", response_model=list[ApprovalView])
     async def approvals(open: bool = False) -> Response:
         if open:
-            return as_json(await open_views(rooms), list[ApprovalView])
+            return as_json(await load_open_views(rooms), list[ApprovalView])
         records = await rooms.records.approvals.find(open_only=False)
-        return as_json(await views(rooms, records), list[ApprovalView])
+        return as_json(await load_views(rooms, records), list[ApprovalView])
 
     @router.get("/approvals/{id}")
     async def approval(id: str) -> ApprovalView:
-        return await view(rooms, id)
+        return await load_view(rooms, id)
 
     @router.post("/approvals/{id}/answer")
     async def answer(id: str, body: AnswerBody, request: Request) -> ApprovalView:
-        call, approval = await still_open(rooms, id)
+        call, approval = await get_open(rooms, id)
         answer = Answer(
             kind=body.answer,
-            by=by(request),
+            by=actor_of(request),
             reason=body.reason,
             input=body.input,
             content=body.content,
@@ -67,23 +67,23 @@ def routes(rooms: Rooms) -> APIRouter:
         )
         await person_actions.answer(rooms.gate, approval, answer, body.digest)
         await rooms.journal.committed(rooms.journal.head)  # the answer, and the rules made with it
-        return await view(rooms, id)
+        return await load_view(rooms, id)
 
     @router.post("/approvals/{id}/edit")
     async def edit(id: str, body: EditBody) -> EditView:
-        call, _ = await still_open(rooms, id)
+        call, _ = await get_open(rooms, id)
         return edit_view(await person_actions.edit(rooms.gate, call, body.input, body.content))
 
     @router.get("/approvals/{id}/proposal")
     async def proposal(id: str) -> ProposalView:
-        call, _ = await still_open(rooms, id)
+        call, _ = await get_open(rooms, id)
         return proposal_view(await person_actions.proposal(rooms.gate, call))
 
     @router.post("/approvals/allow-low")
     async def allow_low(body: AllowLowBody, request: Request) -> list[AllowedLow]:
         items = [await _find_open(rooms, seen.id, seen.digest) for seen in body.approvals]
         still_open = [item for item in items if not isinstance(item, AllowedLow)]
-        allowed = await person_actions.allow_low(rooms.gate, still_open, by(request))
+        allowed = await person_actions.allow_low(rooms.gate, still_open, actor_of(request))
         await rooms.journal.committed(rooms.journal.head)
         results = {each.approval: allowed_view(each) for each in allowed}
         return [item if isinstance(item, AllowedLow) else results[item[0].id] for item in items]
@@ -95,20 +95,20 @@ def _build_rules(rooms: Rooms, call: Call, body: AnswerBody) -> tuple[Rule, ...]
     if body.rule is None:
         return ()
     bodies = body.rule if isinstance(body.rule, list) else [body.rule]
-    return tuple(made(rooms, each, call.caller) for each in bodies)
+    return tuple(build_rule(rooms, each, call.caller) for each in bodies)
 
 
 async def _find_open(rooms: Rooms, id: str, digest: str) -> tuple[Approval, str] | AllowedLow:
     """An open approval with its digest, or the result to report if it is already closed."""
     try:
-        _, approval = await still_open(rooms, id)
+        _, approval = await get_open(rooms, id)
     except Conflict as problem:
         return AllowedLow(id=id, won=False, message=str(problem))
     return approval, digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class ApprovalContext:
     """Context of an approval that is computed for display."""
 
     trusted: bool
@@ -117,7 +117,7 @@ class Beside:
     usual: Usual | None = None
 
 
-def held(gate: Gate, record: ApprovalRecord) -> Approval | None:
+def find_held_approval(gate: Gate, record: ApprovalRecord) -> Approval | None:
     """The gate's approval for a record. None when its call has ended."""
     call = gate.open.get(record.call)
     approval = call.approval if call else None
@@ -125,10 +125,14 @@ def held(gate: Gate, record: ApprovalRecord) -> Approval | None:
 
 
 def approval_view(
-    record: ApprovalRecord, gate: Gate, context: Beside, input: Json | None = None
+    record: ApprovalRecord, gate: Gate, context: ApprovalContext, input: Json | None = None
 ) -> ApprovalView:
     """Build the view of an approval. `input` is needed when its call is no longer open."""
-    call, tool, approval = gate.open.get(record.call), gate.toolbox.get(record.tool), held(gate, record)
+    call, tool, approval = (
+        gate.open.get(record.call),
+        gate.toolbox.get(record.tool),
+        find_held_approval(gate, record),
+    )
     asked = approval.asked if approval else record
     return ApprovalView(
         id=record.id,
@@ -195,7 +199,7 @@ def allowed_view(allowed: Allowed) -> AllowedLow:
     return AllowedLow(id=allowed.approval, won=allowed.won, message=allowed.message)
 
 
-def closed(record: ApprovalRecord) -> str:
+def describe_closed(record: ApprovalRecord) -> str:
     """A sentence about how an approval was closed, for an answer that came too late."""
     when = f"{ago(now_ms() - (_closed_at(record) or now_ms()))} ago"
     if record.answer is not None:
@@ -227,33 +231,33 @@ MAX_DETAILED = 10
 request for one approval always includes them."""
 
 
-async def asked(rooms: Rooms, id: str) -> ApprovalRecord:
+async def get_record(rooms: Rooms, id: str) -> ApprovalRecord:
     record = await rooms.records.approvals.get(id)
     if record is None:
         raise HTTPException(404, f"There is no approval {id}. `handrail approvals` lists the open ones.")
     return record
 
 
-async def still_open(rooms: Rooms, id: str) -> tuple[Call, Approval]:
+async def get_open(rooms: Rooms, id: str) -> tuple[Call, Approval]:
     """An open approval and its call. Raises Conflict, with the reason, when it is closed."""
-    record = await asked(rooms, id)
-    call, approval = rooms.gate.open.get(record.call), held(rooms.gate, record)
+    record = await get_record(rooms, id)
+    call, approval = rooms.gate.open.get(record.call), find_held_approval(rooms.gate, record)
     if call is None or approval is None:
-        raise Conflict(closed(await asked(rooms, id)))
+        raise Conflict(describe_closed(await get_record(rooms, id)))
     if not approval.open:
         raise Conflict(approval.closed())
     return call, approval
 
 
-async def view(rooms: Rooms, id: str) -> ApprovalView:
+async def load_view(rooms: Rooms, id: str) -> ApprovalView:
     """The view of one approval, complete."""
-    record = await asked(rooms, id)
+    record = await get_record(rooms, id)
     detail = None if record.call in rooms.gate.open else await rooms.records.calls.get(record.call)
     context = await _build_context(rooms, record, _is_trusted(rooms, record.caller))
     return approval_view(record, rooms.gate, context, detail and detail.input)
 
 
-async def views(rooms: Rooms, records: Sequence[ApprovalRecord]) -> list[ApprovalView]:
+async def load_views(rooms: Rooms, records: Sequence[ApprovalRecord]) -> list[ApprovalView]:
     """The views of many approvals. Only the first MAX_DETAILED are complete."""
     callers = {record.caller.workspace: record.caller for record in records}
     trusted = {workspace: _is_trusted(rooms, caller) for workspace, caller in callers.items()}
@@ -261,27 +265,29 @@ async def views(rooms: Rooms, records: Sequence[ApprovalRecord]) -> list[Approva
     for place, record in enumerate(records):
         trusts = trusted[record.caller.workspace]
         context = (
-            await _build_context(rooms, record, trusts) if place < MAX_DETAILED else Beside(trusted=trusts)
+            await _build_context(rooms, record, trusts)
+            if place < MAX_DETAILED
+            else ApprovalContext(trusted=trusts)
         )
         result.append(approval_view(record, rooms.gate, context))
     return result
 
 
-async def open_views(rooms: Rooms) -> list[ApprovalView]:
+async def load_open_views(rooms: Rooms) -> list[ApprovalView]:
     """The views of all open approvals. Skips records that the gate has closed and the journal has not written yet."""
     records = await rooms.records.approvals.still_open()
-    return await views(rooms, [record for record in records if held(rooms.gate, record)])
+    return await load_views(rooms, [record for record in records if find_held_approval(rooms.gate, record)])
 
 
-async def _build_context(rooms: Rooms, record: ApprovalRecord, trusted: bool) -> Beside:
+async def _build_context(rooms: Rooms, record: ApprovalRecord, trusted: bool) -> ApprovalContext:
     """The context of an approval. A closed one gets no suggestions and risks."""
-    approval = held(rooms.gate, record)
+    approval = find_held_approval(rooms.gate, record)
     if approval is None or not approval.open:
-        return Beside(trusted=trusted)
+        return ApprovalContext(trusted=trusted)
     usual = await rooms.records.calls.typical_duration(record.tool, record.title)
     suggestions = tuple(suggestion_view(each) for each in _suggest_rules(rooms, approval, record))
     risks = part_risks(weigh(approval.asked.claims))
-    return Beside(trusted=trusted, risks=risks, suggestions=suggestions, usual=usual_view(usual))
+    return ApprovalContext(trusted=trusted, risks=risks, suggestions=suggestions, usual=usual_view(usual))
 
 
 def _suggest_rules(rooms: Rooms, approval: Approval, record: ApprovalRecord) -> list[Suggested]:
@@ -306,7 +312,7 @@ class _PastCall:
     claims: tuple[Claim, ...]
 
 
-async def judged(rooms: Rooms, rule: Rule) -> Judged:
+async def evaluate_rule(rooms: Rooms, rule: Rule) -> Judged:
     """Which past approvals and calls a rule would have decided."""
     prompts, calls = await rooms.records.approvals.recent(PROMPTS), await _recent_calls(rooms)
     policies = _current_policies(rooms, (each.caller for each in (*prompts, *calls)), rule)
@@ -317,7 +323,7 @@ async def judged(rooms: Rooms, rule: Rule) -> Judged:
     return await anyio.to_thread.run_sync(judge, rule, prompts, calls, policy_with)
 
 
-async def repeatedly(rooms: Rooms) -> list[Suggested]:
+async def suggest_repeated_rules(rooms: Rooms) -> list[Suggested]:
     """Suggest rules from answers that a person gave repeatedly."""
     prompts = await rooms.records.approvals.recent(PROMPTS)
     policies = _current_policies(rooms, (each.caller for each in prompts))
@@ -346,16 +352,16 @@ def _past_call(detail: CallHistory) -> _PastCall:
     return _PastCall(tool=call.tool, title=call.title, caller=call.caller, claims=detail.claims)
 
 
-def folder_of(text: str) -> str:
+def require_absolute(text: str) -> str:
     """Check that a path is absolute, and return it."""
     if not text.startswith("/") or "\0" in text:
         raise HTTPException(422, f"{text!r} names no folder. Give its whole path, from / on.")
     return text
 
 
-def made(rooms: Rooms, body: RuleBody, caller: Caller | None = None) -> Rule:
+def build_rule(rooms: Rooms, body: RuleBody, caller: Caller | None = None) -> Rule:
     """Build a rule without adding it. A missing workspace or session is the caller's. Raises BadRule."""
-    workspace = None if body.workspace is None else folder_of(body.workspace)
+    workspace = None if body.workspace is None else require_absolute(body.workspace)
     return rooms.gate.rules.make(
         **body.model_dump(exclude={"workspace"}),
         workspace=workspace or (caller and caller.workspace),

@@ -17,7 +17,7 @@ from handrail.server.api.call_models import (
     CredentialView,
     Forced,
 )
-from handrail.server.context import Rooms, by
+from handrail.server.context import Rooms, actor_of
 from handrail.store.actor import Actor
 from handrail.store.calls import CallHistory, CallRecord, Status, TypicalDuration
 from handrail.store.credentials import CredentialRecord
@@ -48,13 +48,13 @@ def routes(rooms: Rooms) -> APIRouter:
     @router.post("/calls/{id}/cancel")
     async def cancel(id: str, request: Request) -> Forced:
         open_call = rooms.gate.open.get(id)
-        won = open_call is not None and person_actions.cancel(rooms.gate, open_call, by(request))
+        won = open_call is not None and person_actions.cancel(rooms.gate, open_call, actor_of(request))
         return await _forced_view(rooms, id, won, "Cancelled.")
 
     @router.post("/calls/{id}/complete")
     async def complete(id: str, body: CompleteBody, request: Request) -> Forced:
         open_call = rooms.gate.open.get(id)
-        won = open_call is not None and await _complete(rooms, open_call, body, by(request))
+        won = open_call is not None and await _complete(rooms, open_call, body, actor_of(request))
         return await _forced_view(rooms, id, won, "Completed.")
 
     return router

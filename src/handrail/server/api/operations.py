@@ -5,7 +5,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from handrail.server.api import threads
 from handrail.server.api.call_models import ActivityView, OperationDetail, OperationView
 from handrail.server.api.models import as_json
-from handrail.server.context import Rooms, by
+from handrail.server.context import Rooms, actor_of
 from handrail.store.operations import ActivityRecord, OperationHistory
 
 
@@ -28,11 +28,11 @@ def routes(rooms: Rooms) -> APIRouter:
         operation = rooms.gate.operations.get(id)
         if operation is None:
             raise HTTPException(404, f"There is no open operation {id}; it has ended, or never was.")
-        return {"won": operation.cancel(by(request))}
+        return {"won": operation.cancel(actor_of(request))}
 
     @router.get("/operations/{id}", response_model=OperationDetail)
     async def operation(id: str) -> Response:
-        await threads.caught_up(rooms)
+        await threads.wait_for_writes(rooms)
         history = await rooms.records.operations.history(id)
         if history is None:
             raise HTTPException(404, f"There is no operation {id}.")
@@ -42,7 +42,7 @@ def routes(rooms: Rooms) -> APIRouter:
     async def cancel_activity(id: str, activity: str, request: Request) -> dict[str, bool]:
         if await rooms.records.operations.get(id) is None:
             raise HTTPException(404, f"There is no operation {id}.")
-        await rooms.prompts.cancel_activity(id, activity, by=by(request))
+        await rooms.prompts.cancel_activity(id, activity, by=actor_of(request))
         return {"won": True}
 
     return router

@@ -12,7 +12,7 @@ from handrail.agents.conversation.send_prompt import Piece
 from handrail.config import OWN_AGENT, PROVIDER_VARIABLES
 from handrail.server.api import threads
 from handrail.server.api.thread_models import ImageBody, PromptBody, Prompted, SettingBody
-from handrail.server.context import Rooms, by
+from handrail.server.context import Rooms, actor_of
 from handrail.store.blobs import NotKept
 from handrail.store.threads.thread_records import ThreadRecord
 
@@ -25,31 +25,31 @@ def routes(rooms: Rooms) -> APIRouter:
 
     @router.post("/threads/{id}/prompt")
     async def prompt(id: str, body: PromptBody, request: Request) -> Prompted:
-        record = await threads.found(rooms, id)
-        agent = threads.known_agent(rooms, body.agent) if body.agent else None
+        record = await threads.get_record(rooms, id)
+        agent = threads.require_agent(rooms, body.agent) if body.agent else None
         env = _provider_variables(body, agent or record.agent)
         pieces = await _pieces(rooms, record, body)
         prompted = await rooms.prompts.prompt(
-            id, pieces, by=by(request), agent=agent, queue=body.queue, env=env
+            id, pieces, by=actor_of(request), agent=agent, queue=body.queue, env=env
         )
         await rooms.threads.written()  # the prompt is on disk before it is acknowledged
         return _prompted_view(id, prompted)
 
     @router.post("/threads/{id}/queue/{message}/send")
     async def send_now(id: str, message: str, request: Request) -> Prompted:
-        await threads.found(rooms, id)
-        return _prompted_view(id, await rooms.prompts.send_now(id, message, by=by(request)))
+        await threads.get_record(rooms, id)
+        return _prompted_view(id, await rooms.prompts.send_now(id, message, by=actor_of(request)))
 
     @router.delete("/threads/{id}/queue/{message}", status_code=204)
     async def drop(id: str, message: str, request: Request) -> Response:
-        await threads.found(rooms, id)
-        rooms.prompts.drop(id, message, by=by(request))
+        await threads.get_record(rooms, id)
+        rooms.prompts.drop(id, message, by=actor_of(request))
         await rooms.threads.written()
         return Response(status_code=204)
 
     @router.post("/threads/{id}/setting", status_code=204)
     async def setting(id: str, body: SettingBody) -> Response:
-        await threads.found(rooms, id)
+        await threads.get_record(rooms, id)
         await rooms.prompts.set(id, body.setting, body.value, id=body.id)
         return Response(status_code=204)
 
@@ -80,7 +80,7 @@ def _prompted_view(thread: str, prompted: thread_prompts.Prompted) -> Prompted:
 
 async def _pieces(rooms: Rooms, record: ThreadRecord, body: PromptBody) -> list[Piece]:
     """The pieces of a prompt. Stores its images first, so that a message never refers to a missing one."""
-    files = await threads.files(body.files, record.workspace)
+    files = await threads.resolve_files(body.files, record.workspace)
     images = await anyio.to_thread.run_sync(_store_images, rooms, body.images)
     text = [Piece(kind="text", text=body.text)] if body.text.strip() else []
     pieces = [
@@ -94,7 +94,7 @@ async def _pieces(rooms: Rooms, record: ThreadRecord, body: PromptBody) -> list[
 
 
 def _store_images(rooms: Rooms, images: Sequence[ImageBody]) -> list[Piece]:
-    decoded = [picture(image.data, place) for place, image in enumerate(images, 1)]
+    decoded = [decode_image(image.data, place) for place, image in enumerate(images, 1)]
     return [
         Piece(kind="image", data={"image": rooms.images.put(content), "mime": mime})
         for content, mime in decoded
@@ -126,7 +126,7 @@ _SIGNATURES = {
 }
 
 
-class NoPicture(Exception):
+class BadImage(Exception):
     """An image in a prompt cannot be decoded, or has an unsupported type."""
 
     def __init__(self, place: int) -> None:
@@ -141,13 +141,13 @@ def mime_of(content: bytes) -> str | None:
     return next((mime for begin, mime in _SIGNATURES.items() if content.startswith(begin)), None)
 
 
-def picture(data: str, place: int) -> tuple[bytes, str]:
+def decode_image(data: str, place: int) -> tuple[bytes, str]:
     """Decode a Base64 image. Returns its bytes and MIME type. `place` is for the message of NoPicture."""
     try:
         content = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
-        raise NoPicture(place) from None
+        raise BadImage(place) from None
     mime = mime_of(content)
     if mime is None:
-        raise NoPicture(place)
+        raise BadImage(place)
     return content, mime

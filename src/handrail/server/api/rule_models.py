@@ -240,7 +240,7 @@ def suggestion_view(suggested: Suggested) -> Suggestion:
     )
 
 
-def unfit(problem: str) -> ProposedView:
+def invalid_rule_view(problem: str) -> ProposedView:
     """The view of an invalid rule."""
     return ProposedView(problem=problem, words="", prompts=0, decided=0, calls=0, matches=0, examples=[])
 

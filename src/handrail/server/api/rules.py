@@ -10,7 +10,13 @@ from handrail.gate.rules.explanation import explain
 from handrail.gate.rules.policy import in_words
 from handrail.gate.rules.rule_builder import BadRule
 from handrail.gate.rules.trust import Folder
-from handrail.server.api.approvals import asked, folder_of, judged, made, repeatedly
+from handrail.server.api.approvals import (
+    build_rule,
+    evaluate_rule,
+    get_record,
+    require_absolute,
+    suggest_repeated_rules,
+)
 from handrail.server.api.rule_models import (
     FolderBody,
     FolderView,
@@ -22,13 +28,13 @@ from handrail.server.api.rule_models import (
     TestBody,
     TestView,
     folder_view,
+    invalid_rule_view,
     proposed_view,
     rule_view,
     suggestion_view,
     test_view,
-    unfit,
 )
-from handrail.server.context import Rooms, by
+from handrail.server.context import Rooms, actor_of
 from handrail.store.values import Caller, Json
 
 COMMANDS = "execute_command"
@@ -42,30 +48,30 @@ def routes(rooms: Rooms) -> APIRouter:
     async def rules(workspace: Workspace = None) -> RulesView:
         held = rooms.gate.rules
         return RulesView(
-            rules=await _rule_views(rooms, None if workspace is None else folder_of(workspace)),
-            suggestions=[suggestion_view(each) for each in await repeatedly(rooms)],
-            folders=await views(rooms, held.folders()),
+            rules=await _rule_views(rooms, None if workspace is None else require_absolute(workspace)),
+            suggestions=[suggestion_view(each) for each in await suggest_repeated_rules(rooms)],
+            folders=await load_folder_views(rooms, held.folders()),
             default_policy=held.standing.default,
             human_in_the_loop=held.standing.human_in_the_loop,
         )
 
     @router.post("/rules", status_code=201)
     async def add(body: RuleBody, request: Request) -> RuleView:
-        rule = made(rooms, body)
-        await rooms.journal.committed(rooms.gate.rules.add(rule, by(request)))
+        rule = build_rule(rooms, body)
+        await rooms.journal.committed(rooms.gate.rules.add(rule, actor_of(request)))
         (view,) = [view for view in await _rule_views(rooms, None) if view.rule.id == rule.id]
         return view
 
     @router.delete("/rules/{id}", status_code=204)
     async def remove(id: str, request: Request) -> Response:
-        await rooms.journal.committed(rooms.gate.rules.remove(id, by(request)))
+        await rooms.journal.committed(rooms.gate.rules.remove(id, actor_of(request)))
         return Response(status_code=204)
 
     @router.post("/rules/test")
     async def test(body: TestBody) -> TestView:
         """Evaluate the rules for a hypothetical call, without side effects and without opening an approval."""
         caller = _caller(body)
-        extra = None if body.rule is None else made(rooms, body.rule, caller)
+        extra = None if body.rule is None else build_rule(rooms, body.rule, caller)
         tool, arguments = _tool_input(body)
         draft = await rooms.gate.drafts.fresh(tool, arguments, caller)
         policy = rooms.gate.rules.policy(caller, extra)
@@ -74,12 +80,12 @@ def routes(rooms: Rooms) -> APIRouter:
 
     @router.post("/rules/propose")
     async def propose(body: ProposedBody) -> ProposedView:
-        approval = None if body.approval is None else await asked(rooms, body.approval)
+        approval = None if body.approval is None else await get_record(rooms, body.approval)
         try:
-            rule = made(rooms, body.rule, approval and approval.caller)
+            rule = build_rule(rooms, body.rule, approval and approval.caller)
         except BadRule as problem:
-            return unfit(str(problem))
-        return proposed_view(in_words(rule), await judged(rooms, rule))
+            return invalid_rule_view(str(problem))
+        return proposed_view(in_words(rule), await evaluate_rule(rooms, rule))
 
     return router
 
@@ -95,7 +101,7 @@ async def _rule_views(rooms: Rooms, workspace: str | None) -> list[RuleView]:
 
 def _caller(body: TestBody) -> Caller:
     """The caller of a hypothetical call."""
-    workspace = None if body.workspace is None else os.path.realpath(folder_of(body.workspace))
+    workspace = None if body.workspace is None else os.path.realpath(require_absolute(body.workspace))
     return Caller(door="page", client=body.agent or "", key="a test", workspace=workspace)
 
 
@@ -112,28 +118,30 @@ def folder_routes(rooms: Rooms) -> APIRouter:
 
     @router.get("/folders")
     async def folders() -> list[FolderView]:
-        return await views(rooms, rooms.gate.rules.folders())
+        return await load_folder_views(rooms, rooms.gate.rules.folders())
 
     @router.post("/folders/trust")
     async def trust(body: FolderBody, request: Request) -> FolderView:
         await rooms.journal.committed(
-            rooms.gate.rules.trust(folder_of(body.folder), body.config, by(request))
+            rooms.gate.rules.trust(require_absolute(body.folder), body.config, actor_of(request))
         )
         return await _folder_view(rooms, body.folder)
 
     @router.post("/folders/distrust")
     async def distrust(body: FolderBody, request: Request) -> FolderView:
-        await rooms.journal.committed(rooms.gate.rules.distrust(folder_of(body.folder), by(request)))
+        await rooms.journal.committed(
+            rooms.gate.rules.distrust(require_absolute(body.folder), actor_of(request))
+        )
         return await _folder_view(rooms, body.folder)
 
     return router
 
 
-async def views(rooms: Rooms, folders: list[Folder]) -> list[FolderView]:
+async def load_folder_views(rooms: Rooms, folders: list[Folder]) -> list[FolderView]:
     trusted = {record.folder: record for record in await rooms.records.rules.folders()}
     return [folder_view(each, trusted.get(each.folder)) for each in folders]
 
 
 async def _folder_view(rooms: Rooms, folder: str) -> FolderView:
-    (view,) = await views(rooms, [rooms.gate.rules.folder(folder)])
+    (view,) = await load_folder_views(rooms, [rooms.gate.rules.folder(folder)])
     return view

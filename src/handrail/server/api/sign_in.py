@@ -4,7 +4,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 
 from handrail.server.api import calls
 from handrail.server.api.call_models import Credential, CredentialBody, CredentialView, SignedIn, SignInBody
-from handrail.server.context import Rooms, by
+from handrail.server.context import Rooms, actor_of
 from handrail.store.events import CredentialRevoked
 
 
@@ -59,7 +59,7 @@ def credential_routes(rooms: Rooms) -> APIRouter:
     async def revoke(id: str, request: Request) -> Response:
         rooms.access.forget_client(id)
         await rooms.journal.committed(
-            rooms.journal.append(CredentialRevoked(credential=id, by=str(by(request))))
+            rooms.journal.append(CredentialRevoked(credential=id, by=str(actor_of(request))))
         )
         return Response(status_code=204)
 

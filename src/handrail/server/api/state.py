@@ -4,12 +4,12 @@ from fastapi import APIRouter, Request, Response
 
 from handrail import __version__
 from handrail.server.api import calls
-from handrail.server.api.approvals import open_views
+from handrail.server.api.approvals import load_open_views
 from handrail.server.api.call_models import CallView, Health, LiveEntries, State
 from handrail.server.api.models import as_json
-from handrail.server.api.terminals import views_of
+from handrail.server.api.terminals import build_views
 from handrail.server.context import Rooms, person_of
-from handrail.server.live.event_stream import visible
+from handrail.server.live.event_stream import filter_entries
 from handrail.store.values import Position
 
 MOST_OPEN = 2000
@@ -41,14 +41,14 @@ def routes(rooms: Rooms) -> APIRouter:
             command_line=rooms.command_line,
             calls=open_calls,
             recent=[calls.call_view(call, None) for call in newest if call.id not in rooms.gate.open],
-            terminals=await views_of(rooms, running, person_of(request)),
-            approvals=await open_views(rooms),
+            terminals=await build_views(rooms, running, person_of(request)),
+            approvals=await load_open_views(rooms),
         )
         return as_json(snapshot, State)
 
     @router.get("/events")
     async def events(request: Request, after: Position = 0) -> LiveEntries:
-        entries = visible(await rooms.journal.since(after), person_of(request))
+        entries = filter_entries(await rooms.journal.since(after), person_of(request))
         return LiveEntries(now=calls.now_ms(), entries=entries)
 
     @router.get("/health")

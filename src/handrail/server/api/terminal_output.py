@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Query
 from fastapi.responses import Response, StreamingResponse
 
 from handrail.server.api.terminal_models import FoundView, OutputView, found_view, output_view, screen_view
-from handrail.server.api.terminals import found
+from handrail.server.api.terminals import get_record
 from handrail.server.context import Rooms
 from handrail.store.terminals import TerminalRecord
 from handrail.store.values import Position
@@ -84,7 +84,7 @@ def routes(rooms: Rooms) -> APIRouter:
 
 
 async def _get_kept_record(rooms: Rooms, id: str) -> TerminalRecord:
-    record = await found(rooms, id)
+    record = await get_record(rooms, id)
     if record.forgotten_at is not None:
         raise HTTPException(
             404,

@@ -21,8 +21,8 @@ from handrail.server.api.terminal_models import (
     terminal_detail,
     terminal_view,
 )
-from handrail.server.context import Rooms, by, person_of
-from handrail.server.live.event_stream import visible_terminal
+from handrail.server.context import Rooms, actor_of, person_of
+from handrail.server.live.event_stream import filter_terminal
 from handrail.store.events import TerminalClosed
 from handrail.store.terminals import TerminalRecord
 from handrail.store.values import Owner, Position, TerminalKind
@@ -50,32 +50,32 @@ def routes(rooms: Rooms) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     ) -> list[TerminalView]:
         listed = await rooms.records.terminals.find(running, tuple(of) if of else None, before, limit)
-        return await views_of(rooms, listed, person_of(request))
+        return await build_views(rooms, listed, person_of(request))
 
     @router.post("/terminals", status_code=201)
     async def open_terminal(body: OpenBody, request: Request, later: BackgroundTasks) -> TerminalView:
-        terminal = await _open(rooms, body, str(by(request)))
+        terminal = await _open(rooms, body, str(actor_of(request)))
         if body.of == "shell" and not body.keep:
             later.add_task(_stop_without_window, terminal, rooms.means.grace)
-        return await fresh_view(rooms, terminal.id)
+        return await load_fresh_view(rooms, terminal.id)
 
     @router.get("/terminals/{id}")
     async def terminal(id: str) -> TerminalDetail:
-        record = await found(rooms, id)
+        record = await get_record(rooms, id)
         marks = await rooms.marked.of(id, record.nonce, rooms.terminals.tail(id))
         typed = await rooms.records.terminals.typed(id)
-        return terminal_detail(view_of(rooms, record), record.nonce, marks, typed)
+        return terminal_detail(build_view(rooms, record), record.nonce, marks, typed)
 
     @router.post("/terminals/{id}/close")
     async def close(id: str, request: Request) -> Closed:
-        await found(rooms, id)
+        await get_record(rooms, id)
         live, report = rooms.terminals.get(id), None
         if live is not None and live.swept is None:
             await rooms.journal.committed(
-                rooms.journal.append(TerminalClosed(terminal=id, by=str(by(request))))
+                rooms.journal.append(TerminalClosed(terminal=id, by=str(actor_of(request))))
             )
             report = await live.stop(rooms.means.grace)
-        return closed_view(await fresh_view(rooms, id, live), report, _describe_report(report))
+        return closed_view(await load_fresh_view(rooms, id, live), report, _describe_report(report))
 
     return router
 
@@ -127,33 +127,33 @@ def sharing_routes(rooms: Rooms) -> APIRouter:
 
     @router.post("/terminals/{id}/input")
     async def type_input(id: str, body: InputBody, request: Request) -> TerminalView:
-        live = await running(rooms, id)
+        live = await get_running(rooms, id)
         try:
-            await live.type(await _encode_input(live, body), Typist(person=True, name=str(by(request))))
+            await live.type(await _encode_input(live, body), Typist(person=True, name=str(actor_of(request))))
         except TypingRefused as problem:
             raise Conflict(str(problem)) from None
-        return await fresh_view(rooms, id)
+        return await load_fresh_view(rooms, id)
 
     @router.post("/terminals/{id}/size")
     async def size(id: str, body: SizeBody) -> TerminalView:
-        live = await running(rooms, id)
+        live = await get_running(rooms, id)
         if live.attached or not rooms.holders.may_size(id, None):
             owner = "The window that is open on it" if live.attached else "The page it was typed in last"
             raise Conflict(f"{owner} owns the size of terminal {id}.")
         await live.resize(body.cols, body.rows)
-        return await fresh_view(rooms, id)
+        return await load_fresh_view(rooms, id)
 
     @router.post("/terminals/{id}/take")
     async def take(id: str, request: Request) -> TerminalView:
-        live = await running(rooms, id)
+        live = await get_running(rooms, id)
         rooms.holders.let_go(id)  # the page that takes over sets the size next
-        live.take(str(by(request)), holds=True)
-        return await fresh_view(rooms, id)
+        live.take(str(actor_of(request)), holds=True)
+        return await load_fresh_view(rooms, id)
 
     @router.post("/terminals/{id}/release")
     async def release(id: str, request: Request) -> TerminalView:
-        (await running(rooms, id)).release(str(by(request)))
-        return await fresh_view(rooms, id)
+        (await get_running(rooms, id)).release(str(actor_of(request)))
+        return await load_fresh_view(rooms, id)
 
     return router
 
@@ -173,7 +173,7 @@ async def _encode_input(live: Terminal, body: InputBody) -> bytes:
     return text.encode() + keys
 
 
-async def known(rooms: Rooms, id: str) -> TerminalRecord | None:
+async def find_record(rooms: Rooms, id: str) -> TerminalRecord | None:
     """A terminal's record, or None. Waits for the journal if the terminal was just opened."""
     record = await rooms.records.terminals.get(id)
     if record is None and rooms.terminals.get(id) is not None:
@@ -182,36 +182,36 @@ async def known(rooms: Rooms, id: str) -> TerminalRecord | None:
     return record
 
 
-async def found(rooms: Rooms, id: str) -> TerminalRecord:
-    record = await known(rooms, id)
+async def get_record(rooms: Rooms, id: str) -> TerminalRecord:
+    record = await find_record(rooms, id)
     if record is None:
         raise HTTPException(404, f"There is no terminal {id}. `handrail terminals` lists what there is.")
     return record
 
 
-def view_of(rooms: Rooms, record: TerminalRecord, live: Terminal | None = None) -> TerminalView:
+def build_view(rooms: Rooms, record: TerminalRecord, live: Terminal | None = None) -> TerminalView:
     live = live or rooms.terminals.get(record.id)
     return terminal_view(record, live, live.tail if live else rooms.terminals.tail(record.id))
 
 
-async def views_of(rooms: Rooms, records: Sequence[TerminalRecord], person: Person) -> list[TerminalView]:
+async def build_views(rooms: Rooms, records: Sequence[TerminalRecord], person: Person) -> list[TerminalView]:
     """Build views for this person. Each one reads the spool directory, so it runs in a worker thread."""
 
     def build() -> list[TerminalView]:
-        return [visible_terminal(view_of(rooms, record), person) for record in records]
+        return [filter_terminal(build_view(rooms, record), person) for record in records]
 
     return await anyio.to_thread.run_sync(build)
 
 
-async def running(rooms: Rooms, id: str) -> Terminal:
-    record = await found(rooms, id)
+async def get_running(rooms: Rooms, id: str) -> Terminal:
+    record = await get_record(rooms, id)
     live = rooms.terminals.get(id)
     if live is None or live.exit is not None:
         raise Conflict(f"Terminal {id} ({record.name}) has ended. Its output is kept; open another to go on.")
     return live
 
 
-async def fresh_view(rooms: Rooms, id: str, live: Terminal | None = None) -> TerminalView:
+async def load_fresh_view(rooms: Rooms, id: str, live: Terminal | None = None) -> TerminalView:
     """The view of a terminal after pending journal writes are committed."""
     await rooms.journal.committed(rooms.journal.head)
-    return view_of(rooms, await found(rooms, id), live)
+    return build_view(rooms, await get_record(rooms, id), live)

@@ -15,7 +15,7 @@ import anyio.to_thread
 from fastapi import APIRouter, BackgroundTasks, HTTPException, Query, Request, Response
 
 from handrail.errors import Unwritable
-from handrail.server.api.approvals import folder_of
+from handrail.server.api.approvals import require_absolute
 from handrail.server.api.models import as_json
 from handrail.server.api.thread_models import (
     DefaultBody,
@@ -29,7 +29,7 @@ from handrail.server.api.thread_models import (
     thread_detail,
     thread_view,
 )
-from handrail.server.context import Rooms, by
+from handrail.server.context import Rooms, actor_of
 from handrail.server.mcp.local_socket import is_too_wide
 from handrail.store.export import Export, export, import_thread
 from handrail.store.export_markdown import as_markdown
@@ -48,35 +48,35 @@ def routes(rooms: Rooms) -> APIRouter:
         before: Position | None = None,
         limit: Limit = 200,
     ) -> list[ThreadView]:
-        await caught_up(rooms)
+        await wait_for_writes(rooms)
         listed = await rooms.records.threads.find(workspace, limit, before)
-        return [view_of(rooms, record) for record in listed]
+        return [build_view(rooms, record) for record in listed]
 
     @router.post("/threads", status_code=201)
     async def begin(body: ThreadBody, request: Request) -> ThreadView:
         workspace = await resolve_workspace(body.workspace)
-        agent = known_agent(rooms, body.agent or await usual_agent(rooms))
+        agent = require_agent(rooms, body.agent or await default_agent(rooms))
         thread_id = rooms.threads.open(
-            workspace=workspace, title=body.title.strip(), agent=agent, by=by(request)
+            workspace=workspace, title=body.title.strip(), agent=agent, by=actor_of(request)
         )
-        return await fresh_view(rooms, thread_id)
+        return await load_fresh_view(rooms, thread_id)
 
     @router.post("/threads/default")
     async def default(body: DefaultBody, request: Request) -> ThreadView:
         workspace = await resolve_workspace(body.workspace)
-        agent = known_agent(rooms, body.agent or await usual_agent(rooms))
-        return await fresh_view(rooms, await rooms.threads.default(workspace, agent, by(request)))
+        agent = require_agent(rooms, body.agent or await default_agent(rooms))
+        return await load_fresh_view(rooms, await rooms.threads.default(workspace, agent, actor_of(request)))
 
     @router.get("/threads/{id}", response_model=ThreadDetail)
     async def thread(id: str, limit: Limit = 60) -> Response:
-        await caught_up(rooms)
-        record = await found(rooms, id)
+        await wait_for_writes(rooms)
+        record = await get_record(rooms, id)
         snapshot = await rooms.threads.snapshot(id, limit)
-        return as_json(thread_detail(view_of(rooms, record), snapshot), ThreadDetail)
+        return as_json(thread_detail(build_view(rooms, record), snapshot), ThreadDetail)
 
     @router.get("/threads/{id}/messages", response_model=ThreadPage)
     async def messages(id: str, before: Position, limit: Limit = 60) -> Response:
-        await found(rooms, id)
+        await get_record(rooms, id)
         return as_json(page_view(await rooms.threads.page(id, before, limit)), ThreadPage)
 
     return router
@@ -87,31 +87,31 @@ def edit_routes(rooms: Rooms) -> APIRouter:
 
     @router.patch("/threads/{id}")
     async def rename(id: str, body: RenameBody, request: Request) -> ThreadView:
-        await found(rooms, id)
+        await get_record(rooms, id)
         title = body.title.strip()
         if not title:
             raise HTTPException(422, "There is nothing in that title. Give it a word.")
-        rooms.threads.rename(id, title, by(request))
-        return await fresh_view(rooms, id)
+        rooms.threads.rename(id, title, actor_of(request))
+        return await load_fresh_view(rooms, id)
 
     @router.delete("/threads/{id}", status_code=204)
     async def delete(id: str, request: Request, later: BackgroundTasks) -> Response:
-        await found(rooms, id)
-        await rooms.prompts.forget(id, by=by(request))
+        await get_record(rooms, id)
+        await rooms.prompts.forget(id, by=actor_of(request))
         rooms.access.take_back(id)  # before the delete: no call for the thread in between
-        await rooms.threads.delete(id, by(request))
+        await rooms.threads.delete(id, actor_of(request))
         later.add_task(rooms.pictures.prune)
         return Response(status_code=204, background=later)
 
     @router.post("/threads/{id}/fork", status_code=201)
     async def fork(id: str, body: ForkBody, request: Request) -> ThreadView:
-        record = await found(rooms, id)
+        record = await get_record(rooms, id)
         place = await rooms.records.threads.message_position(body.message)
         if place is None or place[0] != id:
             raise HTTPException(404, f"There is no message {body.message} in thread {id}.")
         title = body.title.strip() or record.title
-        fork_id = await rooms.threads.fork(id, body.message, body.before, title, by(request))
-        return await fresh_view(rooms, fork_id)
+        fork_id = await rooms.threads.fork(id, body.message, body.before, title, actor_of(request))
+        return await load_fresh_view(rooms, fork_id)
 
     return router
 
@@ -128,7 +128,7 @@ def export_routes(rooms: Rooms) -> APIRouter:
 
     @router.get("/threads/{id}/export", response_class=Response)
     async def export_thread(id: str, format: Literal["md", "json"] = "md") -> Response:
-        record = await found(rooms, id)
+        record = await get_record(rooms, id)
         exported = await export(rooms.threads, rooms.records, id)
         content = await anyio.to_thread.run_sync(_serialize_export, exported, format)
         name = re.sub(r"[^A-Za-z0-9]+", "-", record.title).strip("-")[:40] or "thread"
@@ -140,8 +140,8 @@ def export_routes(rooms: Rooms) -> APIRouter:
         request: Request, workspace: Annotated[str | None, Query(max_length=4096)] = None
     ) -> ThreadView:
         folder = await resolve_workspace(workspace)
-        thread_id = await import_thread(rooms.threads, await request.body(), by(request), folder)
-        return await fresh_view(rooms, thread_id)
+        thread_id = await import_thread(rooms.threads, await request.body(), actor_of(request), folder)
+        return await load_fresh_view(rooms, thread_id)
 
     return router
 
@@ -154,26 +154,26 @@ CATCH_UP_SECONDS = 0.5
 """How long a read waits for pending writes. A hanging disk must not block reads."""
 
 
-async def caught_up(rooms: Rooms) -> None:
+async def wait_for_writes(rooms: Rooms) -> None:
     """Wait briefly for pending writes, so that a read shows what the live socket has already sent."""
     with anyio.move_on_after(CATCH_UP_SECONDS), contextlib.suppress(Unwritable):
         await rooms.threads.written()
 
 
-async def found(rooms: Rooms, id: str) -> ThreadRecord:
+async def get_record(rooms: Rooms, id: str) -> ThreadRecord:
     record = await rooms.records.threads.get(id)
     if record is None:
         raise HTTPException(404, f"There is no thread {id}. `handrail threads` lists what there is.")
     return record
 
 
-async def fresh_view(rooms: Rooms, id: str) -> ThreadView:
+async def load_fresh_view(rooms: Rooms, id: str) -> ThreadView:
     """The view of a thread after pending writes are on disk."""
     await rooms.threads.written()
-    return view_of(rooms, await found(rooms, id))
+    return build_view(rooms, await get_record(rooms, id))
 
 
-def view_of(rooms: Rooms, record: ThreadRecord) -> ThreadView:
+def build_view(rooms: Rooms, record: ThreadRecord) -> ThreadView:
     """Build the view of a thread. The operation and queue come from memory, which is ahead of the disk."""
     queued = record.queued
     with contextlib.suppress(LookupError):  # the thread was deleted after the record was read
@@ -181,13 +181,13 @@ def view_of(rooms: Rooms, record: ThreadRecord) -> ThreadView:
     return thread_view(record, rooms.prompts.running(record.id), queued)
 
 
-def known_agent(rooms: Rooms, name: str, status: int = 422) -> str:
+def require_agent(rooms: Rooms, name: str, status: int = 422) -> str:
     if rooms.registry.spec(name) is None:
         raise HTTPException(status, f"There is no agent {name}. `handrail agents` lists what there is.")
     return name
 
 
-async def usual_agent(rooms: Rooms) -> str:
+async def default_agent(rooms: Rooms) -> str:
     """The default agent: the one used last, else the first that is installed and ready."""
     last = await rooms.records.threads.find(limit=1)
     if last and rooms.registry.spec(last[0].agent) is not None:
@@ -200,12 +200,12 @@ async def welcome(rooms: Rooms) -> None:
     """Create a thread on the first run, so that a person can type without setup."""
     if not await rooms.records.threads.find(limit=1):
         with contextlib.suppress(Unwritable):  # creating one by hand reports the error
-            await rooms.threads.default(None, await usual_agent(rooms))
+            await rooms.threads.default(None, await default_agent(rooms))
 
 
 async def resolve_workspace(text: str | None) -> str | None:
     """The real path of a thread's workspace."""
-    return None if text is None else await anyio.to_thread.run_sync(_resolve_folder, folder_of(text))
+    return None if text is None else await anyio.to_thread.run_sync(_resolve_folder, require_absolute(text))
 
 
 def _resolve_folder(text: str) -> str:
@@ -219,7 +219,7 @@ def _resolve_folder(text: str) -> str:
     return str(folder)
 
 
-async def files(paths: Iterable[str], below: str | None) -> list[Path]:
+async def resolve_files(paths: Iterable[str], below: str | None) -> list[Path]:
     """Resolve the files of a prompt."""
 
     def resolve() -> list[Path]:

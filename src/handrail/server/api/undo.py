@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request
 
 from handrail.server.api.rule_models import UndoBody, UndoView, undo_view
-from handrail.server.context import Rooms, by
+from handrail.server.context import Rooms, actor_of
 
 
 def routes(rooms: Rooms) -> APIRouter:
@@ -15,6 +15,6 @@ def routes(rooms: Rooms) -> APIRouter:
 
     @router.post("/undo/{id}")
     async def undo(id: str, body: UndoBody, request: Request) -> UndoView:
-        return undo_view(await rooms.undo.undo(id, body.digest, by(request)))
+        return undo_view(await rooms.undo.undo(id, body.digest, actor_of(request)))
 
     return router

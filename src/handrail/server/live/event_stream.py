@@ -39,14 +39,14 @@ def sockets(rooms: Rooms) -> APIRouter:
     @router.websocket("/live")
     async def live(socket: WebSocket, after: Position = 0) -> None:
         async def send(entries: Sequence[Entry]) -> None:
-            message = LiveEntries(now=now_ms(), entries=visible(entries, person))
+            message = LiveEntries(now=now_ms(), entries=filter_entries(entries, person))
             await socket.send_text(message.model_dump_json())
 
         person = person_of(socket)
         await accept(socket)
         with rooms.presence.following(person):
             async with anyio.create_task_group() as group:
-                group.start_soon(until_closed, socket, group.cancel_scope)
+                group.start_soon(cancel_when_closed, socket, group.cancel_scope)
                 await rooms.journal.follow(after, send)
 
     return router
@@ -58,7 +58,7 @@ async def accept(socket: WebSocket) -> None:
     await socket.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
 
 
-async def until_closed(socket: WebSocket, scope: anyio.CancelScope) -> None:
+async def cancel_when_closed(socket: WebSocket, scope: anyio.CancelScope) -> None:
     """Ignore incoming messages until the client disconnects, then cancel the scope."""
     while (await socket.receive())["type"] != "websocket.disconnect":
         pass
@@ -79,14 +79,14 @@ _HIDDEN_FIELDS: dict[type[Event], dict[str, Any]] = {
 }
 
 
-def visible(entries: Iterable[Entry], person: Person) -> list[Entry]:
+def filter_entries(entries: Iterable[Entry], person: Person) -> list[Entry]:
     """The entries without the fields that this person may not see."""
     if person.approves:
         return list(entries)
     return [replace(entry, event=_hide_fields(entry.event)) for entry in entries]
 
 
-def visible_terminal(view: TerminalView, person: Person) -> TerminalView:
+def filter_terminal(view: TerminalView, person: Person) -> TerminalView:
     """The view without the prompt text if this person may not see terminal output."""
     if person.approves or view.asks is None:
         return view

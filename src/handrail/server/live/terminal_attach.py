@@ -22,8 +22,8 @@ from handrail.server.api.terminal_models import (
     TerminalView,
     terminal_view,
 )
-from handrail.server.api.terminals import known
-from handrail.server.context import Rooms, by
+from handrail.server.api.terminals import find_record
+from handrail.server.context import Rooms, actor_of
 from handrail.server.live.event_stream import accept
 from handrail.store.terminals import TerminalRecord
 from handrail.store.values import Position
@@ -47,7 +47,7 @@ def sockets(rooms: Rooms) -> APIRouter:
         socket: WebSocket, id: str, after: Position | None = None, tail: Position | None = None
     ) -> None:
         await accept(socket)
-        record = await known(rooms, id)
+        record = await find_record(rooms, id)
         if record is None:
             await socket.close(NO_TERMINAL, "There is no such terminal.")
             return
@@ -72,7 +72,7 @@ class Attachment:
         self._live = rooms.terminals.get(record.id)
         self._tail = self._live.tail if self._live else rooms.terminals.tail(record.id)
         self._holders = rooms.holders
-        self._typist = Typist(person=True, name=str(by(socket)))
+        self._typist = Typist(person=True, name=str(actor_of(socket)))
         self._sending = anyio.Lock()
         self._sent: tuple[TerminalView, bool] | None = None
 

@@ -9,7 +9,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from handrail.server.api.thread_models import flow_view
 from handrail.server.context import Rooms
-from handrail.server.live.event_stream import accept, until_closed
+from handrail.server.live.event_stream import accept, cancel_when_closed
 from handrail.store.threads.live_thread import Flow
 from handrail.store.values import Position
 
@@ -27,7 +27,7 @@ def sockets(rooms: Rooms) -> APIRouter:
         await accept(socket)
         try:
             async with anyio.create_task_group() as group:
-                group.start_soon(until_closed, socket, group.cancel_scope)
+                group.start_soon(cancel_when_closed, socket, group.cancel_scope)
                 if await rooms.records.threads.get(id) is not None:
                     await rooms.threads.follow(id, after, send)
                 await socket.close(NO_THREAD, "There is no such thread, or no longer.")

@@ -89,7 +89,7 @@ class Local:
         self._callers = callers
         self._access = access
         self._lineage = lineage
-        self._connections: set[Talk] = set()
+        self._connections: set[DoorConnection] = set()
         self._about: Json = {"handrail": HELLO, "version": __version__, "pid": os.getpid(), "url": url}
 
     async def handle(self, stream: SocketStream) -> None:
@@ -138,7 +138,7 @@ class Local:
 
     async def _serve_mcp(self, lines: Lines, hello: Hello, client: Client | None) -> None:
         workspace = workspace_of(hello)
-        connection = Talk(lines)
+        connection = DoorConnection(lines)
         key = _key(hello.door)
 
         def caller(context: Context) -> Caller:
@@ -211,7 +211,7 @@ _TOO_LONG_ERROR = (
 )
 
 
-class Talk:
+class DoorConnection:
     """MCP with one door: its pending requests, and the calls they opened."""
 
     def __init__(self, lines: Lines) -> None:

@@ -101,8 +101,8 @@ class Mcp:
             else:
                 reply = await self._submit_with_progress(line, context, request, gone)
         except Unwritable as problem:
-            return refused(params.name, str(problem))
-        return self._result(reply) if reply else refused(params.name, "The client closed its stream.")
+            return refused_result(params.name, str(problem))
+        return self._result(reply) if reply else refused_result(params.name, "The client closed its stream.")
 
     async def _submit_with_progress(
         self, line: Line, context: Context, request: Request, gone: anyio.Event | None
@@ -255,7 +255,7 @@ class CommonOutput(BaseModel):
 def output_schema(tool: Tool[Any, Any]) -> dict[str, Any]:
     """The output schema of a tool. Valid for every way a call can end."""
     model = create_model(f"{tool.name}_output", __base__=(tool.output, CommonOutput))
-    return short(model.model_json_schema(mode="serialization"))
+    return compact_schema(model.model_json_schema(mode="serialization"))
 
 
 def to_result(reply: Reply, so_far: Result | None = None) -> types.CallToolResult:
@@ -276,7 +276,7 @@ def to_result(reply: Reply, so_far: Result | None = None) -> types.CallToolResul
     return _result(_text(call, outcome), data, is_error=is_error)
 
 
-def refused(tool: str, sentence: str) -> types.CallToolResult:
+def refused_result(tool: str, sentence: str) -> types.CallToolResult:
     """The result of a call that could not be recorded. Nothing was run."""
     data: Json = {"status": "failed", "call_id": "", "tool": tool, "message": sentence, "reason": sentence}
     return _result(sentence, data, is_error=True)
@@ -346,7 +346,7 @@ _VALUE_KEYWORDS = {"enum", "const"}
 """Keywords that list the valid values. With these, a type union with null would not admit null."""
 
 
-def short(schema: Json) -> Json:
+def compact_schema(schema: Json) -> Json:
     """Shorten a schema: no titles and defaults, references inlined (none may be recursive), "or null" as a type."""
     definitions = cast("Json", schema.get("$defs", {}))
     return cast(
