@@ -33,23 +33,23 @@ class SizeOwners:
     """Which page may set the size of each terminal: the page that was typed in last. The others adapt."""
 
     def __init__(self) -> None:
-        self._holder: dict[str, object] = {}
+        self._owners: dict[str, object] = {}
         self._bell = anyio.Event()
 
-    def may_size(self, terminal: str, who: object) -> bool:
+    def can_resize(self, terminal: str, who: object) -> bool:
         """Whether `who` owns the size, or no page does."""
-        return self._holder.get(terminal, who) is who
+        return self._owners.get(terminal, who) is who
 
-    def hold(self, terminal: str, who: object) -> None:
-        if self._holder.get(terminal) is not who:
-            self._holder[terminal] = who
+    def claim(self, terminal: str, who: object) -> None:
+        if self._owners.get(terminal) is not who:
+            self._owners[terminal] = who
             self._ring()
 
-    def let_go(self, terminal: str, who: object | None = None) -> None:
+    def release(self, terminal: str, who: object | None = None) -> None:
         """Give up the size if `who` owns it; without `who`, take it from any owner."""
-        holder = self._holder.get(terminal)
-        if holder is not None and who in (None, holder):
-            del self._holder[terminal]
+        owner = self._owners.get(terminal)
+        if owner is not None and who in (None, owner):
+            del self._owners[terminal]
             self._ring()
 
     async def changed(self) -> None:
@@ -110,7 +110,7 @@ class Rooms:
     registry: Registry
     agents: Agents
     prompts: Prompts
-    holders: SizeOwners = field(default_factory=SizeOwners)
+    size_owners: SizeOwners = field(default_factory=SizeOwners)
 
 
 def person_of(connection: HTTPConnection) -> Person:

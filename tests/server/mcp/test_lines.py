@@ -64,13 +64,13 @@ async def test_whoever_has_more_to_say_waits_for_a_peer_that_does_not_read(tmp_p
     async with connected(tmp_path) as pair, anyio.create_task_group() as group:
         group.start_soon(pair.lines.flush)
         pair.lines.put(LARGE)
-        assert pair.lines.crowded
+        assert pair.lines.is_full
         with anyio.move_on_after(0.05) as waited:
             await pair.lines.write(b"more\n")
         assert waited.cancelled_caught
         assert await read_exactly(pair.peer, len(LARGE)) == LARGE
-        await pair.lines.sent()
-        assert not pair.lines.crowded
+        await pair.lines.wait_sent()
+        assert not pair.lines.is_full
         group.cancel_scope.cancel()
 
 
@@ -79,6 +79,6 @@ async def test_a_peer_that_ended_its_input_still_listens_until_it_hangs_up(tmp_p
         await pair.peer.send_eof()
         with pytest.raises(anyio.EndOfStream):
             await pair.lines.read()
-        assert not pair.lines.hung_up
+        assert not pair.lines.is_hung_up
         await pair.peer.aclose()
-        assert pair.lines.hung_up
+        assert pair.lines.is_hung_up

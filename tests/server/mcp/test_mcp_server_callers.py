@@ -7,7 +7,7 @@ from handrail.server.mcp.mcp_server import Callers
 def test_a_line_of_its_own_is_known_by_its_credential_and_what_it_calls_itself() -> None:
     client = Client(credential="k1", name="made for zed", workspace="/w")
 
-    caller = Callers(lambda _thread: "o1").holding(client, "http", "Zed")
+    caller = Callers(lambda _thread: "o1").caller_of(client, "http", "Zed")
 
     assert (caller.door, caller.client, caller.key, caller.workspace) == ("http", "Zed", "k1", "/w")
     assert (caller.thread, caller.operation) == (None, None)
@@ -18,9 +18,9 @@ def test_an_agent_of_ours_calls_for_its_thread_and_for_the_prompt_that_runs_ther
     callers = Callers(running.get)
     client = Client(credential="k1", name="claude", workspace="/w", thread="h1")
 
-    during = callers.holding(client, "stdio", "anything")
+    during = callers.caller_of(client, "stdio", "anything")
     running.clear()
-    after = callers.holding(client, "http", "anything")
+    after = callers.caller_of(client, "http", "anything")
 
     assert (during.client, during.key, during.thread, during.operation) == ("claude", "h1", "h1", "o7")
     assert (after.key, after.thread, after.operation) == ("h1", "h1", None)

@@ -137,7 +137,7 @@ def sharing_routes(rooms: Rooms) -> APIRouter:
     @router.post("/terminals/{id}/size")
     async def size(id: str, body: SizeBody) -> TerminalView:
         live = await get_running(rooms, id)
-        if live.attached or not rooms.holders.may_size(id, None):
+        if live.attached or not rooms.size_owners.can_resize(id, None):
             owner = "The window that is open on it" if live.attached else "The page it was typed in last"
             raise Conflict(f"{owner} owns the size of terminal {id}.")
         await live.resize(body.cols, body.rows)
@@ -146,7 +146,7 @@ def sharing_routes(rooms: Rooms) -> APIRouter:
     @router.post("/terminals/{id}/take")
     async def take(id: str, request: Request) -> TerminalView:
         live = await get_running(rooms, id)
-        rooms.holders.let_go(id)  # the page that takes over sets the size next
+        rooms.size_owners.release(id)  # the page that takes over sets the size next
         live.take(str(actor_of(request)), holds=True)
         return await load_fresh_view(rooms, id)
 

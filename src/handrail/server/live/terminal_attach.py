@@ -71,7 +71,7 @@ class Attachment:
         self._rooms = rooms
         self._live = rooms.terminals.get(record.id)
         self._tail = self._live.tail if self._live else rooms.terminals.tail(record.id)
-        self._holders = rooms.holders
+        self._size_owners = rooms.size_owners
         self._typist = Typist(person=True, name=str(actor_of(socket)))
         self._sending = anyio.Lock()
         self._sent: tuple[TerminalView, bool] | None = None
@@ -88,13 +88,13 @@ class Attachment:
                 group.start_soon(self._receive, group.cancel_scope)
                 if self._live is not None:
                     group.start_soon(self._send_changes, self._live.changed)
-                    group.start_soon(self._send_changes, self._holders.changed)
+                    group.start_soon(self._send_changes, self._size_owners.changed)
                 await self._tail.follow(begin, self._send_output)
                 await self._reload_ended_record()
                 await self._send_state()
                 group.cancel_scope.cancel()
         finally:
-            self._holders.let_go(self._record.id, self)
+            self._size_owners.release(self._record.id, self)
 
     # Outgoing
 
@@ -136,7 +136,7 @@ class Attachment:
         live = self._live
         if live is None or live.exit is not None or live.attached:
             return False
-        return self._holders.may_size(live.id, self)
+        return self._size_owners.can_resize(live.id, self)
 
     # Incoming
 
@@ -157,7 +157,7 @@ class Attachment:
                 AttachRefused(refused="The terminal has ended: nothing can be typed.", what="input")
             )
             return
-        self._holders.hold(self._live.id, self)
+        self._size_owners.claim(self._live.id, self)
         for at in range(0, len(keys), PIECE):
             try:
                 await self._type_piece(self._live, keys[at : at + PIECE])

@@ -42,17 +42,17 @@ class Lines:
         return line if len(line) <= most else None
 
     @property
-    def crowded(self) -> bool:
+    def is_full(self) -> bool:
         """Whether the send buffer is full, so that writers should wait."""
         return len(self._unsent) > UNSENT_BYTES
 
     async def write(self, line: bytes) -> None:
         """Send a line once the buffer has room. Raises BrokenResourceError."""
-        while self.crowded:
+        while self.is_full:
             await self._room.wait()
         self.put(line)
 
-    async def sent(self) -> None:
+    async def wait_sent(self) -> None:
         """Wait until the send buffer is empty."""
         while self._unsent:
             await self._room.wait()
@@ -74,7 +74,7 @@ class Lines:
             self._blocked = anyio.Event()
 
     @property
-    def hung_up(self) -> bool:
+    def is_hung_up(self) -> bool:
         """Whether the peer closed both directions. A peer that closed only its write side still reads."""
         poll = select.poll()
         poll.register(self._socket, 0)
@@ -89,7 +89,7 @@ class Lines:
             raise anyio.BrokenResourceError from problem
         if self._unsent:
             self._blocked.set()
-        if not self.crowded:
+        if not self.is_full:
             self._room.set()
             self._room = anyio.Event()
 

@@ -106,7 +106,7 @@ class Local:
         """Flush the last responses, and notify doors of the shutdown, so that they do not reconnect immediately."""
         with anyio.move_on_after(ANSWERS_SECONDS):
             for connection in list(self._connections):
-                await connection.answered()
+                await connection.wait_answered()
         for connection in self._connections:
             connection.note({"bye": "stopping"})
 
@@ -146,7 +146,7 @@ class Local:
             if client is not None:
                 if self._access.client(hello.credential) is None:  # revoked meanwhile: its thread was deleted
                     raise MCPError(INVALID_REQUEST, VOID)
-                return self._callers.holding(client, "stdio", name)
+                return self._callers.caller_of(client, "stdio", name)
             return Caller(door="stdio", client=name, key=key, workspace=workspace)
 
         def opened(context: Context, call: Call) -> None:
@@ -232,7 +232,7 @@ class DoorConnection:
 
     def note(self, note: Json) -> None:
         """Send a note to the door itself, which does not forward it. Dropped if the door is gone or does not read."""
-        if self._lines.crowded:
+        if self._lines.is_full:
             log.warning("a door reads too slowly: dropped the note %s", next(iter(note)))
             return
         with suppress(anyio.BrokenResourceError):
@@ -289,17 +289,17 @@ class DoorConnection:
             self._none_pending.set()
             self._none_pending = anyio.Event()
 
-    async def answered(self) -> None:
+    async def wait_answered(self) -> None:
         """Wait until every request is answered and the responses are sent."""
         while self._pending:
             await self._none_pending.wait()
-        await self._lines.sent()
+        await self._lines.wait_sent()
 
     async def _drain(self) -> None:
         """Send pending responses to a peer that closed only its write side, as a pipe does."""
-        if not self._lines.hung_up:
+        if not self._lines.is_hung_up:
             with anyio.move_on_after(DRAIN_SECONDS):
-                await self.answered()
+                await self.wait_answered()
 
     async def _flush(self, scope: anyio.CancelScope) -> None:
         try:

@@ -173,7 +173,7 @@ class Callers:
     running: Callable[[str], str | None]
     """The id of the running operation of a thread, or None."""
 
-    def holding(self, client: Client, door: Literal["http", "stdio"], name: str) -> Caller:
+    def caller_of(self, client: Client, door: Literal["http", "stdio"], name: str) -> Caller:
         """The caller with this credential; `name` is the name that the client reports.
 
         A hosted agent is recorded under its configured name and the running operation of its thread. Its key is the

@@ -50,7 +50,7 @@ class Streamable:
     def _caller(self, context: Context) -> Caller:
         assert context.request is not None
         client: Client = context.request.scope["handrail.client"]
-        return self._callers.holding(client, "http", client_name(context))
+        return self._callers.caller_of(client, "http", client_name(context))
 
 
 def _gone(context: Context) -> anyio.Event | None:
