@@ -121,8 +121,8 @@ def call_view(record: CallRecord, open_call: Call | None, usual: TypicalDuration
 
 def call_detail(detail: CallHistory, open_call: Call | None, gate: Gate, terminals: Terminals) -> CallDetail:
     terminal = terminals.get(detail.call.terminal) if detail.call.terminal else None
-    asked = open_call.approval.asked if open_call and open_call.approval else None
-    would_run = (open_call and open_call.plan) or asked or detail
+    pending = open_call.approval.asked if open_call and open_call.approval else None
+    would_run = (open_call and open_call.plan) or pending or detail
     answer = open_call.approval.answered if open_call and open_call.approval else None
     edited = answer.input if answer else None
     return CallDetail(

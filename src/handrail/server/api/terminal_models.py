@@ -348,7 +348,7 @@ def screen_view(shown: Shown, tail: Tail) -> OutputView:
     )
 
 
-def found_view(found: Found) -> FoundView:
+def found_view(result: Found) -> FoundView:
     return FoundView(
         matches=[
             MatchView(
@@ -358,9 +358,9 @@ def found_view(found: Found) -> FoundView:
                 before=list(match.before),
                 after=list(match.after),
             )
-            for match in found.matches
+            for match in result.matches
         ],
-        more=found.more,
+        more=result.more,
     )
 
 

@@ -271,21 +271,21 @@ def flow_view(flow: live_thread.Flow) -> ThreadFlow:
     )
 
 
-def agent_view(found: Found, agent: Agent | None, person: Person) -> AgentView:
+def agent_view(entry: Found, agent: Agent | None, person: Person) -> AgentView:
     """An agent in the list. Login methods are known only while it runs.
 
     The command line may contain a secret, so only a person with `approves` sees it.
     """
     logins = agent.about.logins if agent and person.approves else ()
     return AgentView(
-        name=found.name,
-        title=found.title,
-        found=found.found,
-        version=found.version or (agent and agent.about.version) or None,
-        command=found.command if person.approves else (),
-        source=found.source,
-        why=found.why,
-        install=found.install,
+        name=entry.name,
+        title=entry.title,
+        found=entry.found,
+        version=entry.version or (agent and agent.about.version) or None,
+        command=entry.command if person.approves else (),
+        source=entry.source,
+        why=entry.why,
+        install=entry.install,
         running=agent is not None,
         logins=[LoginView(**asdict(login)) for login in logins],
     )
