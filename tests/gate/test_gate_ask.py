@@ -12,7 +12,7 @@ from handrail.gate import person_actions
 from handrail.gate.approval import Answer
 from handrail.gate.gate import STOPPED_ASKING, Gate, Request
 from handrail.gate.person_actions import NO_EDITS
-from handrail.gate.restore import WITHDRAWN, Found
+from handrail.gate.restore import WITHDRAWN, Restored
 from handrail.gate.tool import Refusal
 from handrail.store.events import ApprovalOpened, ApprovalWithdrawn, CallOpened, CallSettled
 from handrail.store.records import open_records
@@ -205,7 +205,7 @@ async def test_the_next_daemon_does_not_take_it_up_again(tmp_path: Path) -> None
         await here.question(ours)
         after = crash(tmp_path, tmp_path / "after")
     async with scene(after, Wish(), Write()) as here:
-        assert await take_over(here) == Found(interrupted=1, approvals_kept=1)
+        assert await take_over(here) == Restored(interrupted=1, approvals_kept=1)
         assert set(here.gate.open) == {ours.id}
         settled = await here.fact(CallSettled, asked)
         assert (settled.ending, settled.message, settled.receipt.stopped) == ("interrupted", WITHDRAWN, True)

@@ -15,7 +15,7 @@ from handrail.gate import person_actions
 from handrail.gate.approval import Answer
 from handrail.gate.call import Call
 from handrail.gate.gate import STOPPED_BEFORE
-from handrail.gate.restore import INTERRUPTED, NOT_BEGUN, NOT_BEGUN_ALLOWED, Found, restore
+from handrail.gate.restore import INTERRUPTED, NOT_BEGUN, NOT_BEGUN_ALLOWED, Restored, restore
 from handrail.store.events import ApprovalExpired, CallClientGone, CallSettled, CallStopped, OperationEnded
 from handrail.store.records import open_records
 from handrail.store.values import Result
@@ -61,7 +61,7 @@ def no_output(terminal: str) -> Result | None:
     return None
 
 
-async def take_over(here: Scene) -> Found:
+async def take_over(here: Scene) -> Restored:
     async with open_records(here.path / "handrail.db") as records:
         return await restore(here.gate, records, no_output)
 
@@ -91,7 +91,7 @@ async def test_a_daemon_that_leaves_interrupts_what_runs(tmp_path: Path) -> None
         assert "unknown" in reply.outcome.message
         assert "not run again" in reply.outcome.message
     async with scene(tmp_path, tool) as here:
-        assert await take_over(here) == Found(interrupted=1, approvals_kept=0)
+        assert await take_over(here) == Restored(interrupted=1, approvals_kept=0)
         assert (await here.fact(CallSettled, call)).ending == "interrupted"
         assert (await here.fact(CallStopped, call)).receipt.stopped, (
             "its work ended with the daemon that did it"
@@ -103,7 +103,7 @@ async def test_a_waiting_call_outlives_the_daemon_and_runs_once_when_it_is_allow
     tool = Write()
     left = await waiting(tmp_path, tool)
     async with scene(tmp_path, tool) as here:
-        assert await take_over(here) == Found(interrupted=0, approvals_kept=1)
+        assert await take_over(here) == Restored(interrupted=0, approvals_kept=1)
         call = here.gate.open[left.id]
         assert (call.status, call.client_gone) == ("waiting", True)
         assert call.approval is not None
@@ -126,7 +126,7 @@ async def test_a_waiting_call_outlives_the_daemon_and_runs_once_when_it_is_allow
         with pytest.raises(Conflict):
             await person_actions.answer(here.gate, call.approval, says("allow", "bob"), left.approval.digest)
     async with scene(tmp_path, tool) as here:
-        assert await take_over(here) == Found(interrupted=0, approvals_kept=0)
+        assert await take_over(here) == Restored(interrupted=0, approvals_kept=0)
     assert tool.runs == ["kept"]
 
 
@@ -212,7 +212,7 @@ async def test_a_crash_leaves_running_calls_to_be_interrupted_and_waiting_ones_t
         remains = crash(tmp_path, tmp_path / "after")
         here.gate.leave()
     async with scene(remains, run, write) as here:
-        assert await take_over(here) == Found(interrupted=1, approvals_kept=1)
+        assert await take_over(here) == Restored(interrupted=1, approvals_kept=1)
         settled = await here.fact(CallSettled, running)
         assert (settled.ending, settled.by) == ("interrupted", "handrail")
         await here.fact(CallClientGone, asked)
@@ -238,7 +238,7 @@ async def test_a_crash_after_the_answer_uses_up_the_approval_and_runs_nothing(tm
         remains = crash(tmp_path, tmp_path / "after")
         here.gate.leave()
     async with scene(remains, tool) as here:
-        assert await take_over(here) == Found(interrupted=1, approvals_kept=0)
+        assert await take_over(here) == Restored(interrupted=1, approvals_kept=0)
         assert (await here.fact(CallSettled, call)).ending == "interrupted"
         assert (tool.runs, here.gate.open) == ([], {})
 
@@ -349,7 +349,7 @@ async def test_a_crash_after_an_edited_answer_runs_nothing_and_says_that_nothing
         remains = crash(tmp_path, tmp_path / "after")
         here.gate.leave()
     async with scene(remains, tool) as here:
-        assert await take_over(here) == Found(interrupted=1, approvals_kept=0)
+        assert await take_over(here) == Restored(interrupted=1, approvals_kept=0)
         settled = await here.fact(CallSettled, call)
         assert (settled.ending, settled.by, settled.result) == ("interrupted", "handrail", None)
         assert settled.message == NOT_BEGUN_ALLOWED
@@ -403,7 +403,7 @@ async def test_a_crash_after_a_denial_leaves_a_denial(tmp_path: Path) -> None:
         await call.settled()
     remains = crash_before_settling(tmp_path, tmp_path / "after")
     async with scene(remains, tool) as here:
-        assert await take_over(here) == Found(interrupted=0, approvals_kept=0)
+        assert await take_over(here) == Restored(interrupted=0, approvals_kept=0)
         settled = await here.fact(CallSettled, call)
         assert (settled.ending, settled.by, settled.message) == ("denied", "ann", "no")
         assert tool.runs == []
@@ -515,6 +515,6 @@ async def test_a_crash_after_a_question_expired_leaves_it_expired(tmp_path: Path
         await call.settled()
     remains = crash_before_settling(tmp_path, tmp_path / "after")
     async with scene(remains, tool) as here:
-        assert await take_over(here) == Found(interrupted=0, approvals_kept=0)
+        assert await take_over(here) == Restored(interrupted=0, approvals_kept=0)
         settled = await here.fact(CallSettled, call)
         assert settled.message.startswith("Expired")

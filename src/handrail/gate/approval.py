@@ -1,7 +1,7 @@
 """An approval: an open question to a person about one call, and its single answer.
 
-Owns the question, its digest, how long it may stay open and who won. It does not know how the answer arrives (page,
-command line, a rule made since) or what the call does with it.
+The first answer wins; without one the approval expires or is withdrawn. It does not know how the answer arrives (page,
+command line, a new rule) or how the call uses it.
 """
 
 from dataclasses import dataclass
@@ -19,22 +19,22 @@ from handrail.store.values import AnswerKind, Comment, Json, Rule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What was decided, and what goes with it."""
+    """The decision about a call, with its reason, edits and new rules."""
 
     kind: AnswerKind
     by: Actor
     reason: str = ""
     input: Json | None = None
-    """Run this instead of what was asked."""
+    """Edited input, which replaces the input of the call."""
     content: str | None = None
-    """Write this instead of what was proposed."""
+    """Edited file content, which replaces the proposed content."""
     comments: tuple[Comment, ...] = ()
     rules: tuple[Rule, ...] = ()
-    """To hold from now on."""
+    """Rules to add with this answer."""
 
 
 class Approval:
-    """A question that is answered once, expires, or becomes moot."""
+    """A question that closes once: answered, expired or withdrawn."""
 
     def __init__(
         self,
@@ -44,27 +44,27 @@ class Approval:
         draft: Draft | None = None,
         waited_ms: int = 0,
     ) -> None:
-        """`waited_ms` is how long it was open already, under another daemon."""
+        """`waited_ms` is how long the approval was already open under an earlier daemon."""
         self.id = asked.approval
         self.call = asked.call
         self.digest = asked.digest
-        """Of what was asked; whoever answers must have seen just that."""
+        """Identifies the question; an answer must quote it."""
         self.asked = asked
-        """As it is shown: a rule made since may have changed why."""
+        """The question as shown now: a rule change can update its `why` and verdicts."""
         self.asked_seq = asked_seq
         self.since = anyio.current_time() - waited_ms / 1000
         self.draft: Draft | None = None
-        """What would run; after a restart None until it is worked out anew."""
+        """The draft that would run; None after a restart, until it is recomputed."""
         self.footings: set[str] = set()
-        """Of the proposals that people were shown: a review starts from one of them."""
+        """Digests of the base plans shown so far; a review must start from one of them."""
         if draft is not None:
             self.show(draft)
         self.allowed = ""
-        """The digest of what may run, once it is answered."""
+        """The digest of the draft that may run; set by the answer."""
         self.answered: Answer | None = None
         self.answered_seq = 0
         self.expired_ms: int | None = None
-        """After how long nobody had answered."""
+        """How long it was open when it expired."""
         self.withdrawn: str | None = None
         self._closed_at = 0.0
         self._decided = anyio.Event()
@@ -79,14 +79,14 @@ class Approval:
         return self.draft and self.draft.plan
 
     def show(self, draft: Draft) -> None:
-        """This is what would run, and what people see."""
+        """Set the draft that would run and that people see."""
         self.draft = draft
         self.footings.add(draft.deed.footing)
 
     def answer(self, answer: Answer, allowed: str = "") -> int | None:
-        """Decide; the journal's number of the decision, or None when somebody was first.
+        """Record the answer and return its sequence number; None if the approval is already closed.
 
-        `allowed` is the digest of what may run now.
+        `allowed` is the digest of the draft that may run.
         """
         if not self.open:
             return None
@@ -110,7 +110,7 @@ class Approval:
         return self.answered_seq
 
     def expire(self) -> None:
-        """Nobody answered in time; an answered one stays answered."""
+        """Close as expired. No effect if already closed."""
         if self.open:
             self.expired_ms = _ms_since(self.since)
             self._closed_at = anyio.current_time()
@@ -118,16 +118,16 @@ class Approval:
             self._journal.append(fact)
 
     def withdraw(self, why: str) -> None:
-        """The question is moot; an answered one stays answered."""
+        """Close without an answer, because the call no longer needs one. No effect if already closed."""
         if self.open:
             self.withdrawn = why
             self._closed_at = anyio.current_time()
             self._journal.append(ApprovalWithdrawn(approval=self.id, call=self.call, why=why))
 
     async def wait(self, seconds: float | None = None) -> Answer | None:
-        """The answer, once it is durable: no effect may follow one that could be forgotten.
+        """Wait for the answer and return it once it is durable: no effect may follow an answer that a crash could lose.
 
-        None when nobody gave one within `seconds`, which count from now.
+        Expires the approval and returns None after `seconds` without an answer. Raises Unwritable.
         """
         with anyio.move_on_after(seconds):
             await self._decided.wait()
@@ -138,12 +138,12 @@ class Approval:
         try:
             await self._journal.committed(self.answered_seq)
         except Unwritable:
-            self.answered = None  # nobody was told that it counts, and no record will say so
+            self.answered = None  # not recorded, and not reported to the client
             raise
         return answer
 
     def closed(self) -> str:
-        """How it was closed, in a sentence for whoever comes late."""
+        """Sentence about how the approval was closed, for a late answer."""
         past = f"{ago(_ms_since(self._closed_at))} ago"
         if self.answered is not None:
             word = "allowed" if self.answered.kind == "allow" else "denied"
@@ -158,7 +158,7 @@ def _ms_since(moment: float) -> int:
 
 
 def ago(ms: int) -> str:
-    """12 s · 7 min · 3 h · 2 d."""
+    """Format a duration: 12 s · 7 min · 3 h · 2 d."""
     seconds = ms // 1000
     for least, size, unit in ((172_800, 86_400, "d"), (7200, 3600, "h"), (120, 60, "min")):
         if seconds >= least:

@@ -1,7 +1,7 @@
-"""A call: one use of a tool, from the moment it is opened until its work has really ended.
+"""A call: one use of a tool, from opened to settled and stopped.
 
-Owns the facts of one call and derives its status from them. It does not decide whether the call may act
-(gate.py), and does not know what the tool does.
+Holds the state of one call, journals its events and derives its status. It does not decide whether the call may
+run (pipeline.py), and does not know what the tool does.
 """
 
 import secrets
@@ -22,7 +22,7 @@ from handrail.store.values import Assurance, Caller, Ending, Json, Receipt, Resu
 
 
 def new_id(letter: str) -> str:
-    """A short name for a new thing; random, so that one lost in a crash is never given out twice."""
+    """Generate a short id: a letter and random hex digits, so that an id lost in a crash is never reused."""
     return f"{letter}{secrets.token_hex(5)}"
 
 
@@ -37,7 +37,7 @@ class Outcome:
 
 
 class Call:
-    """One use of a tool; its outcome is set once."""
+    """One use of a tool. The outcome is set once. Implements `CallReport`."""
 
     def __init__(
         self,
@@ -57,19 +57,19 @@ class Call:
         self.assurance: Assurance = assurance
         self.scope = anyio.CancelScope()
         self.due = anyio.Event()
-        """Set when the client is due an answer: the call is settled, or is handed back."""
+        """Set when the client must get a reply: the call is settled or handed back."""
         self._settled = anyio.Event()
         self.since = anyio.current_time()
         self.plan: Plan | None = None
-        """What the tool does; None until it is run."""
+        """The plan that the tool runs; None until then."""
         self.approval: Approval | None = None
         self.edited: Json | None = None
-        """The input as a person changed it; None until it is run so."""
+        """The input as a person edited it; None if unedited or not started."""
         self.said = ""
-        """What a person told the agent as they allowed it."""
+        """The message to the agent from the person who allowed the call."""
         self.terminal: str | None = None
         self.unwinding = False
-        """The result is known, but something the work left behind is still being ended."""
+        """The result is known, but the tool is still cleaning up after the work."""
         self.handed_back = False
         self.client_gone = False
         self.outcome: Outcome | None = None
@@ -78,7 +78,7 @@ class Call:
         self.handed_back_seq = 0
         self.settled_seq = 0
         self.unrecorded: Unwritable | None = None
-        """Why the outcome could not be written down; then it is not told either."""
+        """Why the outcome could not be journaled; such an outcome is not reported to the client."""
         self.journal = journal
 
     @classmethod
@@ -91,7 +91,7 @@ class Call:
         caller: Caller,
         assurance: Assurance = "bound",
     ) -> "Call":
-        """A new call, journaled."""
+        """Create a call and journal `CallOpened`."""
         call = cls(journal, tool, title, input, caller, new_id("c"), assurance)
         opened = CallOpened(
             call=call.id, tool=tool, title=title, input=input, caller=caller, assurance=assurance
@@ -114,19 +114,19 @@ class Call:
         return int((anyio.current_time() - self.since) * 1000)
 
     async def settled(self) -> None:
-        """Return when the outcome is fixed and durable; raise Unwritable when it cannot be recorded."""
+        """Wait until the outcome is set and durable. Raises Unwritable if it cannot be recorded."""
         await self._settled.wait()
         await self.recorded()
 
     async def recorded(self) -> None:
-        """Return when all that a settled call's record needs is durable."""
+        """Wait until the events of a settled call are durable. Raises Unwritable."""
         if self.unrecorded is not None:
             raise self.unrecorded
         await self.journal.committed(self.settled_seq)
         await self.journal.committed(self.opened_seq)
 
     def start(self, plan: Plan, allowed_by: Actor, rules: tuple[str, ...] = ()) -> int:
-        """The call may act from now on; returns the sequence number to await before an effect."""
+        """Journal `CallStarted`; returns the sequence number to await before any effect."""
         started = CallStarted(
             call=self.id, claims=plan.claims, allowed_by=str(allowed_by), rules=rules, files=plan.files
         )
@@ -143,7 +143,7 @@ class Call:
         self.unwinding = True
 
     def hand_back(self) -> int:
-        """The client is told to ask later, once; returns the fact's sequence number."""
+        """End the client's request while the call goes on; returns the event's sequence number. Idempotent."""
         if self.outcome is None and not self.handed_back:
             self.handed_back = True
             self.due.set()
@@ -151,11 +151,11 @@ class Call:
         return self.handed_back_seq
 
     def settle(self, outcome: Outcome, *, stopped: bool = False) -> bool:
-        """Fix the outcome; False when it was fixed before, and then nothing changes."""
+        """Set the outcome and journal it. False, without a change, if the call already has an outcome."""
         if self.outcome is not None:
             return False
-        told = with_words(outcome.result, self.input, self.edited, self.said)
-        outcome = self.outcome = replace(outcome, result=told)
+        result = with_words(outcome.result, self.input, self.edited, self.said)
+        outcome = self.outcome = replace(outcome, result=result)
         self.receipt = replace(self.receipt, ended_by=str(outcome.by), stopped=stopped)
         self.due.set()
         self._settled.set()
@@ -173,9 +173,9 @@ class Call:
         return True
 
     def stop(self) -> None:
-        """Nothing more is done about the work: it has really ended, or the receipt names what is left of it.
+        """Journal that the work of a settled call has ended, or which processes it left (in the receipt).
 
-        For a call that was settled before, that is a fact of its own.
+        No effect on an open call, or if the call was settled as stopped.
         """
         if self.outcome is None or self.receipt.stopped:
             return

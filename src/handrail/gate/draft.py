@@ -1,11 +1,7 @@
-"""A draft: what a call would do if it were allowed now, as it was asked or as a person changed it.
+"""Drafts: the plan of a call and the policy's decision about it, computed without side effects.
 
-Owns working that out, as often as it is needed and without any effect: parse, plan, review, decide. It asks nobody,
-runs nothing (path.py), and does not know who answers (verbs.py).
-
-The digest of what a person is asked about: equal digests mean the same thing would be done.
-
-Input, as a client sent it, into what a tool takes; and what is wrong with it, as a sentence.
+Covers input validation, planning, a person's edits, the decision, and the digest that an approval binds: equal
+digests mean that the same thing would be done under the same strict rules. Running a draft is pipeline.py's.
 """
 
 import hashlib
@@ -27,25 +23,25 @@ if TYPE_CHECKING:
 
 
 MOST_PROBLEMS = 5
-"""Problems told at once: enough to mend the input, too few to flood a model's context."""
+"""Validation errors per message: enough to fix the input, too few to flood a model's context."""
 LONGEST_NAME = 100
-"""Characters of a name that is told back to whoever made it up."""
+"""Characters of an unknown name that are kept in records and messages."""
 DEEPEST = 64
-"""Levels of lists and objects in an input: far below the 200 that a reader of the journal can take."""
+"""Nesting levels of an input: far below the 200 that readers of the journal can parse."""
 LARGEST = 16 * 1024 * 1024
-"""Characters and values in an input: one call must not fill the memory that waits for the disk."""
+"""Characters and values in an input: one call must not fill the journal's write buffer in memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """A tool with an input it takes."""
+    """A tool and its validated input."""
 
     tool: Tool[Any, Any]
     input: BaseModel
 
 
 def parse(toolbox: Toolbox, name: str, input: Json) -> Parsed | str:
-    """The tool and its input, or a sentence that says what is wrong."""
+    """Find the tool and validate its input; an error sentence for the model if either fails."""
     tool = toolbox.get(name)
     if tool is None:
         return unknown(toolbox, name)
@@ -56,13 +52,13 @@ def parse(toolbox: Toolbox, name: str, input: Json) -> Parsed | str:
 
 
 def unknown(toolbox: Toolbox, name: str) -> str:
-    """That there is no such tool, and which there are."""
+    """Error sentence for an unknown tool, with the names of the listed tools."""
     known = sorted(key for key, tool in toolbox.items() if tool.listed)
     return f"There is no tool named {cut(name)!r}. Use one of: {', '.join(known)}."
 
 
 def too_much(input: Json) -> str | None:
-    """Why this input cannot even be kept, as a sentence; None when it can."""
+    """Error sentence for an input that is too large or nested too deep to be journaled; None if it is neither."""
     size = 0
     level: list[JsonValue] = [input]
     for _ in range(DEEPEST + 1):
@@ -76,7 +72,7 @@ def too_much(input: Json) -> str | None:
 
 
 def _weight(value: JsonValue) -> int:
-    """Its own characters, and one for each value directly in it: a huge list is seen before it is walked."""
+    """Its characters, plus one per direct child, so that a huge list is rejected before it is walked."""
     if isinstance(value, dict):
         return len(value) + sum(len(key) for key in value)
     return len(value) if isinstance(value, str | list) else 0
@@ -89,15 +85,15 @@ def _children(value: JsonValue) -> Iterable[JsonValue]:
 
 
 def cut(name: str) -> str:
-    """A name short enough to be kept and told back; those of our tools are."""
+    """Truncate a name to `LONGEST_NAME`; the names of our tools are shorter."""
     return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
 
 
 def _sentence(name: str, error: ValidationError) -> str:
     problems = error.errors(include_url=False, include_context=False, include_input=False)
-    told = "; ".join(_problem(item["type"], item["loc"], item["msg"]) for item in problems[:MOST_PROBLEMS])
+    listed = "; ".join(_problem(item["type"], item["loc"], item["msg"]) for item in problems[:MOST_PROBLEMS])
     more = f"; and {len(problems) - MOST_PROBLEMS} more" if len(problems) > MOST_PROBLEMS else ""
-    return f"{name} cannot take this input: {told}{more}. Nothing was done; send it again, corrected."
+    return f"{name} cannot take this input: {listed}{more}. Nothing was done; send it again, corrected."
 
 
 def _problem(kind: str, where: tuple[int | str, ...], message: str) -> str:
@@ -113,16 +109,16 @@ def _problem(kind: str, where: tuple[int | str, ...], message: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Deed:
-    """What a call would do, whatever the rules say of it."""
+    """A tool, its input and the plan made from it, independent of any rule."""
 
     tool: Tool[Any, Any]
     input: Json
     base: Plan
-    """As the tool makes it of the input."""
+    """The plan that the tool makes from the input."""
     content: str | None
-    """What a person made of the proposed file; None where they left it."""
+    """The proposed file as a person edited it; None if they did not."""
     plan: Plan
-    """As it would run: the base, with that content."""
+    """The plan that would run: `base` with `content` applied."""
 
     @cached_property
     def substance(self) -> str:
@@ -130,7 +126,7 @@ class Deed:
 
     @cached_property
     def footing(self) -> str:
-        """What a review starts from."""
+        """Digest of the base plan, from which a review starts."""
         return self.substance if self.plan is self.base else substance(self.tool.name, self.input, self.base)
 
     @property
@@ -138,7 +134,7 @@ class Deed:
         return self.tool.proposal(self.plan)
 
     async def commented(self, comments: tuple[Comment, ...]) -> Plan:
-        """The plan that tells the agent of these comments too. Raises Refusal."""
+        """The plan with review comments for the agent added. Raises Refusal."""
         content = self.content
         if comments and content is None and self.proposal is not None:
             content = self.proposal.after
@@ -149,7 +145,7 @@ class Deed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What a call would do, and what the rules of one moment say of it."""
+    """A deed, and the decision about it under the rules of one moment."""
 
     deed: Deed
     decision: Decision
@@ -164,31 +160,31 @@ class Draft:
 
 
 class Drafts:
-    """Works out calls with these tools, under these rules."""
+    """Makes drafts from a toolbox and the current rules."""
 
     def __init__(self, rules: "Rules", toolbox: Toolbox) -> None:
         self._rules = rules
         self._toolbox = toolbox
 
     async def first(self, parsed: Parsed, input: Json, caller: Caller) -> Draft:
-        """Of a call that has just been parsed. Raises Refusal."""
+        """Draft an already parsed call. Raises Refusal."""
         return await self._made(parsed, input, None, caller)
 
     async def fresh(self, tool: str, input: Json, caller: Caller, content: str | None = None) -> Draft:
-        """Of any input, from the beginning; with `content` in place of what it proposes. Raises Refusal."""
+        """Parse, plan and decide from scratch; `content` replaces the proposed file content. Raises Refusal."""
         parsed = too_much(input) or parse(self._toolbox, tool, input)
         if isinstance(parsed, str):
             raise Refusal(parsed)
         return await self._made(parsed, input, content, caller)
 
     def again(self, draft: Draft, caller: Caller) -> Draft:
-        """The same plan, under the rules of now."""
+        """The same plan with a decision under the current rules."""
         return replace(draft, decision=self._decision(draft.deed, caller))
 
     async def _made(self, parsed: Parsed, input: Json, content: str | None, caller: Caller) -> Draft:
         tool = parsed.tool
         base = plan = await tool.plan(parsed.input, caller)
-        if content is not None:  # comparing large files takes a while
+        if content is not None:  # diffing large files is slow
             plan = await anyio.to_thread.run_sync(tool.review, base, content, ())
         deed = Deed(tool=tool, input=input, base=base, content=content, plan=plan)
         return Draft(deed=deed, decision=self._decision(deed, caller))
@@ -200,23 +196,23 @@ class Drafts:
 
 
 def canonical(value: Json) -> str:
-    """One spelling for equal JSON."""
+    """Canonical JSON: equal values give equal text."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
 def digest(tool: str, input: Json, plan: Plan, basis: str) -> str:
-    """Of the call as it would run, and of `basis`: the rules that had a say in it."""
+    """Digest of a plan and of `basis`, the strict rules that apply to it."""
     return sealed(substance(tool, input, plan), basis)
 
 
 def substance(tool: str, input: Json, plan: Plan) -> str:
-    """What would be done, whatever the rules say of it. Takes a while for a large input."""
+    """Digest of a plan without the rules. Slow for a large input."""
     claims: list[JsonValue] = [asdict(claim) for claim in plan.claims]
     return _hash({"tool": tool, "input": input, "bound": plan.bound, "claims": claims})
 
 
 def sealed(substance: str, basis: str) -> str:
-    """The digest of a substance under the rules of one moment."""
+    """Digest of a substance together with the policy's basis."""
     return _hash({"substance": substance, "policy": basis})
 
 

@@ -1,9 +1,8 @@
-"""The gate: the one door to the machine. Every effect an agent asks for passes through `submit`.
+"""The gate: the single entry point for calls. Every effect an agent asks for passes through `submit`.
 
-Owns which calls are open, whom they belong to, and what each client is told. It does not know protocols, sockets or
-pages, holds no rule of its own (rules.py), and leaves the steps of a call to path.py and a person's verbs to verbs.py.
-
-Open questions, decided anew when the rules change: one that a rule answers by now is asked no longer.
+Holds the open calls and operations, runs each call in a task and builds the reply to the client. The steps of a call
+are in pipeline.py, a person's actions in person_actions.py, the rules in rules/. When the rules change, open approvals
+are decided again. It knows no protocol.
 """
 
 import logging
@@ -38,25 +37,25 @@ STOPPED_ASKING = "Handrail stopped while a person was asked. Nothing was allowed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A tool, asked for by a caller."""
+    """A caller's request to use a tool."""
 
     tool: str
     input: Json
     caller: Caller
     patience: float
-    """Seconds from arrival after which an open call is handed back, unless the input says otherwise."""
+    """Seconds until an open call is handed back, unless the input sets its own limit (`Tool.patience`)."""
     anew: bool = False
-    """Asking the same again while it is open is meant: this client does not give up waiting."""
+    """Never treat this as a retry of an equal open call: this client does not time out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What the client is told: the call's outcome, or that it goes on without one."""
+    """Reply to the client: the outcome, or None if the call is still open."""
 
     call: Call
     outcome: Outcome | None
     repeated: bool = False
-    """The same call was open already, so it was not opened again."""
+    """`call` is an equal call that was already open; no new call was opened."""
 
 
 class Gate:
@@ -65,7 +64,7 @@ class Gate:
     def __init__(
         self, journal: Journal, rules: Rules, toolbox: Toolbox, group: TaskGroup, expire_seconds: float = 0
     ) -> None:
-        """A question that nobody answers within `expire_seconds` expires; 0 is never."""
+        """Approvals expire after `expire_seconds`; 0 means never."""
         self.journal = journal
         self.rules = rules
         self.toolbox = toolbox
@@ -79,26 +78,26 @@ class Gate:
         rules.on_change.append(self._decide_anew)
 
     async def submit(self, request: Request, opened: Callable[[Call], None] | None = None) -> Reply:
-        """Carry a call; returns its outcome, or hands it back when the client's patience ends.
+        """Run a call and return its outcome, or hand it back when the client's patience ends.
 
-        A caller that stops waiting (its await is cancelled) cancels the call it still waits for.
+        Cancelling this await cancels the call, unless it was handed back before. `opened` is called with the new call.
         """
         return await self._take(request, opened, advisory=False)
 
     async def ask(self, request: Request, opened: Callable[[Call], None] | None = None) -> Reply:
-        """Ask about what an agent would do by itself: the same rules and the same inbox, and nothing is run here.
+        """Decide about work that the agent does itself: same rules, same inbox, nothing runs here.
 
-        Its outcome is done when it was allowed. Waits for it without a limit.
+        The ending is `done` if it was allowed. Waits without a limit.
         """
-        asked = replace(request, patience=math.inf, anew=True)
-        return await self._take(asked, opened, advisory=True)
+        unlimited = replace(request, patience=math.inf, anew=True)
+        return await self._take(unlimited, opened, advisory=True)
 
     async def _take(
         self, request: Request, opened: Callable[[Call], None] | None, *, advisory: bool
     ) -> Reply:
         excess = too_much(request.input)
         if excess is not None:
-            request = replace(request, input={})  # what cannot be kept is not recorded either
+            request = replace(request, input={})  # too large or too deep to be journaled
         parsed = excess or self._parse(request, advisory)
         if isinstance(parsed, Parsed) and (twin := self._twin(parsed, request)):
             return Reply(call=twin, outcome=None, repeated=True)
@@ -110,14 +109,14 @@ class Gate:
         return await self._reply(call, request.patience if patience is None else patience)
 
     def _parse(self, request: Request, advisory: bool) -> Parsed | str:
-        """A tool that is only asked about cannot be called, nor the other way round."""
+        """Parse the request. `submit` cannot use an advisory tool, and `ask` can use no other."""
         tool = self.toolbox.get(request.tool)
         if tool is not None and (tool.assurance == "advisory") != advisory:
             return unknown(self.toolbox, request.tool)
         return parse(self.toolbox, request.tool, request.input)
 
     def settle(self, call: Call, outcome: Outcome, *, stopped: bool = False) -> bool:
-        """Fix a call's outcome; False when somebody was first."""
+        """Set a call's outcome; False if it already has one."""
         try:
             return call.settle(outcome, stopped=stopped)
         except Unwritable as problem:
@@ -128,12 +127,12 @@ class Gate:
             self.open.pop(call.id, None)
 
     def restore(self, call: Call, asked: ApprovalOpened, waited_ms: int = 0) -> None:
-        """Take a call that waited for a person before the daemon restarted; its client is gone.
+        """Reopen a call that was waiting for approval when an earlier daemon ended; its client is gone.
 
-        Where questions expire it has all the time again: nobody could answer while no daemon ran.
+        Its expiry timer starts again, because no one could answer while the daemon was down.
         """
         self._client_gone(call)
-        # What the record shows is not shown again: somebody may have altered it. The input is what would run.
+        # Do not show the stored claims and preview: the database may have been altered. Only the input is run.
         unseen = replace(asked, claims=(), risk="high", reasons=(), preview=None, verdicts=())
         call.approval = Approval(self.journal, unseen, waited_ms=waited_ms)
         self.open[call.id] = call
@@ -145,30 +144,30 @@ class Gate:
             self._group.start_soon(self._carry, call, partial(self._path.resume, call, call.approval))
 
     def watch_end(self, call: Call) -> None:
-        """See the work of a call to its end that was settled before; a daemon of the past may have begun it."""
+        """Wait in the background for the work of a settled call to end, even if an earlier daemon started it."""
         self._group.start_soon(self._unwind, call)
 
     def leave(self) -> None:
-        """The daemon stops: what runs is interrupted, what waits for a person stays for the next daemon."""
+        """Shut down: interrupt running calls, and leave waiting calls to the next daemon."""
         self._left = True
         for call in list(self.open.values()):
             if call.status == "waiting" and call.assurance == "bound":
-                self._hand_back_now(call)  # its client is told where to ask later
+                self._hand_back_now(call)  # so that the client gets the call id to ask for later
             self._part(call)
 
     def _decide_anew(self) -> None:
-        """The rules changed. A daemon that leaves starts nothing any more."""
+        """Called when the rules change. Does nothing during shutdown, so that no new work starts."""
         if not self._leaving:
             decide_anew(self.drafts, list(self.open.values()))
 
     @property
     def _leaving(self) -> bool:
-        """The daemon stops; or it falls, and then nobody said so."""
+        """The daemon is shutting down, or its task group was cancelled by a crash."""
         return self._left or self._group.cancel_scope.cancel_called
 
     @asynccontextmanager
     async def operation(self, caller: Caller) -> AsyncGenerator[Operation]:
-        """The work for one prompt, on behalf of `operation.caller`. Left when all that ends with it has stopped."""
+        """Open an operation for one prompt; its calls use `operation.caller`. Exits when its ended calls have stopped."""
         name = new_id("o")
         operation = Operation(name, replace(caller, operation=name), self._end_operation)
         self.journal.append(OperationOpened(operation=name, caller=operation.caller))
@@ -182,7 +181,7 @@ class Gate:
                 await operation.unwound()
 
     def _end_operation(self, operation: Operation) -> None:
-        """Its open calls are settled at once, however slowly their work unwinds; the record says which."""
+        """Settle its open calls without waiting for their work to stop, and journal `OperationEnded`."""
         del self.operations[operation.id]
         held = [call for call in self.open.values() if operation.takes(call)]
         by = operation.cancelled_by or OPERATION
@@ -200,7 +199,7 @@ class Gate:
         self._note(ended)
 
     def _twin(self, parsed: Parsed, request: Request) -> Call | None:
-        """The same client's same call, still open, for which it no longer waits."""
+        """An open call by the same client with the same tool and input that the client no longer waits for."""
         if parsed.tool.repeats or request.anew:
             return None
         asked = canonical(request.input)
@@ -219,7 +218,7 @@ class Gate:
         return call
 
     def _begin(self, call: Call, parsed: Parsed | str) -> None:
-        """Start the call's work in its branch of the tree, or settle it when it can have none."""
+        """Start the call's task, or settle the call if it cannot run."""
         operation = self.operations.get(call.caller.operation or "")
         if isinstance(parsed, str):
             self.settle(call, Outcome(ending="failed", by=HANDRAIL, message=parsed), stopped=True)
@@ -253,11 +252,11 @@ class Gate:
     async def _hand_back(self, call: Call) -> None:
         try:
             await self.journal.committed(call.hand_back())
-        except Unwritable as problem:  # the call goes on all the same, and the client must be told so
+        except Unwritable as problem:  # the call goes on, so the client still needs its id
             log.error("the hand-back of call %s could not be recorded: %s", call.id, problem)
 
     async def _recorded(self, call: Call, outcome: Outcome) -> Outcome:
-        """The outcome, once it is on record; one that cannot be is not told."""
+        """The outcome once it is durable. If it cannot be: `interrupted` for a call with effects, else raises Unwritable."""
         try:
             await call.recorded()
         except Unwritable as problem:
@@ -269,25 +268,25 @@ class Gate:
         return outcome
 
     def _abandon(self, call: Call) -> None:
-        """The client stopped waiting: by its own cancel, a closed stream or a lost connection."""
+        """Cancel a call whose client stopped waiting: a cancel request, a closed stream or a lost connection."""
         if call.outcome is None and not call.handed_back and not self._leaving:
             self.end(call, Outcome(ending="cancelled", by=CLIENT, message="Cancelled by the client"))
 
     def end(self, call: Call, outcome: Outcome) -> bool:
-        """Settle with what there is so far, and end the work."""
+        """Settle with the partial result, and cancel the work."""
         won = self.settle_with(call, outcome, self.salvage(call))
         if won:
             call.scope.cancel()
         return won
 
     def settle_with(self, call: Call, outcome: Outcome, salvage: Salvage | None) -> bool:
-        """Settle with what an unfinished call already has to give; False when somebody was first."""
+        """Settle with a partial result; False if the call already has an outcome."""
         if salvage is not None and call.outcome is None:
             call.add_receipt(salvage.receipt)
         return self.settle(call, replace(outcome, result=salvage and salvage.result))
 
     def salvage(self, call: Call) -> Salvage | None:
-        """What there is so far. A tool that breaks here must not keep anybody from ending the call."""
+        """The partial result of a running call. A tool that raises here must not prevent the call from ending."""
         if call.plan is None:
             return None
         try:
@@ -299,7 +298,7 @@ class Gate:
     async def _carry(
         self, call: Call, work: Callable[[], Awaitable[Outcome]], operation: Operation | None = None
     ) -> None:
-        """Run one call's work inside its scope, and record how it came out, whatever happens."""
+        """Run one call's work in its cancel scope and settle the call however the work ends."""
         with nullcontext() if operation is None else operation.working(call):
             await self._carry_out(call, work)
 
@@ -310,12 +309,14 @@ class Gate:
                 self.settle(call, outcome, stopped=not call.unwinding)
                 if call.unwinding:
                     await self.toolbox[call.tool].unwind(call)
-        except* Exception:  # clean-up that breaks must not take the other calls with it
+        except* Exception:  # a failing clean-up must not cancel the other calls
             log.exception("tool %s broke while call %s unwound", call.tool, call.id)
         finally:
             if call.outcome is None:
-                self._part(call)  # the daemon ends under it
-            if not self._leaving:  # then nobody knows: a terminal lives on in the keeper
+                self._part(call)  # the task was cancelled by shutdown
+            if (
+                not self._leaving
+            ):  # at shutdown the work may go on: a terminal outlives the daemon in the keeper
                 self._stop(call)
 
     async def _unwind(self, call: Call) -> None:
@@ -324,12 +325,12 @@ class Gate:
         self._stop(call)
 
     def _part(self, call: Call) -> None:
-        """Leave a call to the next daemon: interrupted, unless it waits for a person."""
+        """At shutdown, interrupt the call, or leave it to the next daemon if it waits for approval."""
         if call.status == "running":
             message = STOPPED_BEFORE if call.plan is None else STOPPED_WHILE
             outcome = Outcome(ending="interrupted", by=HANDRAIL, message=message)
             self.settle_with(call, outcome, self.salvage(call))
-        elif call.outcome is None and call.assurance != "bound":  # who asked ends with this daemon
+        elif call.outcome is None and call.assurance != "bound":  # the agent that asked ends with this daemon
             outcome = Outcome(ending="interrupted", by=HANDRAIL, message=STOPPED_ASKING)
             self.settle(call, outcome, stopped=True)
         elif call.outcome is None:
@@ -347,7 +348,7 @@ class Gate:
             log.error("the end of call %s could not be recorded: %s", call.id, problem)
 
     def _note(self, event: Event) -> None:
-        """Record a fact that nobody's answer depends on."""
+        """Append an event that no reply depends on; log a failure."""
         try:
             self.journal.append(event)
         except Unwritable as problem:
@@ -355,7 +356,7 @@ class Gate:
 
 
 def decide_anew(drafts: Drafts, calls: Iterable[Call]) -> None:
-    """Let the rules of now answer what they can; the rest stays open, and says why."""
+    """Let the current rules answer open approvals; update the reason of those that stay open."""
     for call in calls:
         approval = call.approval
         if approval is None or approval.draft is None or not approval.open:

@@ -1,7 +1,7 @@
 """An operation: cancellable work for one prompt, and the calls made for it.
 
-Owns one branch of the scope tree, and knows which of its calls' work is still under way: that runs in the gate's own
-group, because a call that was handed back outlives the prompt it was made for. It does not settle calls (gate.py).
+Owns a cancel scope and tracks which of its calls still have work running. That work runs in the gate's task group,
+because a call that was handed back can outlive the prompt. It does not settle calls (gate.py).
 """
 
 import logging
@@ -17,23 +17,23 @@ from handrail.store.values import Caller, Stop
 log = logging.getLogger(__name__)
 
 UNWIND_SECONDS = 30.0
-"""How long work that does not stop may hold up whoever waits for the operation's end; it goes on alone then."""
+"""Bounds how long work that does not stop can delay the end of the operation; after that it goes on in the background."""
 
 
 class Operation:
-    """One branch of the tree; cancelled as a whole."""
+    """The work for one prompt; cancelled as a whole."""
 
     def __init__(self, id: str, caller: Caller, ending: Callable[["Operation"], None]) -> None:
         self.id = id
         self.caller = caller
-        """Of the calls made for it: it names the operation."""
+        """The caller of its calls; `caller.operation` is this id."""
         self.scope = anyio.CancelScope()
         self.cancelled_by: Actor | None = None
         self.stop: Stop | None = None
-        """Why it ended; for whoever does its work to say."""
+        """Why it ended; set by the code that runs the prompt."""
         self.error = ""
         self.busy_with: Callable[[], tuple[str, ...]] = tuple
-        """In words; for whoever does its work to say."""
+        """Describes activities in progress, for the record of a cancel; set by the code that runs the prompt."""
         self._ending = ending
         self._ended = False
         self._working: set[Call] = set()
@@ -41,11 +41,11 @@ class Operation:
 
     @property
     def ended(self) -> bool:
-        """Nothing more is begun for it; its work may still unwind."""
+        """No new calls are accepted; work may still be stopping."""
         return self._ended
 
     def cancel(self, by: Actor) -> bool:
-        """Cancel everything in it; False when it had ended before."""
+        """Cancel all of its work; False if it had already ended."""
         if self._ended:
             return False
         self.cancelled_by = by
@@ -54,20 +54,20 @@ class Operation:
         return True
 
     def end(self) -> None:
-        """Take along what is open in it: all calls when it is cancelled, else those that somebody waits for."""
+        """End it, together with its open calls: all of them on cancel, else those that were not handed back. Idempotent."""
         if not self._ended:
             self._ended = True
             self._ending(self)
             self.scope.cancel()
 
     def takes(self, call: Call) -> bool:
-        """Whether its end is the call's end as well."""
+        """Whether the call ends together with this operation."""
         left = call.handed_back or call.client_gone
         return call.caller.operation == self.id and (self.cancelled_by is not None or not left)
 
     @contextmanager
     def working(self, call: Call) -> Generator[None]:
-        """While the work of one of its calls is under way."""
+        """Mark a call's work as running for the duration of the block."""
         self._working.add(call)
         try:
             yield
@@ -77,7 +77,7 @@ class Operation:
             self._bell = anyio.Event()
 
     async def unwound(self) -> None:
-        """Return when the work of all its settled calls has stopped."""
+        """Wait until the work of its settled calls has stopped, at most `UNWIND_SECONDS`."""
         with anyio.move_on_after(UNWIND_SECONDS) as bound:
             while any(call.outcome is not None for call in self._working):
                 await self._bell.wait()

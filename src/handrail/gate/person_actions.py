@@ -1,9 +1,7 @@
-"""A person's verbs about a call: answer, edit, look, cancel, complete.
+"""A person's actions on a call: answer, edit, review, cancel, complete.
 
-Owns what each verb means at each moment of a call. It does not know who the person is or where they sit;
-`by` says so, for the record.
-
-Answering a question: what an answer must have seen, what it then allows, and which rules come of it.
+Each action checks the state of the call and raises Conflict if it comes too late. An answer must quote the digest of
+the question it saw. `by` names the person in the record; how the action arrived is unknown here.
 """
 
 from collections.abc import Sequence
@@ -28,18 +26,18 @@ CANCELLED = "Cancelled by user"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """What a call would come to with a person's change, if they allowed it."""
+    """Preview of a call with a person's change: its plan, risk and decision."""
 
     digest: str
     decision: Decision
     risk: Weight
     plan: Plan
     tells: str
-    """What the agent will be told of it."""
+    """The message that the agent will get about the change."""
 
 
 class Proposed(NamedTuple):
-    """A file as it is and as the call would leave it, and what is different from when the question was asked."""
+    """The file before and after the call, and how it changed since the approval was opened."""
 
     proposal: Proposal
     changed: str | None
@@ -48,7 +46,7 @@ class Proposed(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """What came of one of several questions that were allowed in one step."""
+    """Result for one approval of `allow_low`."""
 
     approval: str
     won: bool
@@ -58,7 +56,7 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """What Complete would do to a call right now, and what the client would be told."""
+    """Effect of Complete on a call in its current state, and the message for the client."""
 
     does: Literal["return_output", "accept_diff", "cancel"]
     tells: str
@@ -67,10 +65,11 @@ class Completion:
 
 
 async def answer(gate: Gate, approval: Approval, answer: Answer, digest: str) -> int:
-    """Answer an approval, as seen with this digest; the fact's number. The rules it makes hold once it has won.
+    """Answer an approval and add the rules of the answer; returns the event's sequence number.
 
-    With an input or content of the person's, the digest is that of `edit`. Raises Conflict for the loser, for a
-    stale digest and for what a rule forbids; Refusal for a change that cannot be. All but an edit is done at once.
+    `digest` is the approval's, or that of `edit` if the answer has input or content. Raises Conflict if the approval is
+    closed, the digest is stale or a rule denies the call; Refusal for an invalid edit. Only an edit, and adding rules,
+    awaits anything.
     """
     call = gate.open.get(approval.call)
     if call is None:
@@ -81,14 +80,14 @@ async def answer(gate: Gate, approval: Approval, answer: Answer, digest: str) ->
     elif answer.input is not None or answer.content is not None:
         draft = await edited(gate, call, answer.input, answer.content)
         if answer.input is not None and canonical(answer.input) == canonical(call.input):
-            answer = replace(answer, input=None)  # looked at anew, and left as it is
+            answer = replace(answer, input=None)  # the person left the input unchanged
     seq = settle(gate, call, answer, digest, draft)
     await add_rules(gate, call, approval, draft)
     return seq
 
 
 async def edit(gate: Gate, call: Call, input: Json | None = None, content: str | None = None) -> Edit:
-    """What a change would come to; with none, what the call would come to now. Raises Conflict or Refusal."""
+    """Preview a waiting call with a change, or as it is now if there is no change. Raises Conflict or Refusal."""
     draft = await edited(gate, call, input, content)
     return Edit(
         digest=draft.digest,
@@ -100,7 +99,7 @@ async def edit(gate: Gate, call: Call, input: Json | None = None, content: str |
 
 
 async def proposal(gate: Gate, call: Call) -> Proposed:
-    """The file that a waiting call would write, as things are now. Raises Conflict, and Refusal where there is none."""
+    """The file that a waiting call would write now. Raises Conflict, or Refusal if it writes no file."""
     approval = question(call)
     asked = approval.draft
     try:
@@ -110,28 +109,28 @@ async def proposal(gate: Gate, call: Call) -> Proposed:
             raise
         drifted = await drift(asked, refusal.sentence)
         return Proposed(asked.deed.proposal, drifted.sentence, drifted.difference)
-    found = now.deed.proposal
-    if found is None:
+    current = now.deed.proposal
+    if current is None:
         raise Refusal(f"{call.tool} proposes no file, so there is nothing to review.")
     approval.footings.add(now.deed.footing)
     if asked is not None and asked.deed.footing == now.deed.footing and asked.digest == approval.digest:
-        return Proposed(found, None, "")
+        return Proposed(current, None, "")
     drifted = await drift(asked, now)
-    return Proposed(found, drifted.sentence, drifted.difference)
+    return Proposed(current, drifted.sentence, drifted.difference)
 
 
 async def allow_low(gate: Gate, seen: Sequence[tuple[Approval, str]], by: Actor) -> list[Allowed]:
-    """Allow several questions, each as seen with its digest and each by itself; only those of low risk."""
+    """Allow several approvals of low risk, each with its digest. Each succeeds or fails independently."""
     return [await _allow_low(gate, approval, digest, by) for approval, digest in seen]
 
 
 def cancel(gate: Gate, call: Call, by: Actor) -> bool:
-    """Stop the work; what it printed so far is kept and returned."""
+    """Cancel the call and stop its work; its output so far is kept and returned. False if it had already ended."""
     return gate.end(call, Outcome(ending="cancelled", by=by, message=CANCELLED))
 
 
 def completion(gate: Gate, call: Call) -> Completion:
-    """What Complete would do, without doing it."""
+    """Describe the effect of Complete without doing it."""
     tool = gate.toolbox[call.tool]
     if call.status == "waiting":
         if tool.accepts:
@@ -152,7 +151,10 @@ def complete(
     text: str | None = None,
     digest: str | None = None,
 ) -> bool:
-    """Stop the waiting: hand the client what there is. With `stop`, end the work too."""
+    """End the call with its partial result, or with `text`; False if it had already ended. `stop` also ends the work.
+
+    For a waiting call, accepts the shown diff (quoting `digest`) or cancels. Raises Conflict.
+    """
     if text is not None:
         return _return_text(gate, call, by, text, stop)
     chosen = completion(gate, call)
@@ -162,8 +164,8 @@ def complete(
         case "accept_diff":
             return _accept(gate, call, by, digest)
         case "return_output":
-            told = "Force-completed by user; the work was stopped." if stop else chosen.tells
-            outcome = Outcome(ending="completed", by=by, message=told)
+            message = "Force-completed by user; the work was stopped." if stop else chosen.tells
+            outcome = Outcome(ending="completed", by=by, message=message)
             won = gate.settle_with(call, outcome, chosen.salvage)
             if won and (stop or not chosen.runs_on):
                 call.scope.cancel()
@@ -173,10 +175,10 @@ def complete(
 async def accept(
     gate: Gate, call: Call, by: Actor, digest: str, content: str, comments: tuple[Comment, ...] = ()
 ) -> bool:
-    """Complete with a review in hand: the waiting write is accepted as the person left it; `digest` is `edit`'s."""
-    given = Answer(kind="allow", by=by, content=content, comments=comments)
+    """Complete a waiting write with the person's edited content; `digest` is that of `edit`. False if it had ended."""
+    review = Answer(kind="allow", by=by, content=content, comments=comments)
     try:
-        await answer(gate, question(call), given, digest)
+        await answer(gate, question(call), review, digest)
     except Conflict:
         if call.status == "waiting":
             raise
@@ -202,7 +204,7 @@ def _return_text(gate: Gate, call: Call, by: Actor, text: str, stop: bool) -> bo
     result = Result(text=text, data={"output": text, "output_captured": False})
     message = "Completed by user with the text below; it is the person's, not the tool's."
     won = gate.settle(call, Outcome(ending="completed", by=by, message=message, result=result))
-    if won and (stop or call.plan is None):  # what has not begun never begins
+    if won and (stop or call.plan is None):  # a call that has not started must not start later
         call.scope.cancel()
     return won
 
@@ -223,7 +225,7 @@ MOVED = "The file has changed since you looked at it. Look at it again, then sen
 
 
 def question(call: Call) -> Approval:
-    """The call's open question. Raises Conflict, saying who closed it."""
+    """The call's open approval. Raises Conflict with the reason if it has none or it is closed."""
     if call.approval is None:
         raise Conflict("It waits for nobody's answer.")
     if not call.approval.open:
@@ -232,23 +234,26 @@ def question(call: Call) -> Approval:
 
 
 async def edited(gate: Gate, call: Call, input: Json | None, content: str | None) -> Draft:
-    """A waiting call with a person's change, worked out from the beginning. Raises Conflict or Refusal.
+    """Draft a waiting call with a person's change, from scratch. Raises Conflict or Refusal.
 
-    A review must start from what people were shown: what was written meanwhile is not theirs to overwrite.
+    A review must start from a shown version of the file, so that it does not overwrite changes that no one has seen.
     """
     approval = question(call)
-    wanted = call.input if input is None else input
-    changes = content is not None or canonical(wanted) != canonical(call.input)
+    new_input = call.input if input is None else input
+    changes = content is not None or canonical(new_input) != canonical(call.input)
     if changes and not gate.toolbox[call.tool].edits:
         raise Refusal(NO_EDITS)
-    draft = await gate.drafts.fresh(call.tool, wanted, call.caller, content)
+    draft = await gate.drafts.fresh(call.tool, new_input, call.caller, content)
     if content is not None and input is None and draft.deed.footing not in approval.footings:
         raise Conflict(MOVED)
     return draft
 
 
 def settle(gate: Gate, call: Call, answer: Answer, digest: str, edit: Draft | None = None) -> int:
-    """Answer; the fact's number. Nobody comes between the look and the act. Raises Conflict."""
+    """Check and record an answer; returns the event's sequence number. Never awaits, so check and act are atomic.
+
+    Raises Conflict.
+    """
     approval = question(call)
     if digest != (approval.digest if edit is None else edit.digest):
         raise Conflict(STALE)
@@ -261,9 +266,9 @@ def settle(gate: Gate, call: Call, answer: Answer, digest: str, edit: Draft | No
 
 
 async def add_rules(gate: Gate, call: Call, approval: Approval, edit: Draft | None = None) -> None:
-    """Make the rules that go with an answer hold, at once; return when they are on record. Raises BadRule.
+    """Add the rules of an answer and wait until they are durable. Raises BadRule.
 
-    A rule that cannot be kept does not hold either: then Unwritable is raised.
+    The rules apply immediately. If a rule cannot be recorded it is dropped again, and Unwritable is raised.
     """
     answer, added = approval.answered, dict[str, int]()
     if answer is None or not answer.rules:
@@ -273,7 +278,9 @@ async def add_rules(gate: Gate, call: Call, approval: Approval, edit: Draft | No
             added[rule.id] = gate.rules.add(rule, answer.by, approval.id)
     finally:
         if answer.kind == "allow":
-            approval.allowed = _bound(gate, call, approval, edit)  # a rule of their own voids no answer
+            approval.allowed = _bound(
+                gate, call, approval, edit
+            )  # the new rules must not invalidate the answer that adds them
     for rule, seq in added.items():
         try:
             await gate.journal.committed(seq)
@@ -283,7 +290,7 @@ async def add_rules(gate: Gate, call: Call, approval: Approval, edit: Draft | No
 
 
 def _check_allowed(gate: Gate, call: Call, answer: Answer, draft: Draft | None) -> None:
-    """No answer overrides a rule that refuses."""
+    """Raise Conflict if a rule denies the call: a person's answer cannot override it."""
     if answer.kind == "allow" and draft is not None:
         decision = gate.drafts.again(draft, call.caller).decision
         if decision.effect == "deny":
@@ -291,10 +298,10 @@ def _check_allowed(gate: Gate, call: Call, answer: Answer, draft: Draft | None) 
 
 
 def _bound(gate: Gate, call: Call, approval: Approval, edit: Draft | None) -> str:
-    """The digest of what may run: what the person saw, under the rules of now.
+    """The digest that may run: the draft that the person saw, under the current rules.
 
-    What a restart found to be different from the question, or has not looked at yet, keeps the question's own digest:
-    only the very same may run.
+    If the draft differs from the question since a restart, or is not recomputed yet, the digest of the question stays:
+    then only the original draft may run.
     """
     draft = edit or approval.draft
     if draft is None or (edit is None and draft.digest != approval.digest):

@@ -1,9 +1,7 @@
-"""The path of one call: draft, ask, draft again, run. The only module that runs tools.
+"""The pipeline of one call: draft, decide, ask, draft again, run. The only module that runs tools.
 
-Owns the order of these steps, and what must be durable before the next. It does not know clients, operations or other
-calls (gate.py): it is given a call and says how it came out.
-
-What changed between the question and now: a sentence, and the difference where it is a file's.
+Owns the order of the steps and which events must be durable before the next step. It returns the outcome; clients,
+operations and other calls belong to gate.py.
 """
 
 import logging
@@ -32,62 +30,62 @@ _ADVICE = "Nothing was done; look at it as it is now, and ask again."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """How what would run differs from what was asked about."""
+    """How the current draft differs from the draft shown in the approval."""
 
     sentence: str
     difference: str = ""
-    """Of the file on disk, as a unified diff, for a person's eyes."""
+    """Unified diff of the file on disk, for a person."""
 
 
 async def drift(asked: Draft | None, now: Draft | str) -> Drift:
-    """What is different; `asked` is None where it is not known any more, `now` a sentence where it cannot be done."""
+    """Describe the difference. `asked` can be None after a restart; `now` is an error sentence if drafting failed."""
     if asked is not None:
-        found = await anyio.to_thread.run_sync(asked.deed.tool.changed_since, asked.deed.base)
-        if found is not None:
-            return Drift(sentence=found[0], difference=found[1])
+        change = await anyio.to_thread.run_sync(asked.deed.tool.changed_since, asked.deed.base)
+        if change is not None:
+            return Drift(sentence=change[0], difference=change[1])
     if isinstance(now, str):
         return Drift(sentence=now)
-    if asked is None or asked.digest == now.digest:  # what is asked about now was looked at after a restart
+    if asked is None or asked.digest == now.digest:  # `asked` was redrafted after a restart
         return Drift(sentence=f"It {_SINCE}, while Handrail was not running. {_ADVICE}")
-    return Drift(sentence=f"{_what(asked, now)} {_SINCE}. {_ADVICE}")
+    return Drift(sentence=f"{_changed_subject(asked, now)} {_SINCE}. {_ADVICE}")
 
 
-def _what(asked: Draft, now: Draft) -> str:
+def _changed_subject(asked: Draft, now: Draft) -> str:
     if asked.plan.bound != now.plan.bound:
-        return f"What it depends on ({_names(asked.plan.bound, now.plan.bound)})"
+        return f"What it depends on ({_differing_names(asked.plan.bound, now.plan.bound)})"
     return "What it would touch" if asked.plan.claims != now.plan.claims else "What the rules say about it"
 
 
-def _names(asked: Json, now: Json) -> str:
-    """Of what is bound and differs."""
+def _differing_names(asked: Json, now: Json) -> str:
+    """Names of the bound values that differ."""
     return ", ".join(name for name in {**asked, **now} if asked.get(name) != now.get(name))
 
 
 log = logging.getLogger(__name__)
 
 LONGEST_DIFFERENCE = 10_000
-"""Characters of how a file changed meanwhile that an agent is told; it can read the file for the rest."""
+"""Characters of a diff sent to the agent, to spare its context; it can read the file for the rest."""
 
 
 class Path:
-    """Takes a call through its steps."""
+    """Runs the steps of calls, one call per `walk` or `resume`."""
 
     def __init__(self, journal: Journal, drafts: Drafts, expire_seconds: float) -> None:
-        """A question stays open for ever where `expire_seconds` is 0."""
+        """Approvals expire after `expire_seconds`; 0 means never."""
         self._journal = journal
         self._drafts = drafts
         self._patience = expire_seconds or None
 
     async def walk(self, call: Call, parsed: Parsed) -> Outcome:
-        """All of it, from the first draft on."""
+        """Run all steps, from the first draft."""
         return await self._outcome(call, lambda: self._decide(call, parsed))
 
     async def resume(self, call: Call, approval: Approval) -> Outcome:
-        """From an open question on."""
+        """Run the steps from an open approval on, after a restart."""
         return await self._outcome(call, lambda: self._ask_again(call, approval))
 
     async def _outcome(self, call: Call, work: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        """The one place where a tool's exceptions become an outcome."""
+        """Turn the exceptions of a tool into an outcome. No other place does."""
         try:
             return await work()
         except Refusal as refusal:
@@ -103,7 +101,7 @@ class Path:
 
     async def _decide(self, call: Call, parsed: Parsed) -> Outcome:
         draft = await self._drafts.first(parsed, call.input, call.caller)
-        if call.outcome is not None:  # ended in the tick in which the plan was made: ask nobody
+        if call.outcome is not None:  # the call ended while the plan was made: open no approval
             return call.outcome
         match draft.decision.effect:
             case "deny":
@@ -116,7 +114,7 @@ class Path:
                 return await self._run(call, draft, draft.plan, rule_actor(draft.decision.rule))
 
     async def _ask_again(self, call: Call, approval: Approval) -> Outcome:
-        """Show anew what would run, and wait. The old digest stays: what has changed since will not run."""
+        """Redraft, show the draft and wait. The digest stays the same, so a changed draft cannot run."""
         with suppress(Refusal):
             draft = await self._drafts.fresh(call.tool, call.input, call.caller)
             approval.asked = replace(_question(approval.id, call, draft), digest=approval.digest)
@@ -124,11 +122,11 @@ class Path:
         return await self._ask(call, approval)
 
     async def _ask(self, call: Call, approval: Approval) -> Outcome:
-        """Wait for the answer."""
+        """Wait for the answer, then deny, expire or run."""
         await self._journal.committed(approval.asked_seq)
         await self._journal.committed(call.opened_seq)
         answer = await approval.wait(self._patience)
-        if call.outcome is not None:  # ended in the tick of its answer: it must not start
+        if call.outcome is not None:  # the call ended as it was answered: it must not start
             return call.outcome
         if answer is None:
             return expired(approval.expired_ms or 0)
@@ -137,12 +135,12 @@ class Path:
         return await self._act(call, approval, answer)
 
     async def _act(self, call: Call, approval: Approval, answer: Answer) -> Outcome:
-        """Work it out once more: what was allowed must still be what would run, and nothing may forbid it."""
-        wanted = call.input if answer.input is None else answer.input
+        """Redraft and run, if the digest is still the allowed one and no rule denies it."""
+        new_input = call.input if answer.input is None else answer.input
         try:
-            now = await self._drafts.fresh(call.tool, wanted, call.caller, answer.content)
+            now = await self._drafts.fresh(call.tool, new_input, call.caller, answer.content)
             plan = await now.deed.commented(answer.comments)
-        except Refusal as refusal:  # it could be done when it was asked
+        except Refusal as refusal:  # drafting succeeded when the approval was opened
             return _void(approval, await drift(approval.draft, refusal.sentence))
         if now.decision.effect == "deny":
             return _denied_by_rule(now.decision)
@@ -157,19 +155,21 @@ class Path:
         )
 
     async def _run(self, call: Call, draft: Draft, plan: Plan, allowed_by: Actor) -> Outcome:
-        if call.outcome is not None:  # ended in the tick of its answer: it must not start
+        if call.outcome is not None:  # the call ended as it was answered: it must not start
             return call.outcome
         started = call.start(plan, allowed_by, _allowing(draft.decision))
         if plan.acts:
             await self._journal.committed(started)
             await self._journal.committed(call.opened_seq)
-            if call.outcome is not None:  # ended in the tick of that commit: it must not act
+            if call.outcome is not None:  # the call ended during the commit: it must not act
                 return call.outcome
             decision = self._drafts.again(draft, call.caller).decision
-            if decision.effect == "deny":  # by a rule that came while it was committed
+            if decision.effect == "deny":  # a rule was added during the commit
                 return _denied_by_rule(decision)
-            if allowed_by.rule is not None and decision.effect != "allow":  # it was removed meanwhile
-                return _no_longer(allowed_by.rule)
+            if (
+                allowed_by.rule is not None and decision.effect != "allow"
+            ):  # the rule was removed during the commit
+                return _fail_rule_withdrawn(allowed_by.rule)
         call.plan = plan
         result = await draft.deed.tool.run(plan, call)
         return Outcome(ending="done", by=tool_actor(call.tool), result=result)
@@ -191,7 +191,7 @@ def _question(id: str, call: Call, draft: Draft) -> ApprovalOpened:
 
 
 def _allowing(decision: Decision) -> tuple[str, ...]:
-    """The rules that allowed something of it; the rest a person did."""
+    """Ids of the rules that allowed some claim; a person allowed the others."""
     return tuple(dict.fromkeys(each.rule for each in decision.verdicts if each.effect == "allow"))
 
 
@@ -199,7 +199,7 @@ def _denied_by_rule(decision: Decision) -> Outcome:
     return Outcome(ending="denied", by=rule_actor(decision.rule), message=decision.why)
 
 
-def _no_longer(rule: str) -> Outcome:
+def _fail_rule_withdrawn(rule: str) -> Outcome:
     message = f"{_withdrawn(rule)} Nothing was done; ask again."
     return Outcome(ending="failed", by=HANDRAIL, message=message)
 
@@ -209,20 +209,20 @@ def _withdrawn(rule: str) -> str:
 
 
 def expired(after_ms: int) -> Outcome:
-    """Nobody answered in the time that was set."""
+    """Outcome of a call whose approval expired."""
     message = (
         f"Expired: nobody answered within {ago(after_ms)}. Nothing was run; ask again when somebody is there."
     )
     return Outcome(ending="failed", by=HANDRAIL, message=message)
 
 
-def _void(approval: Approval, found: Drift) -> Outcome:
-    """Something else would run by now. Of a place that the agent may not read, it is told only that."""
+def _void(approval: Approval, drift: Drift) -> Outcome:
+    """Outcome of a call whose draft changed after approval. The diff is included only if the agent may read the file."""
     plan = approval.plan
     readable = plan is not None and all(claim.inside and not claim.protected for claim in plan.claims)
     result = None
-    if found.difference and readable:
-        told = found.difference[:LONGEST_DIFFERENCE]
-        result = Result(text=told, data={"difference": told})
-    message = f"What was approved is no longer what would run. {found.sentence}"
+    if drift.difference and readable:
+        diff = drift.difference[:LONGEST_DIFFERENCE]
+        result = Result(text=diff, data={"difference": diff})
+    message = f"What was approved is no longer what would run. {drift.sentence}"
     return Outcome(ending="failed", by=HANDRAIL, message=message, result=result)

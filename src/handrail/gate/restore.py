@@ -1,7 +1,7 @@
-"""After a restart: what the daemon before left open.
+"""Restore the open calls of the previous daemon, after a stop or a crash.
 
-Owns the rule for each open call: one that ran is interrupted and never run again, one that was denied is denied, one
-that waited for a person waits on, unless an agent asked about work of its own: that agent is gone. It does not know whether the one before crashed or stopped.
+A call that was running is interrupted and never run again. A denied or expired call is settled so. A call that was
+waiting for approval stays waiting, except an advisory one: its agent is gone.
 """
 
 import time
@@ -29,23 +29,23 @@ NOT_BEGUN_ALLOWED = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """How much there was."""
+class Restored:
+    """Counts of the calls found, for the log."""
 
     interrupted: int
-    """By the daemon before as it left, or now because it could not."""
+    """By the previous daemon as it stopped, or by `restore`."""
     approvals_kept: int
 
 
-async def restore(gate: Gate, records: Records, output_of: Callable[[str], Result | None]) -> Found:
-    """Settle or take up every open call; `output_of` reads what a terminal printed."""
+async def restore(gate: Gate, records: Records, output_of: Callable[[str], Result | None]) -> Restored:
+    """Settle or reopen every open call; `output_of` reads the output of a terminal by its id."""
     kept, interrupted = 0, await records.calls.count_interrupted()
     for detail in await records.calls.unwinding():
         gate.watch_end(_settled(gate, detail))
     for detail in await records.calls.still_open():
         call, asked = _call(gate, detail), detail.approval
         if asked is not None and asked.open and call.assurance != "bound":
-            call.approval = Approval(gate.journal, _asked(asked))  # which is withdrawn with it
+            call.approval = Approval(gate.journal, _asked(asked))  # withdrawn when the call is settled
             gate.settle(call, Outcome(ending="interrupted", by=HANDRAIL, message=WITHDRAWN), stopped=True)
             interrupted += 1
         elif asked is not None and asked.open:
@@ -56,14 +56,14 @@ async def restore(gate: Gate, records: Records, output_of: Callable[[str], Resul
             gate.settle(call, outcome)
             gate.watch_end(call)
             interrupted += outcome.ending == "interrupted"
-    return Found(interrupted=interrupted, approvals_kept=kept)
+    return Restored(interrupted=interrupted, approvals_kept=kept)
 
 
 def _outcome(call: Call, detail: CallHistory, output_of: Callable[[str], Result | None]) -> Outcome:
-    """How a call ended that the daemon before could not settle, as far as the record knows.
+    """Outcome of a call that the previous daemon could not settle, from its record.
 
-    What acts is run only once its start is on record. So without one nothing was done, not even what a person had
-    allowed or edited a moment before; it is not run now either, because nobody waits for it any more.
+    A call with effects runs only once its start is durable. Without a start nothing was done, even if it had been
+    allowed; it is not run now either, because its client is gone.
     """
     asked = detail.approval
     if detail.call.started_at is not None:

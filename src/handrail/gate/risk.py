@@ -1,9 +1,6 @@
-"""Risk: how much harm a call's claims could do, with reasons in words.
+"""Risk of a call: a level and reasons, computed from its claims alone.
 
-A pure reading of claims. It decides nothing (rule.py) and never looks at an agent's prose.
-
-The weight of a call: its risk as a whole and part by part, as people are shown it. How either is judged is
-risk.py's.
+Pure functions. They never read an agent's prose, and decide nothing (rules/policy.py).
 """
 
 import posixpath
@@ -14,26 +11,28 @@ from dataclasses import dataclass
 from handrail.store.values import Action, Claim, Risk
 
 _LOOKED_AT = 2000
-"""Characters of a command that are compared with what is known to be dangerous, so that a long one costs nothing."""
+"""Characters of a command matched against the dangerous patterns: bounds the time for a long command."""
 _ORDER: tuple[Risk, ...] = ("low", "medium", "high")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
-    """A level, and the reasons for just that level."""
+    """A risk level and the reasons for exactly that level."""
 
     level: Risk
     reasons: tuple[str, ...]
 
 
 def assess(claims: Sequence[Claim]) -> Assessment:
-    found = [item for claim in claims for item in _reasons(claim)]
-    level = _ORDER[max((_ORDER.index(level) for level, _ in found), default=0)]
-    return Assessment(level=level, reasons=tuple(dict.fromkeys(why for each, why in found if each == level)))
+    reasons = [item for claim in claims for item in _reasons(claim)]
+    level = _ORDER[max((_ORDER.index(level) for level, _ in reasons), default=0)]
+    return Assessment(
+        level=level, reasons=tuple(dict.fromkeys(why for each, why in reasons if each == level))
+    )
 
 
 def _reasons(claim: Claim) -> Iterator[tuple[Risk, str]]:
-    """Every reason that makes it high; else the one that makes it what it is."""
+    """Every reason for high risk; if there are none, the single reason for its level."""
     high = [*dangers(claim.words)]
     if claim.protected:
         high.append(_PROTECTED[claim.action])
@@ -52,7 +51,7 @@ def _reasons(claim: Claim) -> Iterator[tuple[Risk, str]]:
 
 
 def dangers(words: Sequence[str]) -> Iterator[str]:
-    """What a command is known to do that cannot be taken back."""
+    """Irreversible or far-reaching effects that a command is known to have."""
     if words:
         line = " ".join((posixpath.basename(words[0]).casefold(), *words[1:]))[:_LOOKED_AT]
         yield from dict.fromkeys(reason for pattern, reason in _DANGERS if pattern.match(line))
@@ -78,7 +77,7 @@ _DANGERS = tuple(
         (r"kill|killall|pkill|shutdown|reboot|halt|poweroff|systemctl|launchctl|crontab", "stops or changes what runs"),
     )
 )  # fmt: skip
-"""A command as its words joined by blanks, from its beginning."""
+"""Patterns match from the start of the command, its words joined by spaces."""
 
 READERS = frozenset(
     (
@@ -88,14 +87,14 @@ READERS = frozenset(
         *("rev", "comm", "cmp", "md5sum", "sha1sum", "sha256sum", "cksum", "od", "fold", "paste"),
     )
 )
-"""Can neither write nor start anything, whatever their flags."""
+"""Programs that can neither write nor start anything, with any flags."""
 _WANDERS = {
     **dict.fromkeys(("grep", "egrep", "fgrep"), re.compile(r"-[a-zA-Z]*[rRd]")),
     **dict.fromkeys(("md5sum", "sha1sum", "sha256sum", "cksum"), re.compile(r"-[a-zA-Z]*c")),
     "du": re.compile(r"-[a-zA-Z]*[DHLX]"),
     "ls": re.compile(r"-[a-zA-Z]*[HL]|--d"),
 }
-"""Options to read on into what is not named: below a folder, behind links, or as a list says."""
+"""Options that read files not named on the command line: recursion, symlinks, or a list file."""
 _PLAIN_OPTIONS = frozenset(
     (
         *("after-context", "all", "before-context", "binary", "bytes", "canonicalize", "color", "colour", "context"),
@@ -105,12 +104,12 @@ _PLAIN_OPTIONS = frozenset(
         *("regexp", "silent", "squeeze-blank", "summarize", "total", "version", "with-filename", "word-regexp", "words"),
     )
 )  # fmt: skip
-"""Long ones that are harmless; programs take any beginning of one, so that the others cannot be listed."""
+"""Harmless long options. An allowlist, because programs accept any unique prefix of a long option."""
 _NAMES_ONLY = frozenset(("ls", "stat", "df", "pwd", "echo", "printf", "cd", "test", "tr", "seq", "exit"))
 
 
 def _only_reads(words: Sequence[str]) -> bool:
-    """What it names was looked at where the claim was made: all of it lies inside."""
+    """Whether a command only reads the files it names; that those are inside, the claim has already checked."""
     return bool(words) and words[0] in READERS and not any(_wanders(words[0], word) for word in words[1:])
 
 
@@ -152,12 +151,12 @@ _PROTECTED: dict[Action, str] = {
     "connect": "connects to another machine",
     "type": "types into your own terminal",
 }
-"""Of terminals, a person's own are what is protected."""
+"""For terminals, those opened by a person are protected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weight:
-    """A level, the reasons for that level, and each part by itself, in the order of the claims."""
+    """The assessment of a whole call, and of each claim in order."""
 
     level: Risk
     reasons: tuple[str, ...]

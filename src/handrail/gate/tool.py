@@ -1,9 +1,6 @@
-"""What a tool is: it plans without touching anything, then does exactly what it planned.
+"""The interface between the gate and the tools: `Tool`, `Plan`, `CallReport`, `Salvage`; and the interface for undo.
 
-Owns the seam between the gate and the hands. It does not know which tools there are, who may use them,
-or how a call reaches them.
-
-Taking back what calls did to files: what a person is shown, and then done exactly so.
+A tool plans without side effects, then runs exactly that plan. Likewise an undo does exactly what its preview shows.
 """
 
 from abc import ABC, abstractmethod
@@ -30,26 +27,26 @@ from handrail.store.values import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a call would do: declared before anything is done, and bound by the approval's digest."""
+    """The effects of a call, declared before it runs and bound by the approval's digest."""
 
     claims: tuple[Claim, ...]
     preview: Preview | None = None
     bound: Json
-    """Everything beside tool and input that must be the same when it runs: cwd, program, pre-image."""
+    """All values besides tool and input that must be unchanged when it runs: cwd, program, pre-image."""
     files: tuple[FileChange, ...] = ()
-    """What it would put in place of what; what was there is kept, so that it can be undone."""
+    """File changes it would make. The old contents are kept for undo."""
     asks: str = ""
-    """Why a person must answer this themselves, as a sentence; then no rule has a say in it."""
+    """Why a person must approve this, as a sentence; if set, rules are ignored."""
 
     @property
     def acts(self) -> bool:
-        """It would change something, so that its record must be safe before it starts."""
+        """Whether it changes anything; if so, its start must be durable before it runs."""
         return any(claim.action not in ("read", "recall") for claim in self.claims)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A file as it is and as it would be, whole; None is no file."""
+    """The full content of a file before and after the call; None means no file."""
 
     path: str
     before: str | None
@@ -70,7 +67,7 @@ class ReceiptFacts:
 class CallReport(Protocol):
     """A call as its tool sees it: read-only properties, and methods that report facts to the gate.
 
-    Only the gate writes its `Call`, which implements this.
+    Implemented by `Call`. Tools do not change a call in any other way.
     """
 
     @property
@@ -88,7 +85,7 @@ class CallReport(Protocol):
 
     @property
     def terminal(self) -> str | None:
-        """As reported by `use_terminal`."""
+        """The terminal id reported by `use_terminal`."""
         ...
 
     @property
@@ -99,43 +96,43 @@ class CallReport(Protocol):
         ...
 
     def use_terminal(self, id: str) -> None:
-        """The work happens in this terminal."""
+        """Report the terminal in which the work runs."""
         ...
 
     def add_receipt(self, facts: ReceiptFacts) -> None:
-        """Record what the work, or its end, did. A later report of the same field replaces an earlier one."""
+        """Report facts for the receipt. A later report of the same field replaces an earlier one."""
         ...
 
     def keep_unwinding(self) -> None:
-        """The work goes on after the result: the call is not reported as stopped, and the gate calls `Tool.unwind`."""
+        """Report that work goes on after the result: the call is not yet stopped, and the gate calls `Tool.unwind`."""
         ...
 
     def hand_back(self) -> int:
-        """End the client's request now, while the call goes on; only the first time has an effect."""
+        """End the client's request now, while the call goes on. Idempotent."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Salvage:
-    """What an unfinished call already has to give."""
+    """Partial result of an unfinished call."""
 
     result: Result
     message: str
-    """What the client is told when a person completes the call."""
+    """Message for the client when a person completes the call."""
     runs_on: bool
     """Whether the work goes on after Complete."""
     receipt: ReceiptFacts = ReceiptFacts()
-    """For the receipt, if the call is settled with this."""
+    """Facts for the receipt, if the call is settled with this."""
 
 
 class Refusal(Exception):
-    """A tool will not, or could not, do what was asked; the sentence is for the model that asked."""
+    """A tool cannot or will not do the call; the sentence is for the model."""
 
     def __init__(self, sentence: str, result: Result | None = None) -> None:
         super().__init__(sentence)
         self.sentence = sentence
         self.result = result
-        """What there is all the same, such as the output of a command that ran out of time."""
+        """Partial result, such as the output of a command that timed out."""
 
 
 InputT = TypeVar("InputT", bound=BaseModel)
@@ -143,7 +140,7 @@ PlanT = TypeVar("PlanT", bound=Plan)
 
 
 class Tool(ABC, Generic[InputT, PlanT]):
-    """One thing agents can ask for."""
+    """A tool that agents can call."""
 
     name: ClassVar[str]
     title: ClassVar[str]
@@ -156,13 +153,13 @@ class Tool(ABC, Generic[InputT, PlanT]):
     accepts: ClassVar[bool] = False
     """Complete on a waiting call accepts what its preview shows."""
     repeats: ClassVar[bool] = False
-    """Asking the same again while it is open is meant, not a client that gave up waiting."""
+    """An equal call while one is open is a new call, not a retry by a client that timed out."""
     listed: ClassVar[bool] = True
-    """Agents are told of it; the others are for Handrail's own doors."""
+    """Listed to agents; the others are only used by Handrail itself."""
     assurance: ClassVar[Assurance] = "bound"
-    """Who does the work: advisory is a question about what an agent then does by itself."""
+    """Who does the work: `bound` is Handrail, `advisory` is the agent, after it asked."""
     edits: ClassVar[bool] = True
-    """A person may change its input before they allow it."""
+    """A person may edit its input before allowing it."""
 
     @abstractmethod
     def display(self, input: InputT) -> str:
@@ -170,40 +167,40 @@ class Tool(ABC, Generic[InputT, PlanT]):
 
     @abstractmethod
     async def plan(self, input: InputT, caller: Caller) -> PlanT:
-        """Say what would be touched. No side effect at all. Raises Refusal."""
+        """Plan the call, without any side effect. Raises Refusal."""
 
     @abstractmethod
     async def run(self, plan: PlanT, call: CallReport) -> Result:
-        """Do what was planned, within the call's scope. Raises Refusal."""
+        """Execute the plan, within the call's cancel scope. Raises Refusal."""
 
     def proposal(self, plan: PlanT) -> Proposal | None:
-        """The file this would write, for a person to review; None when it writes none."""
+        """The file this would write, for a person to review; None if it writes no file."""
         return None
 
     def review(self, plan: PlanT, content: str, comments: tuple[Comment, ...]) -> PlanT:
-        """The same plan with the content a person made of its proposal. Raises Refusal."""
+        """The same plan with the proposal's content replaced by a person's edit. Slow for large files. Raises Refusal."""
         raise Refusal(f"{self.name} proposes no file, so there is nothing to review.")
 
     def tells(self, plan: PlanT) -> str:
-        """What the agent will be told about the review that a plan holds; empty where there was none."""
+        """The message for the agent about the review in a plan; empty without a review."""
         return ""
 
     def changed_since(self, plan: PlanT) -> tuple[str, str] | None:
-        """How what the plan would replace differs by now: a sentence, and a diff for a person's eyes.
+        """How the file that the plan replaces has changed since: a sentence, and a diff for a person.
 
-        None while it does not. Looks at the disk, so it takes a while.
+        None if it is unchanged. Reads the disk; call it in a thread.
         """
         return None
 
     async def unwind(self, call: CallReport) -> None:
-        """End what the work left behind, after its result; asked for by `call.keep_unwinding`."""
+        """Clean up after the result; called if the tool called `call.keep_unwinding`."""
 
     def patience(self, input: InputT) -> float | None:
-        """How long the client said it would wait, in seconds; None when it did not say."""
+        """Seconds that the client is willing to wait, from the input; None if not given."""
         return None
 
     def salvage(self, call: CallReport) -> Salvage | None:
-        """What a running call has to give right now; None when there is nothing partial. Reports nothing itself."""
+        """The partial result of a running call; None if there is nothing. No side effects."""
         return None
 
 
@@ -221,30 +218,30 @@ class UndoFile:
     does: Does
     says: str
     diff: str = ""
-    """What undoing does to it; of a refused one, what is in the way."""
+    """Diff of the undo; for a refused file, of the conflicting change."""
     added: int = 0
     removed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoPlan:
-    """What an undo would do, or did."""
+    """The effects of an undo, before or after it ran."""
 
     what: str
-    """The id that is undone."""
+    """Id of the call, operation, thread or undo to undo."""
     of: Of
     title: str
     digest: str
-    """Of what would be done; an undo that would do something else is refused."""
+    """Identifies the effects; an undo with another digest is refused."""
     files: tuple[UndoFile, ...]
     not_covered: tuple[str, ...]
-    """What cannot be undone, in words."""
+    """Descriptions of effects that cannot be undone."""
     undo: str | None = None
-    """The id of the undo once it is done; it can be undone itself."""
+    """Id of the finished undo, which can itself be undone; None before."""
 
 
 class UnknownUndo(Exception):
-    """There is nothing of this name to undo."""
+    """No call, operation, thread or undo has this id."""
 
     def __init__(self, id: str) -> None:
         self.id = id
@@ -254,12 +251,12 @@ class UnknownUndo(Exception):
 
 
 class Undoes(Protocol):
-    """Whoever can take back what calls did to files."""
+    """Undoes file changes made by calls."""
 
     async def preview(self, id: str) -> UndoPlan:
-        """What undoing this call, operation, thread or earlier undo would do. Raises `UnknownUndo`."""
+        """Preview the undo of a call, operation, thread or earlier undo. Raises `UnknownUndo`."""
         ...
 
     async def undo(self, id: str, digest: str, by: Actor) -> UndoPlan:
-        """Do what was shown. Raises `UnknownUndo`, `Conflict` when it would do something else, `Unwritable`."""
+        """Undo as previewed. Raises `UnknownUndo`, `Unwritable`, and `Conflict` if the digest no longer matches."""
         ...
