@@ -1,1 +1,1 @@
-"""Rules: standing answers, where they come from, and the decision that follows from them."""
+"""Rules: where they come from, which calls they match, and the policy's decision."""

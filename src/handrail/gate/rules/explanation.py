@@ -1,8 +1,6 @@
-"""How a decision came about: every step of the evaluation in order, and which of them decided.
+"""Explanations for people: the evaluation steps of one decision, and the list of all rules in evaluation order.
 
-Owns the chain that a tester shows. It decides nothing itself: the verdicts are the policy's own (rule.py).
-
-All rules in the order of evaluation, built-in ones among them, for people to look at.
+It decides nothing: the verdicts come from policy.py.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,21 +24,21 @@ from handrail.store.values import Caller, Claim, Effect, Rule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One rule, or a built-in one, as it was looked at."""
+    """One evaluation step: a rule or a built-in rule."""
 
     name: str
     words: str
     effect: Effect | None
-    """None when it applies to nothing here."""
+    """None if it applies to no claim."""
     parts: tuple[int, ...]
-    """The claims it applies to, whether or not something before it decided them."""
+    """Positions of the claims it applies to, even if an earlier step decided them."""
     decides: bool
-    """Some claim's verdict is its."""
+    """Whether the verdict about some claim is from this step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """A decision and the chain that led to it."""
+    """A decision and its evaluation steps, in order."""
 
     decision: Decision
     chain: tuple[Step, ...]
@@ -89,20 +87,20 @@ def _matchers(policy: Policy, effect: Effect) -> list[Matcher]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """A rule, and whether it holds."""
+    """A rule and whether it is in force."""
 
     rule: Rule
     words: str
     builtin: bool
     removable: bool
-    """Made by an answer or on a page; those in files are removed there."""
+    """Added through an answer or the page. A rule from a file is removed in that file."""
     in_force: bool
     says: str
-    """Why it does not hold, as a sentence; empty when it does."""
+    """Why it is not in force, as a sentence; empty if it is."""
 
 
 def listed(known: Iterable[Known], here_of: Callable[[Rule], Here], point: Standpoint) -> list[Listed]:
-    """In the order in which they are evaluated; `here_of` says where a rule is looked at."""
+    """All rules in evaluation order; `here_of` gives the folder in which to check whether a rule is in force."""
     rules = [_listed(each, here_of(each.rule)) for each in known]
     return [
         *_of(rules, "deny"),

@@ -1,11 +1,7 @@
-"""Which rules are about a claim.
+"""Matching of rules: which rules match a claim, and whether a rule is in force in a folder at a given time.
 
-Owns what makes a rule fit one claim of one call, and an index that finds those that do without trying all. It does not
-know what comes of a fit (rule.py), nor whether a rule holds here and now (force.py).
-
-Tools that do the same thing by another door: a rule about one of them is about the others too.
-
-Whether a rule holds in a folder at a moment.
+`Index` finds the matching rules without trying all. Equivalent tools share rules (`alike`). The effect of a match is
+decided in policy.py.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +16,7 @@ FILES = ("read", "write", "delete")
 
 
 class Matcher:
-    """One rule, made ready for one folder. Raises BadPattern."""
+    """One rule, compiled for one folder. The constructor raises BadPattern."""
 
     __slots__ = ("_agent", "_host", "_path", "_strict", "command", "rule")
 
@@ -28,7 +24,7 @@ class Matcher:
         self.rule = rule
         self.command = None if rule.command is None else CommandPattern.of(rule.command)
         self._strict = rule.effect != "allow"
-        # What may not be touched is not told apart by letter case: some file systems do not either.
+        # Strict rules ignore letter case, because some file systems do.
         self._path = None if rule.path is None else PathPattern.of(rule.path, root, home, folds=self._strict)
         self._host = None if rule.host is None else host_glob(rule.host)
         self._agent = None if rule.agent is None else Glob.of(rule.agent)
@@ -55,24 +51,24 @@ class Matcher:
         return self._strict or _is_common(claim)
 
     def _may_run(self, claim: Claim) -> bool:
-        """A command; and, to whoever forbids it, one that is typed into a terminal."""
+        """Whether the claim is a command; for a strict rule, also a command typed into a terminal."""
         return bool(claim.words) and (claim.action == "run" or (self._strict and claim.action == "type"))
 
     def _runs(self, command: CommandPattern, words: tuple[str, ...]) -> bool:
         if not self._strict:
             return command.fits(words)
-        # `/usr/bin/git push` is a `git push` to whoever forbids it, but not to whoever allows it.
-        named = (words, (_name(words[0]), *words[1:])) if "/" in words[0] else (words,)
-        return any(command.may_fit(each) for one in named for each in _spellings(one, len(command.words)))
+        # `/usr/bin/git push` matches a strict rule for `git push`, but not one that allows it.
+        variants = (words, (_name(words[0]), *words[1:])) if "/" in words[0] else (words,)
+        return any(command.may_fit(each) for one in variants for each in _spellings(one, len(command.words)))
 
     def _touches(self, claim: Claim) -> bool:
         if claim.action == "delete" and not self._strict and self.rule.tool is None:
-            return False  # who allows deletions must name the tool too
+            return False  # a rule that allows deletions must name the tool too
         return self._path is not None and self._path.fits(claim.resource)
 
 
 class Index:
-    """Rules by what they are about; within each effect in the order they were given."""
+    """Rules indexed by subject. Results keep the order in which the rules were given."""
 
     def __init__(self, rules: Iterable[Rule], root: str | None, home: str) -> None:
         self._programs: dict[str, list[tuple[int, Matcher]]] = {}
@@ -82,20 +78,20 @@ class Index:
         self._whole: list[tuple[int, Matcher]] = []
         for place, rule in enumerate(rules):
             matcher = Matcher(rule, root, home)
-            self._shelf(matcher).append((place, matcher))
+            self._bucket(matcher).append((place, matcher))
 
     def matching(self, tool: str, claim: Claim, caller: Caller, server: str | None) -> list[Rule]:
-        """Every rule about this claim."""
-        found = [
+        """Every rule that matches this claim, in order."""
+        matches = [
             (place, matcher.rule)
             for place, matcher in self._candidates(claim)
             if matcher.matches(tool, claim, caller, server)
         ]
-        if len(found) > 1:
-            found.sort(key=_place)
-        return [rule for _, rule in found]
+        if len(matches) > 1:
+            matches.sort(key=_place)
+        return [rule for _, rule in matches]
 
-    def _shelf(self, matcher: Matcher) -> list[tuple[int, Matcher]]:
+    def _bucket(self, matcher: Matcher) -> list[tuple[int, Matcher]]:
         rule = matcher.rule
         if matcher.command is not None:
             program = matcher.command.program
@@ -107,27 +103,27 @@ class Index:
     def _candidates(self, claim: Claim) -> list[tuple[int, Matcher]]:
         if claim.words and claim.action in ("run", "type"):
             program = claim.words[0].casefold()
-            found = self._whole + self._any_program + self._programs.get(program, [])
-            return found + self._programs.get(_name(program), []) if "/" in program else found
+            entries = self._whole + self._any_program + self._programs.get(program, [])
+            return entries + self._programs.get(_name(program), []) if "/" in program else entries
         if claim.action in FILES:
             return self._whole + self._paths
         return self._whole + self._hosts if claim.action == "connect" else self._whole
 
 
-def _spellings(words: tuple[str, ...], wanted: int) -> Iterator[tuple[str, ...]]:
-    """The same command without options before what it is told to do: `npm --prefix x publish` is an `npm publish`."""
+def _spellings(words: tuple[str, ...], length: int) -> Iterator[tuple[str, ...]]:
+    """The command without leading options, cut to `length`: `npm --prefix x publish` also as `npm publish`."""
     yield words
     at = 1
-    while wanted > 1 and at < len(words) and words[at].startswith("-"):
+    while length > 1 and at < len(words) and words[at].startswith("-"):
         at += 1
-        yield words[:1] + words[at : at + wanted]
-        if at < len(words) and not words[at].startswith("-"):  # it may be that option's value
+        yield words[:1] + words[at : at + length]
+        if at < len(words) and not words[at].startswith("-"):  # this may be the value of that option
             at += 1
-            yield words[:1] + words[at : at + wanted]
+            yield words[:1] + words[at : at + length]
 
 
 def _is_common(claim: Claim) -> bool:
-    """What a rule about all of a tool may allow: deletions, and files outside, need a path."""
+    """Whether a rule about a whole tool can allow this: deletions and files outside need a rule with a path."""
     return claim.action != "delete" and (claim.inside or claim.action not in FILES)
 
 
@@ -135,14 +131,14 @@ def _name(program: str) -> str:
     return program.rpartition("/")[2]
 
 
-def _place(found: tuple[int, Rule]) -> int:
-    return found[0]
+def _place(entry: tuple[int, Rule]) -> int:
+    return entry[0]
 
 
 AGENT_WORK = "agent_work"
-"""The tool by which agents ask about work of their own."""
+"""The advisory tool, for work that an agent does itself."""
 COMMANDS = "execute_command"
-"""The tool whose `pattern` is a command; that of any other is a path."""
+"""The tool whose `pattern` is a command; for all other tools it is a path."""
 _WRITERS = ("write_file", "edit_file", "apply_diff")
 _ALIKE: dict[str, dict[Action, tuple[str, ...]]] = {
     AGENT_WORK: {
@@ -157,25 +153,25 @@ _ALIKE: dict[str, dict[Action, tuple[str, ...]]] = {
 
 
 def alike(tool: str, action: Action) -> tuple[str, ...]:
-    """The other tools whose rules are about this action of a tool."""
-    found = _ALIKE.get(tool)
-    return () if found is None else found.get(action, ())
+    """Other tools whose rules also match this action of `tool`."""
+    tools = _ALIKE.get(tool)
+    return () if tools is None else tools.get(action, ())
 
 
 def commonly(tool: str, action: Action) -> str:
-    """The tool that a new rule about this had best name, so that it holds for all that are alike."""
+    """The tool that a new rule should name, so that it matches all equivalent tools."""
     return COMMANDS if COMMANDS in alike(tool, action) else tool
 
 
 Origin = Literal["answer", "config", "project"]
-"""Made by a person for good or for a session; in their config.toml; or in a project's own file."""
+"""Added by a person; from their config.toml; or from a project's own file."""
 UNTRUSTED = "This folder is not trusted, so whatever acts in it asks."
 CHANGED = "The project's file is not the one that was trusted, so what it allows does not hold."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """A rule and where it came from."""
+    """A rule and its origin."""
 
     rule: Rule
     origin: Origin
@@ -183,19 +179,19 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Here:
-    """A folder at a moment."""
+    """A folder and its trust at one moment."""
 
     root: str | None
-    """Its real path; None where there is none."""
+    """Its real path; None without a folder."""
     trusted: bool
     file_trusted: bool
-    """The folder is trusted, and its file is the very one that a person saw then."""
+    """The folder is trusted, and its config file is unchanged since then."""
     now: int
     """Milliseconds since 1970."""
 
 
 def lapse(rule: Rule, origin: Origin, here: Here) -> str:
-    """Why a rule does not hold here and now, as a sentence; empty when it does."""
+    """Why a rule is not in force here and now, as a sentence; empty if it is."""
     if rule.expires_at is not None and rule.expires_at <= here.now:
         return "It expired."
     if rule.workspace is not None and rule.workspace != here.root:
@@ -204,5 +200,5 @@ def lapse(rule: Rule, origin: Origin, here: Here) -> str:
         return ""
     if origin == "project":
         return "" if here.file_trusted else CHANGED if here.trusted else UNTRUSTED
-    # What a person made for this very folder needs no trust in it.
+    # A rule that a person made for this folder needs no trust in the folder.
     return "" if here.trusted or rule.workspace is not None else UNTRUSTED

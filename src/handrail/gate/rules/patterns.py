@@ -1,9 +1,6 @@
-"""What rules are written in: globs over paths and hosts; commands are command_pattern.py's.
+"""Patterns of rules: globs for paths and hosts, word prefixes for commands (`git status`, `npm run test:*`, `make $`).
 
-Owns how these are read, and what they fit. Pure: it looks at no file, and does not know what a rule does with a fit
-(matching.py). No pattern makes a test slow: there is no backtracking.
-
-The words a command begins with, as a rule names them: `git status`, `npm run test:*`, `make $`.
+Parsing and matching, pure: no file access. Matching does not backtrack, so no pattern is slow.
 """
 
 import fnmatch
@@ -12,16 +9,16 @@ from dataclasses import dataclass
 
 STAR = "*"
 _LONGEST = 4000
-"""Characters of a pattern: more is no pattern, and nobody could read it."""
+"""Characters of a pattern: a longer one could not be reviewed by a person."""
 
 
 class BadPattern(Exception):
-    """A pattern that cannot be meant; the sentence says why and what to write instead."""
+    """An invalid pattern; the message explains why and how to fix it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """Text in which `*` is anything; the pieces are what stands between the stars."""
+    """Text in which `*` matches anything; the pieces are the literals between the stars."""
 
     pieces: tuple[str, ...]
 
@@ -31,7 +28,7 @@ class Glob:
 
     @property
     def literal(self) -> str | None:
-        """The one text it fits; None when it has a star."""
+        """The only text it matches; None if it has a star."""
         return self.pieces[0] if len(self.pieces) == 1 else None
 
     def fits(self, text: str) -> bool:
@@ -41,11 +38,11 @@ class Glob:
         at, end = len(first), len(text) - len(last)
         if at > end or not text.startswith(first) or not text.endswith(last):
             return False
-        for piece in middle:  # leftmost is as good as any
-            found = text.find(piece, at, end)
-            if found < 0:
+        for piece in middle:  # the leftmost match is sufficient: no backtracking
+            begin = text.find(piece, at, end)
+            if begin < 0:
                 return False
-            at = found + len(piece)
+            at = begin + len(piece)
         return True
 
     def folded(self) -> "Glob":
@@ -54,16 +51,16 @@ class Glob:
 
 @dataclass(frozen=True, slots=True)
 class PathPattern:
-    """A glob over whole paths: `*` stays within a name, `**` crosses folders."""
+    """A glob over whole paths: `*` matches within a name, `**` across folders."""
 
     groups: tuple[tuple[Glob, ...], ...]
-    """The names between one `**` and the next."""
+    """Globs for consecutive names; between two groups there is a `**`."""
     folds: bool
-    """Letter case is not told apart."""
+    """Ignore letter case."""
 
     @classmethod
     def of(cls, text: str, root: str | None, home: str, *, folds: bool = False) -> "PathPattern | None":
-        """Read a pattern that is relative to `root`; None when it is relative and there is no root. Raises BadPattern."""
+        """Parse a pattern; None if it is relative and there is no `root`. Raises BadPattern."""
         base, names = _anchored(checked(text, "path"), root, home)
         if base is None:
             return None
@@ -77,7 +74,7 @@ class PathPattern:
         return cls(tuple(tuple(group) for group in folded), folds)
 
     def fits(self, path: str) -> bool:
-        """Whether a real, absolute path fits; `a/**` fits `a` too."""
+        """Whether a real, absolute path matches; `a/**` also matches `a`."""
         names = [name for name in (path.casefold() if self.folds else path).split("/") if name]
         first, *rest = self.groups
         if not rest:
@@ -87,15 +84,15 @@ class PathPattern:
         if at > end or not _fits_at(first, names, 0) or not _fits_at(last, names, end):
             return False
         for group in middle:
-            found = next((i for i in range(at, end - len(group) + 1) if _fits_at(group, names, i)), None)
-            if found is None:
+            begin = next((i for i in range(at, end - len(group) + 1) if _fits_at(group, names, i)), None)
+            if begin is None:
                 return False
-            at = found + len(group)
+            at = begin + len(group)
         return True
 
 
 def host_glob(text: str) -> Glob:
-    """Read a host: itself, or `*.` and what its names end with. Raises BadPattern."""
+    """Parse a host pattern: a host name, or `*.` and a domain. Raises BadPattern."""
     host = checked(text, "host").casefold().rstrip(".")
     rest = host.removeprefix("*.")
     if not rest or STAR in rest or any(letter in rest for letter in "/ @"):
@@ -104,14 +101,14 @@ def host_glob(text: str) -> Glob:
 
 
 def spell_path(path: str) -> str:
-    """A path as a pattern; raises BadPattern where it holds what a pattern would take for a glob."""
+    """A pattern that matches exactly this path. Raises BadPattern if the path has a star."""
     if STAR in path:
         raise BadPattern(f"`{path}` holds a star, so that no pattern fits it alone.")
     return path
 
 
 def checked(text: str, kind: str) -> str:
-    """What any pattern must be. Raises BadPattern."""
+    """Validate and strip any pattern text: not empty, not too long, printable. Raises BadPattern."""
     if not text.strip():
         raise BadPattern(f"The {kind} is empty. Write what the rule is about.")
     if len(text) > _LONGEST:
@@ -122,7 +119,7 @@ def checked(text: str, kind: str) -> str:
 
 
 def _anchored(text: str, root: str | None, home: str) -> tuple[str | None, list[str]]:
-    """The literal folder a path pattern starts from, and the names below it."""
+    """Split a path pattern into its literal base folder and the names below it."""
     if text == "~" or text.startswith("~/"):
         base, below = home, text[2:]
     elif text.startswith("/"):
@@ -153,54 +150,54 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 
 @dataclass(frozen=True, slots=True)
 class CommandPattern:
-    """The words a command begins with; each word of the pattern is about one word of the command."""
+    """A prefix of a command; each glob matches one word of the command."""
 
     words: tuple[Glob, ...]
     ends: bool
-    """Nothing may follow."""
+    """The command must have no further words."""
 
     @classmethod
     def of(cls, text: str) -> "CommandPattern":
-        """Read a pattern: words as a shell would split them, `*` within a word, `$` at the end. Raises BadPattern."""
+        """Parse a pattern: words with shell quoting, `*` within a word, `$` at the end. Raises BadPattern."""
         words = list(_split(checked(text, "command")))
         ends = bool(words) and words[-1] is None
-        found = words[:-1] if ends else words
-        if not found or None in found:
+        globs = words[:-1] if ends else words
+        if not globs or None in globs:
             raise BadPattern(
                 f"`{text}` is no command: write a program and words it begins with; `$` only at the end."
             )
-        named = tuple(word for word in found if word is not None)
-        # That option changes nothing of what git does, and is not among the words of a command either (wrappers.py).
-        return cls(named[:1] + named[2:] if named[:2] == _UNPAGED and len(named) > 2 else named, ends)
+        prefix = tuple(glob for glob in globs if glob is not None)
+        # `--no-pager` does not change what git does; wrappers.py also removes it from the words of a command.
+        return cls(prefix[:1] + prefix[2:] if prefix[:2] == _UNPAGED and len(prefix) > 2 else prefix, ends)
 
     @property
     def program(self) -> str | None:
-        """The program it names; None when that is a glob."""
+        """The program name; None if it is a glob."""
         return self.words[0].literal
 
     def fits(self, words: Sequence[str]) -> bool:
-        wanted = self.words
-        if len(words) < len(wanted) or (self.ends and len(words) > len(wanted)):
+        globs = self.words
+        if len(words) < len(globs) or (self.ends and len(words) > len(globs)):
             return False
-        return all(glob.fits(word) for glob, word in zip(wanted, words, strict=False))
+        return all(glob.fits(word) for glob, word in zip(globs, words, strict=False))
 
     def may_fit(self, words: Sequence[str]) -> bool:
-        """Whether a command may come to this; whoever forbids it wants to know.
+        """Whether a command could match once the shell has expanded it; for rules that ask or deny.
 
-        Some file systems find a program in any letter case, and the shell may put several words in a pattern's place.
+        Some file systems ignore letter case, and the shell can replace a glob in the command with several words.
         """
-        wanted = self.words
-        if not wanted[0].folded().fits(words[0].casefold()):
+        globs = self.words
+        if not globs[0].folded().fits(words[0].casefold()):
             return False
-        if not all(_may_be(word, glob) for glob, word in zip(wanted[1:], words[1:], strict=False)):
+        if not all(_may_be(word, glob) for glob, word in zip(globs[1:], words[1:], strict=False)):
             return False
-        if len(words) < len(wanted):
+        if len(words) < len(globs):
             return len(words) > 1 and not _LIVE.isdisjoint(words[-1])
-        return not self.ends or len(words) == len(wanted)
+        return not self.ends or len(words) == len(globs)
 
 
 def spell(words: Sequence[str], *, ends: bool = False) -> str:
-    """The pattern of exactly these words, so that `CommandPattern.of` reads them again."""
+    """Format words as pattern text that `CommandPattern.of` parses back to the same words."""
     return " ".join([*(_quoted(word) for word in words), *(["$"] if ends else [])])
 
 
@@ -211,7 +208,7 @@ def _quoted(word: str) -> str:
 
 
 def _may_be(word: str, glob: Glob) -> bool:
-    """Whether it is what is wanted, or is a pattern that may stand for it."""
+    """Whether a word matches, or is a shell glob that could expand to a match."""
     if glob.fits(word):
         return True
     if _LIVE.isdisjoint(word):
@@ -221,7 +218,7 @@ def _may_be(word: str, glob: Glob) -> bool:
 
 
 class _Word:
-    """A word of a command pattern while it is read."""
+    """Builder for one word of a command pattern."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = [""]
@@ -237,7 +234,7 @@ class _Word:
         self.begun = True
 
     def take(self) -> Glob | None:
-        """The word; None for a bare `$`."""
+        """The finished word; None for a bare `$`."""
         bare = self.pieces == ["$"] and not self.quoted
         return None if bare else Glob(tuple(self.pieces))
 
@@ -273,7 +270,7 @@ def _split(text: str) -> "list[Glob | None]":
 
 
 def _quote(text: str, at: int, word: _Word) -> int:
-    """Take what stands in quotes; where to go on."""
+    """Add a quoted string to the word; returns the position after it."""
     mark = text[at]
     word.add("")
     word.quoted = True

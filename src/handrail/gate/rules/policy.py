@@ -1,11 +1,7 @@
-"""The decision: what the rules that hold say about a call.
+"""The policy: decides about a call from the rules in force in one folder, the built-in rules and the default.
 
-Owns the order of evaluation. It does not ask anybody, run anything, read files or clocks: a policy is made of the rules
-that hold in one folder at one moment (rules.py), and only decides.
-
-What is built in: the floors that nothing overrides, what needs no rule, and what is left to the default.
-
-Rules in words, for people: on cards, in lists, in refusals.
+Pure: no files, no clock; rules.py selects the rules in force. Order for each claim: deny rules, floors, ask rules, allow
+rules, built-in allows, late built-ins, default. Also describes rules in words for people.
 """
 
 import hashlib
@@ -19,20 +15,20 @@ from handrail.store.values import Caller, Claim, Effect, Risk, Rule, Verdict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standpoint:
-    """What the built-in ones need to know of the folder and the settings."""
+    """Settings and trust of a folder, for the built-in rules."""
 
     default: Effect = "ask"
     human_in_the_loop: bool = True
     trusted: bool = False
     anywhere: bool = False
-    """No folder is meant, so none can be said to be trusted or not."""
+    """For lists that are not about one folder; then `trusted` is meaningless."""
     distrust: str = "This folder is not trusted, so whatever acts in it asks."
-    """Why it is not trusted, as a sentence."""
+    """Why the folder is not trusted, as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One claim, and what it is judged by."""
+    """One claim with its caller and settings, as input to the built-in rules."""
 
     claim: Claim
     caller: Caller
@@ -45,7 +41,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Builtin:
-    """One of them."""
+    """A built-in rule."""
 
     name: str
     effect: Effect
@@ -53,11 +49,11 @@ class Builtin:
     why: str
     applies: Callable[[Case], bool]
     idle: Callable[[Standpoint], str] = lambda _: ""
-    """Why it never applies under these settings, as a sentence; empty when it may."""
+    """Why it never applies under these settings, as a sentence; empty if it can apply."""
 
     @property
     def rule(self) -> Rule:
-        """The same in the form of a rule, for lists."""
+        """The same as a `Rule`, for lists."""
         return Rule(id=self.name, effect=self.effect, source="built in", note=self.words)
 
 
@@ -85,7 +81,7 @@ FLOORS = (
         applies=lambda case: case.caller.workspace is None and case.claim.action != "recall",
     ),
 )
-"""Nothing overrides these but a refusal."""
+"""No allow rule overrides these; only a deny rule comes before them."""
 
 ALLOWS = (
     Builtin(
@@ -110,7 +106,7 @@ ALLOWS = (
         applies=lambda case: case.claim.action == "stop" and case.claim.inside,
     ),
 )
-"""What needs no rule, also in a folder that is not trusted: none of it runs anything."""
+"""Always allowed, even in an untrusted folder, because none of it runs anything."""
 
 UNTRUSTED = Builtin(
     name="untrusted folder",
@@ -141,7 +137,7 @@ HIGH = Builtin(
     idle=lambda here: "" if here.default == "allow" else "The default policy does not allow.",
 )
 LATE = (UNTRUSTED, LOW, HIGH)
-"""For what no rule is about, in this order, before the default policy."""
+"""Applied in this order if no rule matches, before the default policy."""
 
 DEFAULT_WHY: dict[Effect, str] = {
     "allow": "No rule matches, and the default policy allows (auto-approve mode).",
@@ -151,7 +147,7 @@ DEFAULT_WHY: dict[Effect, str] = {
 
 
 def default_of(here: Standpoint) -> Builtin:
-    """The default policy, in the form of the others."""
+    """The default policy as a built-in rule."""
     return Builtin(
         name="default policy",
         effect=here.default,
@@ -162,7 +158,7 @@ def default_of(here: Standpoint) -> Builtin:
 
 
 def why_of(builtin: Builtin, case: Case) -> str:
-    """Why a built-in one decided, as a sentence."""
+    """Why a built-in rule decided, as a sentence."""
     if builtin is UNTRUSTED:
         return case.here.distrust
     if builtin is OPAQUE:
@@ -174,7 +170,7 @@ _VERB = {"allow": "allows", "ask": "asks about", "deny": "refuses"}
 
 
 def in_words(rule: Rule) -> str:
-    """What a rule is about and where: ``git status …` in this project`."""
+    """Describe the subject and scope of a rule: ``git status …` in this project`."""
     by = f" by {rule.agent}" if rule.agent is not None else ""
     return f"{_about(rule)}{by} {_where(rule)}"
 
@@ -216,28 +212,28 @@ _FIRMNESS = {
     **{each.name: 1 for each in (*ALLOWS, *LATE)},
     **{each.name: 3 for each in FLOORS},
 }
-"""A person's own rules stand between."""
+"""Ranks the built-in rules; a person's own rules rank 2."""
 NOTHING_CLAIMED = "It does not say what it would touch, so you are asked."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What the rules say about a call."""
+    """The policy's decision about a call."""
 
     effect: Effect
     rule: str
-    """The rule that decides: its id, or the name of a built-in one."""
+    """The deciding rule: its id, or the name of a built-in rule."""
     why: str
     verdicts: tuple[Verdict, ...] = ()
-    """One for each claim, in their order."""
+    """One per claim, in the order of the claims."""
     rules: tuple[str, ...] = ()
-    """Every rule that had a part in it, by its verdict about some claim."""
+    """Every rule that decided some claim."""
     basis: str = ""
-    """The policy's part of the digest. What would only allow more is not in it: a person's answer covers that."""
+    """The policy's part of the digest: default and strict rules. Allow rules are left out; a person's answer covers them."""
 
 
 class Policy:
-    """The rules that hold in one folder. A claim gets the first that applies; a call the strictest of its claims."""
+    """The rules in force in one folder. The first that applies decides a claim; the strictest claim decides the call."""
 
     def __init__(
         self,
@@ -247,10 +243,10 @@ class Policy:
         root: str | None = None,
         home: str = "/",
     ) -> None:
-        """`root` is what relative paths are relative to. Raises BadPattern."""
+        """Relative paths in rules start from `root`. Raises BadPattern."""
         self.here = here or Standpoint()
         self.rules = tuple(rules)
-        """In force, nearest first."""
+        """Rules in force, narrowest scope first."""
         self.root = root
         self.home = home
         self._whys = {rule.id: why(rule) for rule in self.rules}
@@ -260,7 +256,7 @@ class Policy:
     def decide(
         self, tool: str, claims: Sequence[Claim], caller: Caller, server: str | None = None
     ) -> Decision:
-        """Decide about a call; `server` is the MCP server that would do it, when it is not Handrail."""
+        """Decide about a call; `server` is the upstream MCP server that would run it, if any."""
         if not claims:
             return self._without_claims()
         strict: list[str] = []
@@ -279,17 +275,17 @@ class Policy:
         )
 
     def _verdict(self, place: int, tool: str, case: Case, server: str | None, strict: list[str]) -> Verdict:
-        """About one claim; notes in `strict` all that keeps it from being allowed."""
-        found = self._index.matching(tool, case.claim, case.caller, server)
+        """Decide one claim; adds to `strict` the name of every rule that prevents an allow."""
+        matches = self._index.matching(tool, case.claim, case.caller, server)
         floor = next((each for each in FLOORS if each.applies(case)), None)
-        strict += [rule.id for rule in found if rule.effect != "allow"]
+        strict += [rule.id for rule in matches if rule.effect != "allow"]
         if floor is not None:
             strict.append(floor.name)
-        if (rule := _first(found, "deny")) is not None:
+        if (rule := _first(matches, "deny")) is not None:
             return self._by_rule(place, rule)
         if floor is not None:
             return _by_builtin(place, floor, case)
-        if (rule := _first(found, "ask") or _first(found, "allow")) is not None:
+        if (rule := _first(matches, "ask") or _first(matches, "allow")) is not None:
             return self._by_rule(place, rule)
         last = next((each for each in (*ALLOWS, *LATE) if each.applies(case)), self._default)
         return _by_builtin(place, last, case)
@@ -309,8 +305,8 @@ class Policy:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _first(found: Sequence[Rule], effect: Effect) -> Rule | None:
-    return next((rule for rule in found if rule.effect == effect), None)
+def _first(rules: Sequence[Rule], effect: Effect) -> Rule | None:
+    return next((rule for rule in rules if rule.effect == effect), None)
 
 
 def _by_builtin(place: int, builtin: Builtin, case: Case) -> Verdict:
@@ -318,5 +314,5 @@ def _by_builtin(place: int, builtin: Builtin, case: Case) -> Verdict:
 
 
 def _weight(verdict: Verdict) -> tuple[int, int]:
-    """The strictest, and of those alike what is furthest from being changed: it says most about the call."""
+    """Sort key: strictest effect, then the rule that is hardest to change, as the most informative reason."""
     return _STRICTNESS[verdict.effect], _FIRMNESS.get(verdict.rule, 2)

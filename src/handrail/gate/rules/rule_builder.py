@@ -1,8 +1,7 @@
-"""Making a rule of what somebody wrote: a person on a card, or a file.
+"""Validation of rules: from a person's input or a file's `[[rules]]` section to a checked `Rule`.
 
-Owns what a rule must say to be one, its id, and the check of its examples. It keeps no rules (rules.py).
-
-A rule's examples: what it must match, and what it must not.
+Checks the patterns, rejects rules that are empty or too broad, and runs the rule's own examples (`match`, `not_match`).
+It stores no rules (rules.py).
 """
 
 import hashlib
@@ -24,43 +23,43 @@ _NOBODY = Caller(door="cli", client="", key="", workspace=None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """Where a rule is to hold."""
+    """The folders that paths in a rule are relative to."""
 
     root: str | None
-    """The real path of the folder that relative paths start from."""
+    """Real path of the folder for relative paths; None for a rule that applies in every folder."""
     home: str
 
     @property
     def base(self) -> str:
-        """Any folder will do for the examples of a rule that holds in all of them."""
+        """`root`, or a placeholder folder for the examples of a rule that applies in every folder."""
         return self.root or "/workspace"
 
 
 def unmet(matcher: Matcher, ground: Ground) -> str:
-    """The first example that does not hold, and what was found, as a sentence; empty when all do."""
+    """Error sentence for the first example that fails; empty if all pass."""
     rule = matcher.rule
     examples = [*((each, True) for each in rule.match), *((each, False) for each in rule.not_match)]
     if examples and rule.command is None and rule.path is None and rule.host is None:
         return "A rule about all of a tool takes no examples. Remove `match` and `not_match`."
-    told = (_judged(matcher, example, wanted, ground) for example, wanted in examples)
-    return next((sentence for sentence in told if sentence), "")
+    problems = (_check_example(matcher, example, expected, ground) for example, expected in examples)
+    return next((problem for problem in problems if problem), "")
 
 
-def _judged(matcher: Matcher, example: str, wanted: bool, ground: Ground) -> str:
+def _check_example(matcher: Matcher, example: str, expected: bool, ground: Ground) -> str:
     claims = list(_claims_of(matcher.rule, example, ground))
     tool = matcher.rule.tool or COMMANDS
     asker = replace(_NOBODY, key=matcher.rule.session or "", client=matcher.rule.agent or "")
     fits = [matcher.matches(tool, claim, asker, matcher.rule.server) for claim in claims]
     covered = any(fits) and (all(fits) or matcher.rule.effect != "allow")
-    if covered == wanted:
+    if covered == expected:
         return ""
-    listed, does = ("match", "does not match") if wanted else ("not_match", "matches")
-    told = _found(matcher.rule, claims, fits)
-    return f"`{listed}` has the example `{example}`, but the rule {does} it: {told}"
+    listed, does = ("match", "does not match") if expected else ("not_match", "matches")
+    details = _describe_claims(matcher.rule, claims, fits)
+    return f"`{listed}` has the example `{example}`, but the rule {does} it: {details}"
 
 
 def _claims_of(rule: Rule, example: str, ground: Ground) -> Iterable[Claim]:
-    """What a call as in the example would claim."""
+    """The claims of a call that does what the example shows."""
     if rule.command is not None:
         line = parse(example)
         for part in line.parts:
@@ -80,14 +79,14 @@ def _example(action: Action, resource: str) -> Claim:
     return Claim(action=action, resource=resource, inside=True)
 
 
-def _found(rule: Rule, claims: list[Claim], fits: list[bool]) -> str:
+def _describe_claims(rule: Rule, claims: list[Claim], fits: list[bool]) -> str:
     if not claims:
         return "there is no command in it."
-    told = [_told(claim, fit) for claim, fit in zip(claims, fits, strict=True)]
-    return f"{'; '.join(told)}. The rule is about {in_words(rule)}."
+    details = [_describe_claim(claim, fit) for claim, fit in zip(claims, fits, strict=True)]
+    return f"{'; '.join(details)}. The rule is about {in_words(rule)}."
 
 
-def _told(claim: Claim, fit: bool) -> str:
+def _describe_claim(claim: Claim, fit: bool) -> str:
     if claim.opaque:
         return f"`{claim.resource}` is not fully understood ({claim.opaque.rstrip('.')})"
     return f"`{claim.resource}` {'fits' if fit else 'does not fit'}"
@@ -97,16 +96,16 @@ NO_SERVERS = "Handrail does not call other MCP servers yet, so a rule with `serv
 
 
 class BadRule(Exception):
-    """A rule that cannot be; the sentence says why and what to do."""
+    """An invalid rule; the message explains why and how to fix it."""
 
 
 def checked(rule: Rule, ground: Ground) -> Rule:
-    """The rule, if it makes sense and its examples hold. Raises BadRule."""
+    """Validate a rule and its examples; returns the rule. Raises BadRule."""
     try:
         matcher = Matcher(rule, ground.base, ground.home)
     except BadPattern as problem:
         raise BadRule(str(problem)) from None
-    if problem := _nonsense(rule, matcher.command) or _homeless(rule):
+    if problem := _check_subject(rule, matcher.command) or _check_scope(rule):
         raise BadRule(problem)
     if problem := unmet(matcher, ground):
         raise BadRule(problem)
@@ -116,7 +115,7 @@ def checked(rule: Rule, ground: Ground) -> Rule:
 def placed(
     tool: str | None, pattern: str | None, command: str | None, path: str | None
 ) -> tuple[str | None, str | None]:
-    """The command and the path that are meant, once `pattern` is known to be one of them. Raises BadRule."""
+    """The command and the path of a rule: `pattern` is a command or a path, depending on the tool. Raises BadRule."""
     if pattern is None:
         return command, path
     if command is not None or path is not None:
@@ -129,7 +128,7 @@ def placed(
 
 
 def from_file(section: RuleSection, source: str, ground: Ground, scope: Scope) -> Rule:
-    """The rule that a file's `[[rules]]` says. Raises BadRule."""
+    """Build the rule of one `[[rules]]` section of a file. Raises BadRule."""
     command, path = placed(section.tool, section.pattern, section.command, section.path)
     rule = Rule(
         id="",
@@ -151,13 +150,13 @@ def from_file(section: RuleSection, source: str, ground: Ground, scope: Scope) -
 
 
 def _id_of(rule: Rule) -> str:
-    """The same for the same content, over restarts and wherever it stands in its file."""
+    """Id from a hash of the content: stable over restarts and when the rule moves within its file."""
     content = json.dumps(asdict(rule), sort_keys=True)
     return f"r{hashlib.sha256(content.encode()).hexdigest()[:10]}"
 
 
 def _moment(expires: datetime | date | None) -> int | None:
-    """Milliseconds since 1970; a day ends with its last moment here."""
+    """Expiry in milliseconds since 1970; a date expires at the end of that day, local time."""
     if expires is None:
         return None
     if not isinstance(expires, datetime):
@@ -165,8 +164,8 @@ def _moment(expires: datetime | date | None) -> int | None:
     return int(expires.astimezone().timestamp() * 1000)
 
 
-def _nonsense(rule: Rule, command: CommandPattern | None) -> str:
-    """Why it can mean nothing, or too much; empty when it can be meant."""
+def _check_subject(rule: Rule, command: CommandPattern | None) -> str:
+    """Error sentence for a rule without a subject, with two, or too broad; empty if it is valid."""
     about = [name for name in ("command", "path", "host") if getattr(rule, name) is not None]
     if rule.server is not None:
         return NO_SERVERS
@@ -177,33 +176,33 @@ def _nonsense(rule: Rule, command: CommandPattern | None) -> str:
     if rule.effect != "allow":
         return ""
     return (
-        _too_much(rule, command)
+        _check_breadth(rule, command)
         if about or rule.tool is not None
         else "This would allow everything. Name a tool too."
     )
 
 
-def _too_much(rule: Rule, command: CommandPattern | None) -> str:
+def _check_breadth(rule: Rule, command: CommandPattern | None) -> str:
     if command is not None and command.program is None:
         return (
             f"`{rule.command}` would allow many programs. Name one: a rule that allows begins with a program."
         )
     if command is not None and not _stands_alone(command):
-        told = f"`{command.program}` is there to start other commands, so that no rule can allow it by its own name."
-        return f"{told} Write the rule about what it starts."
+        why = f"`{command.program}` is there to start other commands, so that no rule can allow it by its own name."
+        return f"{why} Write the rule about what it starts."
     if rule.path is not None and rule.path.startswith("/") and rule.path.strip("/*") == "":
         return f"`{rule.path}` would allow the whole machine. Name a folder."
     return ""
 
 
 def _stands_alone(command: CommandPattern) -> bool:
-    """Whether a line that begins like this is judged by these very words, and not by what they start."""
+    """Whether the parser keeps these words as a command: not so for a wrapper, which becomes the command it starts."""
     words = tuple("x".join(word.pieces) for word in command.words)
     lines = (shlex.join(words), shlex.join((*words, "x")))
     return any(part.words[: len(words)] == words for line in lines for part in parse(line).parts)
 
 
-def _homeless(rule: Rule) -> str:
+def _check_scope(rule: Rule) -> str:
     if rule.scope == "project" and rule.workspace is None:
         return "A rule of scope project needs a folder. Name it as `workspace`, or choose scope user."
     if rule.scope == "session" and rule.session is None:

@@ -1,9 +1,7 @@
-"""The rules: all standing answers, which folders are trusted, and the policy that follows for a caller.
+"""All rules and trusted folders in memory, and the policy in force for a caller.
 
-Owns what is known of them in memory, and the facts that change it. It decides nothing (rule.py), and does not know how
-often a rule was used (store/).
-
-What a person's own config.toml says about deciding, and what a project's file makes of that.
+Adds and removes rules, journals each change, and combines them with the rules and settings of the person's config.toml
+and of a project's file. Decisions are made in policy.py; usage counts are in the store.
 """
 
 import os
@@ -29,7 +27,7 @@ _STRICTNESS: dict[Effect, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """The settings that hold in every folder."""
+    """Rules and settings from the person's config.toml, for every folder."""
 
     rules: tuple[Rule, ...] = ()
     default: Effect = "ask"
@@ -37,7 +35,7 @@ class Standing:
 
     @classmethod
     def of(cls, config: Config, path: Path, home: str) -> "Standing":
-        """Of the configuration that was read from `path`. Raises BadConfig, also for an example that does not hold."""
+        """Build from the configuration read from `path`. Raises BadConfig, also if an example of a rule fails."""
         ground = Ground(root=None, home=home)
         rules: list[Rule] = []
         for section in config.rules:
@@ -51,15 +49,15 @@ class Standing:
 
 
 def standpoint(standing: Standing, here: Here, project: Project) -> Standpoint:
-    """The settings in a folder; its own file may only tighten them, unless that very file is trusted."""
+    """Settings for a folder. Its project file can only make them stricter, unless that file is trusted."""
     default, careful = standing.default, standing.human_in_the_loop
-    asked = project.config
-    if asked.default_policy is not None and (
-        here.file_trusted or _STRICTNESS[asked.default_policy] > _STRICTNESS[default]
+    config = project.config
+    if config.default_policy is not None and (
+        here.file_trusted or _STRICTNESS[config.default_policy] > _STRICTNESS[default]
     ):
-        default = asked.default_policy
-    if asked.human_in_the_loop is not None and (here.file_trusted or asked.human_in_the_loop):
-        careful = asked.human_in_the_loop
+        default = config.default_policy
+    if config.human_in_the_loop is not None and (here.file_trusted or config.human_in_the_loop):
+        careful = config.human_in_the_loop
     return Standpoint(
         default=default,
         human_in_the_loop=careful,
@@ -69,19 +67,19 @@ def standpoint(standing: Standing, here: Here, project: Project) -> Standpoint:
 
 
 MOST_RULES = 5_000
-"""Made by answers: each is tried or indexed for every folder."""
+"""Rules added by answers: bounds the memory and time to index them for each folder."""
 _MOST_FOLDERS = 128
-"""Whose policies are kept ready; what is forgotten is made again."""
+"""Size of the policy cache, to bound memory; an evicted policy is rebuilt."""
 _NEARNESS: dict[Scope, int] = {"session": 0, "project": 1, "user": 2}
 
 
 class NoRule(Exception):
-    """There is no rule of this id."""
+    """No rule has this id."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
-    """A policy, and what it was made of."""
+class _CachedPolicy:
+    """A policy with the state it was built from, to detect that it is stale."""
 
     policy: Policy
     project: Project
@@ -90,7 +88,7 @@ class _Held:
 
 
 class Rules:
-    """All of them. Belongs to the event loop; `now` gives milliseconds since 1970."""
+    """All rules and trusted folders. Use only on the event loop. `now` returns milliseconds since 1970."""
 
     def __init__(
         self,
@@ -103,37 +101,37 @@ class Rules:
     ) -> None:
         self.standing = standing
         self.on_change: list[Callable[[], None]] = []
-        """Told after rules or trust changed; open questions may be decided by now."""
+        """Called after rules or trust changed, so that open approvals can be decided again."""
         self.home = os.path.realpath(Path.home() if home is None else home)
         self.now = now
         self._journal = journal
-        # What was made for a session ends with the daemon that knew it.
+        # Session rules end with the daemon.
         self._kept = {rule.id: rule for rule in kept if rule.scope != "session"}
         self._folders = Folders(trusted, self.home)
-        self._held: dict[str | None, _Held] = {}
+        self._policies: dict[str | None, _CachedPolicy] = {}
         self._generation = 0
 
     @classmethod
     def plain(cls, journal: Journal, default: Effect = "ask", trusted: Iterable[str] = ()) -> "Rules":
-        """No rules but the default policy, with these folders trusted."""
+        """No rules except the default policy, with these folders trusted."""
         folders = [Trusted(folder=os.path.realpath(folder), config=None) for folder in trusted]
         return cls(journal, Standing(default=default), trusted=folders)
 
     def policy(self, caller: Caller, extra: Rule | None = None) -> Policy:
-        """What holds for this caller now; with `extra`, as if that rule were there too."""
+        """The policy in force for this caller now; `extra` adds a hypothetical rule."""
         root = None if caller.workspace is None else os.path.realpath(caller.workspace)
         project, now = self._folders.project(root), self.now()
         if extra is not None:
             return self._policy(root, project, now, [Known(rule=extra, origin="answer")])
-        held = self._held.get(root)
-        if held is None or not self._still(held, project, now):
-            if len(self._held) >= _MOST_FOLDERS:
-                self._held.clear()
+        cached = self._policies.get(root)
+        if cached is None or not self._is_fresh(cached, project, now):
+            if len(self._policies) >= _MOST_FOLDERS:
+                self._policies.clear()
             policy = self._policy(root, project, now)
             ends = (rule.expires_at for rule in policy.rules)
             until = min((end for end in ends if end is not None), default=None)
-            held = self._held[root] = _Held(policy, project, self._generation, until)
-        return held.policy
+            cached = self._policies[root] = _CachedPolicy(policy, project, self._generation, until)
+        return cached.policy
 
     def make(
         self,
@@ -155,7 +153,7 @@ class Rules:
         not_match: tuple[str, ...] = (),
         source: str = "",
     ) -> Rule:
-        """A rule of what a person wrote, checked but not added. Raises BadRule."""
+        """Build a rule from a person's input: validated, not added. Raises BadRule."""
         command, path = placed(tool, pattern, command, path)
         root = None if workspace is None or scope == "user" else os.path.realpath(workspace)
         rule = Rule(
@@ -179,7 +177,7 @@ class Rules:
         return checked(rule, Ground(root=root, home=self.home))
 
     def add(self, rule: Rule, by: Actor, approval: str | None = None) -> int:
-        """Have a rule hold from now on; the fact's number. Raises BadRule."""
+        """Add a rule; returns the event's sequence number. Raises BadRule."""
         checked(rule, Ground(root=rule.workspace, home=self.home))
         if len(self._kept) >= MOST_RULES:
             raise BadRule(f"There are {MOST_RULES:,} rules already. Remove some that are not used.")
@@ -189,7 +187,7 @@ class Rules:
         return seq
 
     def remove(self, id: str, by: Actor) -> int:
-        """Have a rule hold no longer; the fact's number. Raises NoRule, or BadRule for one that is not an answer."""
+        """Remove a rule; returns the event's sequence number. Raises NoRule, or BadRule for a rule from a file."""
         if id not in self._kept:
             known = next((each.rule for each in self.known() if each.rule.id == id), None)
             if known is None:
@@ -200,12 +198,12 @@ class Rules:
         return seq
 
     def drop(self, id: str) -> None:
-        """Forget a rule whose fact could not be kept."""
+        """Remove a rule from memory without an event, because its event could not be recorded."""
         if self._kept.pop(id, None) is not None:
             self._changed()
 
     def trust(self, folder: str, config: str | None, by: Actor) -> int:
-        """Trust a folder with its file as the person saw it; the fact's number. Raises Conflict."""
+        """Trust a folder and its file, whose hash the person saw; returns the event's sequence number. Raises Conflict."""
         root = os.path.realpath(folder)
         self._folders.check(root, config)
         seq = self._journal.append(FolderTrusted(folder=root, config=config, by=str(by)))
@@ -214,7 +212,7 @@ class Rules:
         return seq
 
     def distrust(self, folder: str, by: Actor) -> int:
-        """Trust a folder no longer; the fact's number."""
+        """Stop trusting a folder; returns the event's sequence number."""
         root = os.path.realpath(folder)
         seq = self._journal.append(FolderDistrusted(folder=root, by=str(by)))
         self._folders.trusted.pop(root, None)
@@ -222,29 +220,29 @@ class Rules:
         return seq
 
     def folder(self, folder: str) -> Folder:
-        """A folder as it stands now."""
+        """Current trust and config file of a folder."""
         return self._folders.folder(os.path.realpath(folder))
 
     def folders(self) -> list[Folder]:
-        """Those that are trusted, and those that callers were in of late."""
+        """Trusted folders, and folders of recent callers."""
         return [self._folders.folder(root) for root in self._folders.known()]
 
     def known(self, root: str | None = None) -> list[Known]:
-        """Every rule, nearest first; of one folder's file, or of all that are known."""
+        """Every rule, narrowest scope first; with the file rules of one folder, or of all known folders."""
         answers = [Known(rule=rule, origin="answer") for rule in self._kept.values()]
         files = [Known(rule=rule, origin="project") for rule in self._folders.rules(root)]
         own = [Known(rule=rule, origin="config") for rule in self.standing.rules]
         return sorted([*answers, *files, *own], key=_nearness)
 
     def listing(self, workspace: str | None = None) -> list[Listed]:
-        """All there is in the order of evaluation; as it holds in one folder, or each where it is meant to."""
+        """All rules in evaluation order, each as in force in `workspace`, or without one in its own folder."""
         root = None if workspace is None else os.path.realpath(workspace)
         here = None if root is None else self._folders.here(root, self.now())
         point = None if here is None else standpoint(self.standing, here, self._folders.project(root))
         return listed(self.known(root), lambda rule: here or self._home_of(rule), point or self._everywhere())
 
     def _home_of(self, rule: Rule) -> Here:
-        """Where a rule is meant to hold; one for all folders is looked at as in a trusted one."""
+        """The folder of a rule; for a rule without one, any trusted folder."""
         if rule.workspace is not None:
             return self._folders.here(rule.workspace, self.now())
         return Here(root=None, trusted=True, file_trusted=True, now=self.now())
@@ -259,18 +257,18 @@ class Rules:
 
     def _policy(self, root: str | None, project: Project, now: int, more: Iterable[Known] = ()) -> Policy:
         here = self._folders.here(root, now)
-        held = sorted([*more, *self.known(root)], key=_nearness)
-        rules = [each.rule for each in held if not lapse(each.rule, each.origin, here)]
+        known = sorted([*more, *self.known(root)], key=_nearness)
+        rules = [each.rule for each in known if not lapse(each.rule, each.origin, here)]
         return Policy(rules, standpoint(self.standing, here, project), root=root, home=self.home)
 
-    def _still(self, held: _Held, project: Project, now: int) -> bool:
-        in_time = held.until is None or now < held.until
-        return held.generation == self._generation and held.project == project and in_time
+    def _is_fresh(self, cached: _CachedPolicy, project: Project, now: int) -> bool:
+        in_time = cached.until is None or now < cached.until
+        return cached.generation == self._generation and cached.project == project and in_time
 
     def _changed(self) -> None:
         self._generation += 1
-        for tell in self.on_change:
-            tell()
+        for notify in self.on_change:
+            notify()
 
 
 def _nearness(known: Known) -> int:

@@ -1,11 +1,7 @@
-"""Rules that somebody may want, made from a question.
+"""Rule suggestions: from one approval, or from repeated answers; and how a rule would have decided past calls.
 
-Owns which rule would have answered it and is general enough to be of use. Suggests nothing for what no rule can allow,
-and adds nothing: a person takes a suggestion, changes it, or leaves it.
-
-How general a rule about a command may be: `git push`, `npm run test`, `pytest`, or these very words.
-
-What the past says about rules: how many questions one would have spared, and which answers repeat.
+A suggested rule is as general as is safe: `git push`, `npm run test`, `pytest`, or exactly the words of the command.
+Nothing is suggested that no rule can allow. It adds no rules; a person accepts or edits a suggestion.
 """
 
 import posixpath
@@ -21,50 +17,50 @@ from handrail.store.actor import Actor
 from handrail.store.values import AnswerKind, Caller, Claim, Effect, Rule
 
 MOST = 12
-"""Suggestions for one question; a card has no room for more."""
+"""Suggestions for one approval; the card has no room for more."""
 _OPEN = frozenset({"default policy", UNTRUSTED.name, HIGH.name})
-"""Verdicts that a rule would have replaced."""
+"""Built-in verdicts that a rule can replace."""
 _FLOORS = frozenset(each.name for each in FLOORS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggested:
-    """A rule, not made yet."""
+    """A suggested rule, not added."""
 
     rule: Rule
-    """Without an id."""
+    """Its id is empty."""
     words: str
     claims: tuple[int, ...] = ()
-    """Those of the question that it would decide."""
+    """Positions of the claims it would decide."""
     answers: int = 0
-    """How often a person already said so, one by one."""
+    """Number of past answers that agree with it."""
 
 
 def suggest(
     tool: str, claims: Sequence[Claim], caller: Caller, policy: Policy, effect: Effect = "allow"
 ) -> list[Suggested]:
-    """What would decide a question like this one the next time; as few rules as possible, general ones."""
+    """Rules that would decide an equal call the next time: few, and general."""
     verdicts = policy.decide(tool, claims, caller).verdicts
     if any(each.rule in _FLOORS for each in verdicts):
-        return []  # whatever is allowed of it, the question would be put again
+        return []  # a floor asks every time, so no rule would help
     undecided = [each.claim for each in verdicts if each.rule in _OPEN]
-    found: list[Suggested] = []
+    suggestions: list[Suggested] = []
     covered: set[int] = set()
     for place in undecided:
-        if place in covered or len(found) == MOST:
+        if place in covered or len(suggestions) == MOST:
             continue
         for rule in _rules(tool, claims[place], policy, effect):
             fits = _fitting(rule, tool, claims, caller, policy, undecided)
             if place in fits:
                 covered.update(fits)
-                found.append(Suggested(rule=rule, words=in_words(rule), claims=fits))
-    return found
+                suggestions.append(Suggested(rule=rule, words=in_words(rule), claims=fits))
+    return suggestions
 
 
 def _fitting(
     rule: Rule, tool: str, claims: Sequence[Claim], caller: Caller, policy: Policy, among: Sequence[int]
 ) -> tuple[int, ...]:
-    """The claims it would decide; none when what it is made of cannot be written as a pattern."""
+    """Positions of the claims it would decide; empty if its pattern is invalid."""
     try:
         matcher = Matcher(rule, policy.root, policy.home)
     except BadPattern:
@@ -85,12 +81,12 @@ def _rules(tool: str, claim: Claim, policy: Policy, effect: Effect) -> Iterator[
             path = _path(claim, policy.root)
         except BadPattern:
             return
-        # Who lets one tool write here means the others too; to delete, one must say so.
+        # Allowing one tool to write here includes the other tools; deleting must name its tool.
         yield _rule(effect, policy.root, tool=tool if claim.action == "delete" else None, path=path)
 
 
 def _path(claim: Claim, root: str) -> str:
-    """The folder it lies in, with all below; or itself, where that folder would be too much."""
+    """Its folder and all below; only the file itself for a deletion, outside, or directly in the root."""
     if not claim.inside:
         return spell_path(claim.resource)
     below = spell_path(posixpath.relpath(claim.resource, root))
@@ -130,7 +126,7 @@ SUBCOMMANDS = _names("""
     just kubectl make mise mix mvn nix npm npx nx pdm pip pip3 pipenv pipx pnpm podman poetry pyenv rake rbenv rustup
     swift systemctl terraform turbo uv uvx yarn
 """)
-"""Programs whose first word says what they do."""
+"""Programs whose first argument is a subcommand."""
 DEEPER = {
     "asdf": _names("exec"),
     "bun": _names("run x"),
@@ -158,32 +154,32 @@ DEEPER = {
     "uv": _names("pip run tool"),
     "yarn": _names("dlx exec run workspace"),
 }
-"""Where the word after that does; without it, nobody knows what would be allowed."""
+"""Subcommands whose next word decides what is run; without it a rule would allow anything."""
 INTERPRETERS = _names("lua node perl php python python3 ruby Rscript")
 DELETES = _names("rm rmdir shred truncate unlink")
 WHOLE = DELETES | _names("""
     awk chgrp chmod chown cp curl dd find gawk install kill killall ln mv pkill psql rsync scp sed sqlite3 ssh tar tee
     wget zip
 """)
-"""Whose other words can mean anything: only exactly these words are suggested."""
+"""Programs whose arguments can do anything: only the exact command is suggested."""
 _ROOTS = frozenset(
     (".", "..", "/", "~", "*", ".*", "./", "../", "./*", "/*", "~/", "~/*", "--no-preserve-root")
 )
 
 
 def pattern_of(claim: Claim) -> str | None:
-    """A pattern that covers this command and others like it; None when none should be suggested."""
+    """A pattern for this command and similar ones; None if no rule should be suggested."""
     words = claim.words
     if words[0] in DELETES and (not claim.inside or not _ROOTS.isdisjoint(words[1:])):
         return None
-    count = _telling(words)
+    count = _count_telling_words(words)
     if count is None or _adds_harm(claim, words[:count]):
         return spell(words, ends=True)
     return spell(words[:count])
 
 
-def _telling(words: Sequence[str]) -> int | None:
-    """How many of the words say what is done; None when all of them do."""
+def _count_telling_words(words: Sequence[str]) -> int | None:
+    """Number of leading words that identify the action; None if the whole command is needed."""
     program, first, second = words[0], *(*words[1:3], "", "")[:2]
     if program in WHOLE:
         return None
@@ -199,7 +195,7 @@ def _telling(words: Sequence[str]) -> int | None:
 
 
 def _adds_harm(claim: Claim, kept: Sequence[str]) -> bool:
-    """Whether the words that are left out make it worse: `-f` after `git push`."""
+    """Whether the omitted words raise the risk: `-f` after `git push`."""
     whole = assess((claim,))
     if whole.level != "high":
         return False
@@ -208,7 +204,7 @@ def _adds_harm(claim: Claim, kept: Sequence[str]) -> bool:
 
 
 OFTEN = 3
-"""Answers that are alike before a rule is suggested: two may be chance."""
+"""Equal answers before a rule is suggested: two may be chance."""
 MOST_EXAMPLES = 5
 _MOST_SUGGESTED = 10
 
@@ -216,7 +212,7 @@ PolicyOf = Callable[[Caller], Policy]
 
 
 class Asked(Protocol):
-    """A call of the past: a question, or one that was never put."""
+    """A past call, with or without an approval."""
 
     @property
     def tool(self) -> str: ...
@@ -229,7 +225,7 @@ class Asked(Protocol):
 
 
 class Prompt(Asked, Protocol):
-    """A question of the past."""
+    """A past call with an approval."""
 
     @property
     def answer(self) -> AnswerKind | None: ...
@@ -241,16 +237,16 @@ class Prompt(Asked, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What a rule would have done."""
+    """Statistics of a rule over past calls."""
 
     prompts: int
     decided: int
-    """Of the questions, how many nobody would have been asked."""
+    """Number of prompts that would have been decided without a person."""
     calls: int
     matches: int
-    """Of the calls, how many it is about, in whole or in part."""
+    """Number of calls of which it would decide at least one claim."""
     examples: tuple[str, ...]
-    """Some of what it is about."""
+    """Titles of some of those calls."""
 
 
 def judge(
@@ -259,10 +255,10 @@ def judge(
     calls: Sequence[Asked],
     policy_with: Callable[[Caller, Rule], Policy],
 ) -> Judged:
-    """Hold a rule against the past; `policy_with` is what would hold for a caller if the rule were there."""
-    policies = _once(lambda caller: policy_with(caller, rule))
-    matched = [call for call in calls if _had_a_part(rule, call, policies)]
-    asked = [prompt for prompt in prompts if _had_a_part(rule, prompt, policies)]
+    """Apply a rule to past calls; `policy_with` gives the policy for a caller with the rule added."""
+    policies = _cache_policies(lambda caller: policy_with(caller, rule))
+    matched = [call for call in calls if _has_decided(rule, call, policies)]
+    asked = [prompt for prompt in prompts if _has_decided(rule, prompt, policies)]
     decided = [each for each in asked if _decide(each, policies).effect != "ask"]
     titles = dict.fromkeys(each.title for each in (*asked, *matched))
     return Judged(
@@ -275,22 +271,22 @@ def judge(
 
 
 def repeated(prompts: Sequence[Prompt], policy_of: PolicyOf) -> list[Suggested]:
-    """Rules for what a person keeps answering alike, most often first; none for what was also answered otherwise."""
-    policies = _once(policy_of)
-    told: dict[Rule, _Told] = {}
+    """Suggest rules for prompts that a person always answered alike, most frequent first."""
+    policies = _cache_policies(policy_of)
+    tallies: dict[Rule, _Tally] = {}
     for prompt in prompts:
         if prompt.answer is None or prompt.edited or (prompt.by is not None and prompt.by.rule is not None):
             continue
         for each in suggest(prompt.tool, prompt.claims, prompt.caller, policies(prompt.caller)):
-            told.setdefault(each.rule, _Told(each)).answers.append(prompt.answer)
-    found = [each for each in told.values() if each.agreed]
-    found.sort(key=lambda each: -len(each.answers))
-    return [each.suggested for each in found[:_MOST_SUGGESTED]]
+            tallies.setdefault(each.rule, _Tally(each)).answers.append(prompt.answer)
+    agreed = [tally for tally in tallies.values() if tally.agreed]
+    agreed.sort(key=lambda tally: -len(tally.answers))
+    return [tally.suggested for tally in agreed[:_MOST_SUGGESTED]]
 
 
 @dataclass(slots=True)
-class _Told:
-    """What people said to questions that one rule would have answered."""
+class _Tally:
+    """Past answers to prompts that one rule would have decided."""
 
     first: Suggested
     answers: list[AnswerKind] = field(default_factory=list[AnswerKind])
@@ -309,12 +305,12 @@ def _decide(asked: Asked, policies: PolicyOf) -> Decision:
     return policies(asked.caller).decide(asked.tool, asked.claims, asked.caller)
 
 
-def _had_a_part(rule: Rule, asked: Asked, policies: PolicyOf) -> bool:
+def _has_decided(rule: Rule, asked: Asked, policies: PolicyOf) -> bool:
     return rule.id in _decide(asked, policies).rules
 
 
-def _once(policy_of: PolicyOf) -> PolicyOf:
-    """The same for every caller of a folder, made once: a session's rules are told apart when they decide."""
+def _cache_policies(policy_of: PolicyOf) -> PolicyOf:
+    """Cache one policy per workspace. Callers can share it: session rules are matched per caller in `decide`."""
     made: dict[str | None, Policy] = {}
 
     def policies(caller: Caller) -> Policy:

@@ -1,9 +1,6 @@
-"""Folders: which a person trusts, and what each folder's own file says.
+"""Trusted folders, and the project file `.handrail/config.toml` of each folder.
 
-Owns trust in memory, and when a file is read again. It journals nothing and knows no rule but those of the files
-(rules.py).
-
-A project's own file: `.handrail/config.toml` in a workspace.
+Caches the files, and reads a file again when it changes. It journals nothing; rules.py does.
 """
 
 import errno
@@ -23,9 +20,9 @@ from handrail.store.values import Rule
 
 FOLDER, NAME = ".handrail", "config.toml"
 LARGEST = 256 * 1024
-"""Bytes: a hostile repository must not fill the memory, nor hold up every call."""
+"""Bytes of a project file: a hostile repository must not fill the memory or slow down every call."""
 _FRESH_NS = 200_000_000
-"""A file changed this recently may change again without its times showing it; it is read again the next time."""
+"""A file this recent could change again with the same timestamps, so it is not cached."""
 
 _NOTHING = ProjectConfig()
 Seen = tuple[int, int, int, int, int] | None
@@ -33,33 +30,36 @@ Seen = tuple[int, int, int, int, int] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """What a folder's file says."""
+    """The parsed project file of a folder."""
 
     sha: str | None = None
-    """SHA-256 of its bytes; None where there is no file, or none that can be read."""
+    """SHA-256 of its bytes; None if the file is missing or unreadable."""
     rules: tuple[Rule, ...] = ()
     config: ProjectConfig = _NOTHING
     problem: str = ""
-    """What is wrong with it, as a sentence; nothing of such a file holds."""
+    """Error sentence if the file is invalid; then none of its rules or settings apply."""
     seen: Seen = None
     fresh: bool = False
 
     def holds(self, folder: str) -> bool:
-        """Whether the file is the same that was read."""
+        """Whether the file is unchanged since it was read."""
         return not self.fresh and self.seen == look(folder)
 
 
 def look(folder: str) -> Seen:
-    """What tells one state of the file from the next, without reading it."""
+    """Identity, size and times of the project file, to detect a change without reading it."""
     try:
-        found = os.lstat(f"{folder}/{FOLDER}/{NAME}")
+        status = os.lstat(f"{folder}/{FOLDER}/{NAME}")
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def read(folder: str, home: str) -> Project:
-    """What the file of this folder, a real path, says; a project without problem or rules where there is none."""
+    """Read the project file of a folder (a real path); an empty `Project` if there is no file.
+
+    Errors are returned in `problem`.
+    """
     seen = look(folder)
     path = Path(folder, FOLDER, NAME)
     try:
@@ -77,17 +77,17 @@ def read(folder: str, home: str) -> Project:
 
 
 def _rules(config: ProjectConfig, path: Path, ground: Ground) -> list[Rule]:
-    found: list[Rule] = []
+    rules: list[Rule] = []
     for section in config.rules:
         try:
-            found.append(from_file(section, f"{FOLDER}/{NAME}:{section.line}", ground, "project"))
+            rules.append(from_file(section, f"{FOLDER}/{NAME}:{section.line}", ground, "project"))
         except BadRule as problem:
             raise at_fault(path, section.line, str(problem)) from None
-    return found
+    return rules
 
 
 def _bytes(folder: str) -> bytes:
-    """All of the file, by no link: not of its folder, and not of its own."""
+    """Read the whole file, without following a symlink at the file or at `.handrail`."""
     above = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         within = os.open(FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
@@ -120,12 +120,12 @@ def _unreadable(path: Path, error: OSError) -> str:
 
 
 _MOST = 128
-"""Folders whose files are remembered; a forgotten one is read again."""
+"""Size of the project file cache, to bound memory; an evicted file is read again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trusted:
-    """A folder that a person trusts."""
+    """A trusted folder."""
 
     folder: str
     config: str | None
@@ -134,18 +134,18 @@ class Trusted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
-    """A folder as it stands now."""
+    """Current trust and config file of a folder."""
 
     folder: str
     trusted: bool
     config: str | None
-    """SHA-256 of its file as it is now."""
+    """SHA-256 of its file now."""
     problem: str
-    """What is wrong with its file, or that it changed since it was trusted."""
+    """Error sentence if its file is invalid or changed since it was trusted."""
 
 
 class Folders:
-    """All that are known, by their real paths."""
+    """Known folders, by real path."""
 
     def __init__(self, trusted: Iterable[Trusted], home: str) -> None:
         self.trusted = {each.folder: each.config for each in trusted}
@@ -153,11 +153,11 @@ class Folders:
         self._projects: dict[str, Project] = {}
 
     def known(self) -> list[str]:
-        """Those that are trusted, and those that callers were in of late."""
+        """Trusted folders, and folders of recent callers."""
         return sorted({*self.trusted, *self._projects})
 
     def project(self, root: str | None) -> Project:
-        """What the folder's file says now."""
+        """The folder's project file, read again if it changed."""
         if root is None:
             return Project()
         project = self._projects.get(root)
@@ -181,12 +181,12 @@ class Folders:
         )
 
     def rules(self, root: str | None = None) -> list[Rule]:
-        """Of one folder's file, or of all that are known."""
+        """Rules from the file of one folder, or of all known folders."""
         roots = list(self._projects) if root is None else [root]
         return [rule for each in roots for rule in self.project(each).rules]
 
     def check(self, root: str, config: str | None) -> None:
-        """Whether this folder can be trusted with this file. Raises Conflict."""
+        """Raise Conflict if this folder cannot be trusted, or its file no longer has the hash `config`."""
         if not Path(root).is_dir() or Path(self._home).is_relative_to(root):
             raise Conflict(
                 f"{root} cannot be trusted: name a project's folder, not your home or what it lies in."
