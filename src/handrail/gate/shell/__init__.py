@@ -1,1 +1,1 @@
-"""Shell lines, taken apart into what each of their commands is; whatever is not plain is said to be so."""
+"""Shell parser: splits a line into its commands, and reports every construct that it cannot fully understand."""

@@ -1,7 +1,7 @@
-"""A shell line read by tree-sitter-bash: which constructs are in it, and every command anywhere in it.
+"""Parse a shell line with tree-sitter-bash: its constructs that are not plain, and every command at any depth.
 
-Owns the grammar's kinds of nodes, and which of them are plain. It does not know what bash makes of a word (plain.py) or
-what a trouble means for a decision (shell.py).
+Classifies the node types of the grammar. Words are tokenized by bash_reader.py; shell_parser.py has the meaning of each
+trouble.
 """
 
 import re
@@ -16,8 +16,8 @@ from handrail.gate.shell.bash_reader import Word, read
 _LANGUAGE = Language(tree_sitter_bash.language())
 
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
-"""The grammar's scanner crashes the whole process on some of these (tree-sitter-bash 0.25.1). To the shell each of them is
-a letter like any other, so it is shown one; what stands there is then taken from the text itself."""
+"""The grammar's scanner crashes the process on some of these (tree-sitter-bash 0.25.1). For the shell they are ordinary
+letters, so each is replaced by a letter for parsing; the results are cut from the original text."""
 
 _PLAIN = frozenset(
     (
@@ -46,14 +46,14 @@ _TROUBLED = {
     "comment": "comment",
     "&": "background",
 }
-"""What is not here and not plain is not understood; within one of these nothing more is asked of the grammar."""
+"""Node type → trouble. Other node types that are not plain count as `unparsed`, unless they are inside one of these."""
 _COMMANDS = frozenset({"command", "declaration_command", "unset_command", "test_command"})
 _NO_WORDS = frozenset({"variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect"})
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A construct that is not plain, as it is written."""
+    """A construct that is not plain, with its source text."""
 
     name: str
     text: str
@@ -61,7 +61,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command anywhere in the line; its words are known as far as they are plain."""
+    """A command at any depth; a word that is not plain is `live`."""
 
     text: str
     words: tuple[Word, ...]
@@ -70,7 +70,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """All that was found, in the order it is written."""
+    """The commands and troubles of a line, in source order."""
 
     commands: tuple[Command, ...]
     troubles: tuple[Found, ...]
@@ -98,7 +98,7 @@ def structure(text: str) -> Structure:
 
 
 def _nodes(root: Node) -> Iterator[Node]:
-    """Every node, without recursion: text can nest as deep as it is long."""
+    """Walk all nodes without recursion, because the nesting depth is unbounded."""
     cursor = root.walk()
     while True:
         if cursor.node is not None:
@@ -117,7 +117,7 @@ def _command(node: Node, text: str) -> Command:
 
 
 def _word(text: str) -> Word:
-    """Read as an argument: what a word means where a program is expected, is asked later."""
+    """Tokenize a word as an argument; command position is checked later."""
     reading = read(f"x {text}")
     if not reading.troubles and len(reading.commands) == 1 and len(reading.commands[0].words) == 2:
         return reading.commands[0].words[1]

@@ -1,8 +1,8 @@
-"""A shell line read as bash reads it, as far as it is plain: words, quoted literals, `&& || ; |` and newlines.
+"""Tokenizer for plain bash: words, quoted literals, `&& || ; |` and newlines, split as bash splits them.
 
-Owns the words of each command and the places where plain reading ends, each by the name of its trouble. Reading never
-stops at a trouble: it goes on as if the character or word were blank, so that what follows is still seen. It does not
-know what a trouble means for a decision (shell.py), and nothing of grammar beyond the plain (syntax.py).
+Anything else is reported as a named trouble with its position. Tokenizing continues after a trouble as if the
+character or word were a space, so that later commands are still seen. shell_parser.py has the meaning of each trouble,
+_tree_sitter_reader.py the full grammar.
 """
 
 import re
@@ -28,12 +28,12 @@ RESERVED = frozenset(
         *("in", "function", "coproc", "{", "}", "[", "[[", "]]"),
     )
 )
-"""Where a program is expected these begin something else; `time` is looked into (wrappers.py)."""
+"""In command position these do not name a program. `time` is missing because it is a wrapper (wrappers.py)."""
 
 _RUN = re.compile(r"[\w./:@%+,=^!#~*?\[\]{}-]+", re.ASCII)
 _QUOTED_RUN = re.compile(r'[^"\\$`]+')
 _BOUNDS = {"`": "substitution", "(": "group", ")": "group"}
-"""Another command may begin behind these."""
+"""Another command can begin after these."""
 _REDIRECTION = re.compile(r"&>+|[<>]+[&|]?-?")
 _HEREDOC = re.compile(r"<<(-?)[ \t]*(['\"\\]?)([\w.-]+)")
 _OPERATORS = ("&&", "||", ";", "|", "\n")
@@ -41,23 +41,23 @@ _PATTERN = frozenset("*?[")
 _BRACES = re.compile(r"\{.*(,|\.\.)", re.DOTALL)
 _TILDE = re.compile(r"(^|[=:])~")
 _MARK = "\0"
-"""Stands for a quoted character where only unquoted ones count."""
+"""Placeholder for quoted text where only unquoted characters count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word as the program gets it."""
+    """One word as the program receives it, after quote removal."""
 
     text: str
     live: bool = False
-    """The shell may put something else in its place: it is a pattern, or holds what is not known."""
+    """The shell may replace it: it is a glob, or has an unknown part."""
     escaped: bool = False
-    """It is written with a backslash outside of quotes."""
+    """It has a backslash outside of quotes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Simple:
-    """One command: where it stands, its words, and the operator before it."""
+    """One simple command: its position, its words, and the operator before it."""
 
     begin: int
     end: int
@@ -67,7 +67,7 @@ class Simple:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A place where plain reading ends."""
+    """A construct that is not plain, by name (a key of `TROUBLES`) and position."""
 
     name: str
     at: int
@@ -75,14 +75,14 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read, and what troubled it."""
+    """The commands and troubles of a line."""
 
     commands: tuple[Simple, ...]
     troubles: tuple[Trouble, ...]
 
 
 def read(text: str) -> Reading:
-    """Never raises."""
+    """Tokenize a line. Never raises."""
     reader = _Reader(text)
     while reader.at < len(text):
         reader.step()
@@ -101,11 +101,11 @@ class _Reader:
         self._end = 0
         self._word: list[str] | None = None
         self._bare: list[str] = []
-        """The same word, with a mark for all that is quoted."""
+        """The same word with `_MARK` in place of quoted text."""
         self._word_at = 0
         self._escaped = False
         self._heredocs: list[tuple[str, bool, bool]] = []
-        """What ends each body that begins on the next line, whether tabs before it are dropped, whether it is quoted."""
+        """Pending here-documents: delimiter, whether leading tabs are stripped (`<<-`), whether the delimiter is quoted."""
 
     def step(self) -> None:
         char = self.text[self.at]
@@ -144,7 +144,7 @@ class _Reader:
         self._troubles.append(Trouble(name, self.at if at is None else at))
 
     def _blank(self, name: str, length: int = 1) -> None:
-        """Tell a trouble and go on as if it were a blank."""
+        """Report a trouble and treat its characters as a space."""
         self._end_word()
         self._trouble(name)
         self.at += length
@@ -200,7 +200,7 @@ class _Reader:
         self.at += 2
 
     def _dollar_in_quotes(self) -> None:
-        """A dollar sign before one of these is only itself, as at the end of a regular expression."""
+        """Before one of these characters a dollar sign is literal, as at the end of a regular expression."""
         if self.text[self.at + 1 : self.at + 2] not in ('"', " ", "|", ")"):
             self._trouble("expansion")
         self._add("$", _MARK)
@@ -226,10 +226,10 @@ class _Reader:
             self._trouble("redirection")
             self._end_command("|")
             self.at += 2
-        elif found := next((sign for sign in _OPERATORS if self.text.startswith(sign, self.at)), None):
-            self._end_command(found)
-            self.at += len(found)
-            if found == "\n":
+        elif operator := next((sign for sign in _OPERATORS if self.text.startswith(sign, self.at)), None):
+            self._end_command(operator)
+            self.at += len(operator)
+            if operator == "\n":
                 self._skip_bodies()
         else:
             self._trouble("background")
@@ -237,12 +237,12 @@ class _Reader:
             self.at += 1
 
     def _redirection(self, length: int) -> None:
-        if found := _HEREDOC.match(self.text, self.at):
-            self._heredocs.append((found.group(3), found.group(1) == "-", found.group(2) != ""))
+        if heredoc := _HEREDOC.match(self.text, self.at):
+            self._heredocs.append((heredoc.group(3), heredoc.group(1) == "-", heredoc.group(2) != ""))
         self._blank("redirection", length)
 
     def _skip_bodies(self) -> None:
-        """Go past what is no command; a line of it that may hold one is read as if it were."""
+        """Skip here-document bodies. Stops at an unquoted line with a substitution, so that it is tokenized as commands."""
         while self._heredocs and self.at < len(self.text):
             delimiter, dashed, quoted = self._heredocs[0]
             end = self.text.find("\n", self.at)
@@ -276,7 +276,7 @@ class _Reader:
         self._end = self.at
 
     def _is_no_program(self, bare: str) -> bool:
-        """Tell of a word that stands before the program, or begins something else."""
+        """Whether the first word is not a program; reports `!`, a reserved word or an assignment."""
         name = _before_program(bare)
         if name:
             self._trouble(name, self._word_at)

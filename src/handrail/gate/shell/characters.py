@@ -18,7 +18,7 @@ from handrail.hidden_text import (
 )
 
 Checks = dict[str, str]
-"""A check by its name, and the sentence that is told when it finds something."""
+"""Check name → sentence reported when the check finds something; an empty sentence disables the check."""
 
 CHARACTERS: Checks = {
     "control": "holds a control character",
@@ -51,7 +51,7 @@ _CATEGORIES = {
 
 
 def hidden(text: str) -> Iterator[tuple[str, str]]:
-    """For each kind that is in it, the first such character and the sentence."""
+    """For each kind of hidden character in the text: the first such character and a sentence."""
     seen: set[str] = set()
     if text.isascii() and not _CONTROL.search(text):
         return

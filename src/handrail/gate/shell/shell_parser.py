@@ -1,9 +1,9 @@
-"""A shell line as its parts: what would be run, and what cannot be told by reading.
+"""Shell parser: the commands that a line would run (parts), and its constructs that cannot be judged (opaque).
 
-Owns when a line is understood: plain words, quoted literals and `&& || ; |` and newlines, read alike by two readers
-(plain.py as bash does, syntax.py by a grammar); wrappers opened (wrappers.py); nothing beyond a command's name
-(beyond.py). Every command found anywhere is a part, so that rules that forbid can see it; everything that is not plain
-is opaque, with a sentence. It does not know rules, folders or who asks.
+A line is plain if two independent readers agree (bash_reader.py tokenizes, _tree_sitter_reader.py uses a grammar) that
+it has only words, quoted literals, `&& || ; |` and newlines; its wrappers can be unwrapped; and no flag makes a command
+do more than its name (wrappers.py). Every command at any depth is a part, so that deny rules see it. Everything that is
+not plain is opaque, with a sentence. It knows no rules and no folders.
 """
 
 import posixpath
@@ -18,22 +18,22 @@ from handrail.gate.shell.characters import Checks, hidden
 from handrail.gate.shell.wrappers import LINES, Words, beyond, look, started
 
 LONGEST = 100_000
-"""Characters; no longer line is started."""
+"""Characters of a plain line; the tools start no longer line."""
 LONGEST_TANGLED = 20_000
 MOST_SIGNS = 500
 MOST_WORDS = 5000
-"""In one line, for the grammar takes a time that grows with the square of what it is asked."""
+"""Bounds on the input of the grammar, whose time grows with the square of its input."""
 MOST_PARTS = 200
-"""Commands in one line; nobody could read more in an approval."""
+"""Commands in one line; a person could not review more in an approval."""
 DEEPEST = 10
-"""Wrappers within wrappers."""
+"""Nesting depth of wrappers; bounds the recursion."""
 INTERPRETERS = frozenset(
     ("python", "python3", "perl", "ruby", "node", "deno", "bun", "php", "lua", "Rscript")
 )
-"""Run their input when they are given no file."""
+"""Programs that run their standard input if no file is given."""
 _SIGNS = re.compile(r"[|&;<>()`$\n]")
 _SHOWN = 200
-"""Characters of a construct that are shown with the sentence."""
+"""Characters of an opaque construct that are shown in an approval."""
 
 TROUBLES: Checks = {
     "unparsed": "cannot be parsed",
@@ -57,46 +57,46 @@ TROUBLES: Checks = {
     "many": f"holds more than {MOST_PARTS} commands",
     "nested": f"holds wrappers within wrappers, more than {DEEPEST} deep",
 }
-"""Each ends plain reading; what it found asks a person."""
+"""Trouble → sentence. Each makes the line opaque, so that a person is asked."""
 
 _VAGUE = ("unparsed", "group", "expansion")
-"""How the reading names what it does not look into; where the grammar knows better, that is told instead."""
+"""Imprecise troubles of the tokenizer, left out if the grammar reports a precise one."""
 TOO_MUCH = Structure((), (Found("long", ""),))
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One command: as written, and the words its program gets; a wrapper's are those of what it starts."""
+    """One command: its source text and its words; for a wrapper, the words of the command it starts."""
 
     text: str
     words: tuple[str, ...]
     piped_into: bool = False
     joined: str = ""
-    """The operator before it; empty for the first, and where it is not known."""
+    """The operator before it; empty for the first command, or if unknown."""
     live: frozenset[int] = frozenset()
-    """Which of the words are patterns, or not known: the program may get something else."""
+    """Positions of the words that the shell may replace: globs, or words with unknown parts."""
     nested: bool = False
-    """It stands inside of another command, so that what it does to its shell may be nothing to this one."""
+    """Started by another command, possibly in another shell: its effect on shell state may not reach this line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """Something that is not fully understood, and why."""
+    """A construct that is not fully understood, and why."""
 
     text: str
     why: str
     words: tuple[str, ...] = ()
-    """Of a wrapper that is never looked through, for rules that forbid it by name."""
+    """For a wrapper: its words, so that a deny rule can match it by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What a line would do; plain when nothing is opaque."""
+    """The parsed line; plain if nothing is opaque."""
 
     parts: tuple[Part, ...]
     opaque: tuple[Opaque, ...]
     cut: bool = False
-    """It holds more commands than are told here, which a rule may forbid: it must not be run at all."""
+    """Some commands are missing from `parts`, and a deny rule could match them: the line must not run."""
 
     @property
     def plain(self) -> bool:
@@ -105,11 +105,11 @@ class Line:
 
 @lru_cache(64)
 def parse(line: str) -> Line:
-    """Never raises: what surprises is opaque. A call's line is read when it is planned, and again before it runs."""
+    """Parse a line. Never raises: an internal error makes the line opaque. Cached, as each call is planned twice."""
     found = _Findings()
     try:
         _line(line, found, 0)
-    except Exception:  # whatever it is, it must ask a person and never let a line pass
+    except Exception:  # an internal error must ask a person, and never let a line pass
         found.tell("unparsed", line)
     if len(found.parts) > MOST_PARTS:
         found.cut = True
@@ -122,7 +122,7 @@ class _Findings:
     parts: list[Part] = field(default_factory=list[Part])
     opaque: list[Opaque] = field(default_factory=list[Opaque])
     moved: bool = False
-    """A command before may have changed the folder."""
+    """An earlier command may have changed the working directory."""
     cut: bool = False
 
     def put(self, part: Part) -> None:
@@ -151,15 +151,15 @@ def _line(line: str, found: _Findings, depth: int) -> None:
         found.add(why, _around(line, line.index(char)))
     reading = read(line)
     tree = structure(line) if _is_short(reading, line) else TOO_MUCH
-    told = _tell(line, reading, tree, found)
-    for part, words in _commands(line, reading, tree, told):
+    troubles = _report_troubles(line, reading, tree, found)
+    for part, words in _commands(line, reading, tree, troubles):
         if len(found.parts) > MOST_PARTS:
             return
         _open(part, words, found, depth)
 
 
 def _is_short(reading: Reading, line: str) -> bool:
-    """Whether the grammar can be asked; of a plain line, what stands in quotes costs it nothing."""
+    """Whether the line is small enough for the grammar. In a plain line, signs in quotes are not counted: they are cheap."""
     words = sum(len(command.words) for command in reading.commands)
     plain = not reading.troubles
     signs = len(reading.commands) if plain else len(reading.troubles) + len(_SIGNS.findall(line))
@@ -168,8 +168,8 @@ def _is_short(reading: Reading, line: str) -> bool:
     )
 
 
-def _tell(line: str, reading: Reading, tree: Structure, found: _Findings) -> set[str]:
-    """Tell each trouble once, as the grammar shows it or else where reading met it; which were told."""
+def _report_troubles(line: str, reading: Reading, tree: Structure, found: _Findings) -> set[str]:
+    """Report each trouble once, with the text from the grammar if it has one; returns the names of the reported."""
     shown = {item.name: item.text or line for item in tree.troubles}
     known = _VAGUE if shown and "unparsed" not in shown else ()
     for trouble in reading.troubles:
@@ -181,19 +181,20 @@ def _tell(line: str, reading: Reading, tree: Structure, found: _Findings) -> set
 
 
 def _around(line: str, at: int) -> str:
-    """The word there, and what stands before it on its line."""
+    """The text from the start of that line to the end of the word at this position."""
     begin = line.rfind("\n", 0, at) + 1
     end = re.compile(r"\s|$").search(line, at + 1)
     return line[begin : end.start() if end else len(line)]
 
 
-def _commands(line: str, reading: Reading, tree: Structure, told: set[str]) -> Iterable[tuple[Part, Words]]:
+def _commands(
+    line: str, reading: Reading, tree: Structure, troubles: set[str]
+) -> Iterable[tuple[Part, Words]]:
     knows = tree.troubles and all(item.name not in ("unparsed", "long") for item in tree.troubles)
-    if (
-        not told or not knows
-    ):  # the grammar has not seen what reading met, so that it may have missed commands too
+    # If the grammar did not report the trouble, it may have missed commands too: add those of the tokenizer.
+    if not troubles or not knows:
         yield from (_read_part(line, item) for item in reading.commands)
-    if told:
+    if troubles:
         for item in tree.commands:
             words = _from_program(item.words)
             if words:
@@ -201,7 +202,7 @@ def _commands(line: str, reading: Reading, tree: Structure, told: set[str]) -> I
 
 
 def _from_program(words: Words) -> Words:
-    """Without what may stand before a program: the grammar takes some reserved words for one, and so do wrappers."""
+    """Drop reserved words, `!` and assignments before the program: grammar and wrappers take some of them for one."""
     at = 0
     while at < len(words) and (words[at].text in RESERVED or words[at].text == "!" or "=" in words[at].text):
         at += 1
@@ -219,7 +220,7 @@ def _part(text: str, words: Words, piped_into: bool, joined: str = "") -> Part:
 
 
 def _open(part: Part, words: Words, found: _Findings, depth: int) -> None:
-    """Add a part; of a wrapper, what is inside of it."""
+    """Add a command as a part; unwrap a wrapper and add the commands inside."""
     inside = look(words)
     if inside is None:
         found.put(replace(part, nested=depth > 0))
@@ -251,7 +252,7 @@ def _goes_on(part: Part, found: _Findings, depth: int) -> bool:
 
 
 def _check_program(word: Word, text: str, found: _Findings) -> None:
-    """What a wrapper starts, must be named as plainly as what is started without one."""
+    """Report a command inside a wrapper whose program is not a plain name, as for a command without a wrapper."""
     if word.live:
         found.tell("program", text)
     if word.text in RESERVED or word.text == "!":

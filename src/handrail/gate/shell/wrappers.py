@@ -1,9 +1,7 @@
-"""Commands that start other commands: what is inside, where it is literal and certain.
+"""Wrappers (commands that start other commands), and commands that do more than their name by a flag.
 
-Owns the wrappers' names and how each of them is written. None is ever judged by its own name: either what is inside is
-judged, or it is said that it cannot be. It does not parse a line that is inside (shell.py does, again).
-
-Commands that do more than their name says: by a flag, or to the shell that runs them.
+A wrapper is never judged by its own name: either the command inside is judged, or the wrapper is opaque with a reason.
+A line inside (`sh -c`) is parsed by shell_parser.py.
 """
 
 import posixpath
@@ -20,16 +18,16 @@ Words = tuple[Word, ...]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a wrapper is written before the command that it starts."""
+    """The arguments of a wrapper before the command that it starts."""
 
     flags: str = ""
-    """Options without a value."""
+    """Options without a value, separated by spaces."""
     valued: str = ""
-    """Options whose value is the next word, or is written right after them."""
+    """Options with a value, in the next word or attached."""
     operands: int = 0
-    """Words of its own before the command."""
+    """Number of positional arguments before the command."""
     odd: str = ""
-    """Options with which what is inside does not run as it would by itself."""
+    """Options that change how the command inside runs."""
 
 
 Shapes = dict[str, Shape]
@@ -46,14 +44,14 @@ TRANSPARENT: Shapes = {
     "time": Shape("-p"),
     "timeout": Shape("--foreground --preserve-status -v --verbose", "-k -s --kill-after --signal", 1),
 }
-"""What is inside runs as it would by itself."""
+"""Wrappers that run the command inside unchanged."""
 
 LINES: Shapes = {
     "bash": Shape("-e -u -x -l -eu -ex -ux -eux --norc --noprofile"),
     "dash": Shape("-e -u -x -eu -ex -ux -eux"),
     "sh": Shape("-e -u -x -eu -ex -ux -eux"),
 }
-"""Take a line after `-c`; other shells read a line in their own way."""
+"""Shells that take a line after `-c`. Other shells have another syntax and are in `CLOSED`."""
 
 CLOSED: Checks = {
     ".": "runs the lines of a file in this shell",
@@ -147,7 +145,7 @@ CLOSED: Checks = {
     "xvfb-run": "runs it under another program",
     "zsh": "runs another shell",
 }
-"""What is inside cannot be judged by itself, or not for certain."""
+"""Wrappers that change how the command inside runs, so that it cannot be judged on its own: always opaque."""
 
 INNER: Shapes = {
     "chroot": Shape("", "--userspec --groups", 1),
@@ -160,10 +158,10 @@ INNER: Shapes = {
     "watch": Shape("-d -t -c -x -g", "-n --interval"),
     "xargs": Shape("-0 -r -t -p -x", "-I -n -P -L -d -a -E -s"),
 }
-"""How some of those are written, so that a rule that forbids what is inside can see it."""
+"""The arguments of some of those, so that a deny rule can match the command inside."""
 
 SYSTEM = ("/bin", "/usr/bin")
-"""Where a wrapper is what its name says."""
+"""Folders in which a wrapper's name can be trusted."""
 
 WRAPPED: Checks = {
     "shell": "runs a script, or lines it reads, which are not shown here",
@@ -175,7 +173,7 @@ WRAPPED: Checks = {
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What a wrapper starts: words or a line; and why it cannot be judged by them alone."""
+    """The command inside a wrapper, as words or as a line; `why` is set if it cannot be judged by them alone."""
 
     words: Words = ()
     line: str | None = None
@@ -183,10 +181,10 @@ class Inside:
 
 
 def look(words: Words) -> Inside | None:
-    """What is inside of a wrapper; None when it is none."""
+    """The command inside a wrapper; None if the command is not a wrapper."""
     folder, name = posixpath.split(words[0].text)
     if name == "git" and len(words) > 2 and words[1].text == "--no-pager":
-        return Inside((words[0], *words[2:]))  # it is the same command, for whoever allows or forbids it
+        return Inside((words[0], *words[2:]))  # the same command for every rule
     inside = _look(name, words)
     if inside is None or not folder or folder in SYSTEM:
         return inside
@@ -209,7 +207,7 @@ def _look(name: str, words: Words) -> Inside | None:
 
 
 def started(words: Words) -> Iterator[Words]:
-    """The commands that find starts for each file."""
+    """The commands that `find` starts for each file."""
     begin = None
     for at, word in enumerate(words):
         if begin is None and word.text in ("-exec", "-execdir", "-ok", "-okdir"):
@@ -233,7 +231,7 @@ def _transparent(words: Words, shape: Shape) -> Inside:
 
 
 def _skip(words: Words, shape: Shape) -> Words | None:
-    """The words after a wrapper's own; None when they are not written as expected."""
+    """The words after the wrapper's arguments; None if its arguments do not have the expected shape."""
     flags, valued = shape.flags.split(), shape.valued.split()
     at = 0
     while at < len(words) and words[at].text.startswith("-"):
@@ -250,17 +248,17 @@ def _skip(words: Words, shape: Shape) -> Words | None:
 
 
 def _holds(text: str, option: str) -> bool:
-    """An option with its value in the same word."""
+    """Whether the word is this option with its value attached."""
     return text.startswith(f"{option}=" if option.startswith("--") else option)
 
 
 def _shell(words: Words, shape: Shape) -> Inside:
-    """The first word after `-c` that is no option; what comes after it is for expansions, which are not plain."""
+    """The line of `sh -c`: the first word after `-c` that is not an option. Later words are only used by expansions."""
     flags = shape.flags.split()
     has_line, known, ended = False, True, False
     for word in words:
         if word.text == "--" and not ended:
-            known = known and has_line  # before `-c` it makes of that the name of a script
+            known = known and has_line  # before `-c`, it makes `-c` the name of a script
             ended = has_line
         elif not ended and (word.text.startswith(("-", "+")) or (not has_line and not known)):
             takes_line = word.text == "-c" or (word.text[:-1] in flags and word.text.endswith("c"))
@@ -280,7 +278,7 @@ def _eval(words: Words) -> Inside:
 
 
 def _after_options(words: Words) -> Words:
-    """What is most likely the command, for rules that forbid it."""
+    """A guess at the command after unknown options, for deny rules."""
     at = 0
     while at < len(words) and (words[at].text.startswith("-") or "=" in words[at].text):
         at += 1
@@ -317,7 +315,7 @@ FLAGS: Checks = {
     r"printf (-v|.*%[-+ #0-9.*'hlLjztq]*n)": "sets a variable for the commands after it",
     r"zip (.* )?(-[a-zA-Z]*T|--(te|un))": "lets zip start another program",
 }
-"""A program and a pattern over its other words, joined by blanks."""
+"""Key: a pattern for the program, a space, and a pattern for its arguments, joined by spaces."""
 
 STATE: Checks = {
     "alias": "changes what the commands after it mean",
@@ -354,11 +352,11 @@ STATE: Checks = {
     "unset": "changes what the commands after it mean",
     "wait": "sets variables from what it reads",
 }
-"""The shell's own commands that do something to the shell."""
+"""Shell builtins that change the state of the shell."""
 
 
 def beyond(words: Sequence[str]) -> Iterator[str]:
-    """A sentence for each way in which this command does more than its name says."""
+    """A sentence for each extra effect of this command: on the shell's state, or by a flag."""
     name = posixpath.basename(words[0])
     if STATE.get(words[0]):
         yield STATE[words[0]]
