@@ -20,7 +20,7 @@ from handrail.gate.approval import Answer, Approval
 from handrail.gate.call import Call, Outcome, new_id
 from handrail.gate.draft import Draft, Drafts, Parsed, canonical, cut, parse, too_much, unknown
 from handrail.gate.operation import Operation
-from handrail.gate.pipeline import Path
+from handrail.gate.pipeline import Pipeline
 from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Salvage, Toolbox
 from handrail.store.actor import CLIENT, HANDRAIL, OPERATION, rule_actor
@@ -72,7 +72,7 @@ class Gate:
         self.open: dict[str, Call] = {}
         """Calls without an outcome."""
         self.operations: dict[str, Operation] = {}
-        self._path = Path(journal, self.drafts, expire_seconds)
+        self._pipeline = Pipeline(journal, self.drafts, expire_seconds)
         self._group = group
         self._left = False
         rules.on_change.append(self._decide_anew)
@@ -141,7 +141,7 @@ class Gate:
             self.settle(call, Outcome(ending="failed", by=HANDRAIL, message=parsed), stopped=True)
         else:
             call.title = parsed.tool.display(parsed.input)
-            self._group.start_soon(self._carry, call, partial(self._path.resume, call, call.approval))
+            self._group.start_soon(self._carry, call, partial(self._pipeline.resume, call, call.approval))
 
     def watch_end(self, call: Call) -> None:
         """Wait in the background for the work of a settled call to end, even if an earlier daemon started it."""
@@ -229,7 +229,7 @@ class Gate:
             message = "Its operation has ended, so nothing was run."
             self.settle(call, Outcome(ending="cancelled", by=OPERATION, message=message), stopped=True)
         else:
-            self._group.start_soon(self._carry, call, partial(self._path.walk, call, parsed), operation)
+            self._group.start_soon(self._carry, call, partial(self._pipeline.walk, call, parsed), operation)
 
     async def _reply(self, call: Call, patience: float) -> Reply:
         try:

@@ -67,7 +67,7 @@ LONGEST_DIFFERENCE = 10_000
 """Characters of a diff sent to the agent, to spare its context; it can read the file for the rest."""
 
 
-class Path:
+class Pipeline:
     """Runs the steps of calls, one call per `walk` or `resume`."""
 
     def __init__(self, journal: Journal, drafts: Drafts, expire_seconds: float) -> None:
