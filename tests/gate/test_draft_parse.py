@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 from tests.gate.toys import Echo, ToyInput
 
-from handrail.gate.draft import DEEPEST, LARGEST, MOST_PROBLEMS, Parsed, cut, parse, too_much
+from handrail.gate.draft import DEEPEST, LARGEST, MOST_PROBLEMS, Parsed, cut_name, find_excess, parse
 from handrail.store.events import CallOpened, decode, encode
 from handrail.store.values import Caller, Json
 
@@ -73,30 +73,30 @@ def nested(levels: int) -> Json:
 
 def test_input_may_be_as_deep_as_the_journal_can_read_and_no_deeper() -> None:
     deepest = nested(DEEPEST // 2 - 1)
-    assert too_much(deepest) is None
+    assert find_excess(deepest) is None
     who = Caller(door="http", client="c", key="k", workspace=None)
     event, payload = encode(CallOpened(call="c1", tool="t", title="t", input=deepest, caller=who))
     assert decode(payload) == event
-    sentence = too_much(nested(DEEPEST))
+    sentence = find_excess(nested(DEEPEST))
     assert sentence is not None
     assert "nested deeper than 64 levels" in sentence
 
 
 def test_input_may_be_large_but_not_huge() -> None:
-    assert too_much({"content": "x" * (LARGEST - 100)}) is None
+    assert find_excess({"content": "x" * (LARGEST - 100)}) is None
     many: list[JsonValue] = [0] * LARGEST
     huge_ones: list[Json] = [{"content": "x" * LARGEST}, {"x" * LARGEST: 1}, {"list": many}]
     for huge in huge_ones:
-        sentence = too_much(huge)
+        sentence = find_excess(huge)
         assert sentence is not None
         assert "larger than" in sentence
 
 
 @given(objects)
 def test_ordinary_input_is_never_too_much(input: Json) -> None:
-    assert too_much(input) is None
+    assert find_excess(input) is None
 
 
 def test_a_long_name_is_cut_and_a_short_one_is_not() -> None:
-    assert cut("execute_command") == "execute_command"
-    assert cut("x" * 5000) == "x" * 100 + "…"
+    assert cut_name("execute_command") == "execute_command"
+    assert cut_name("x" * 5000) == "x" * 100 + "…"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.gate.feedback import LONGEST, changed, tells, with_words, words
+from handrail.gate.feedback import LONGEST, add_feedback, changed, describe_feedback, join_comments
 from handrail.store.values import Comment, Json, Result
 
 
@@ -22,7 +22,7 @@ def test_only_what_differs_is_told(asked: Json, ran: Json, told: str) -> None:
 
 
 def test_a_long_value_is_cut_in_the_sentence_and_whole_in_the_data() -> None:
-    result = with_words(Result(text="done", data={"x": 1}), {"a": "s"}, {"a": "t" * 10_000}, "")
+    result = add_feedback(Result(text="done", data={"x": 1}), {"a": "s"}, {"a": "t" * 10_000}, "")
     assert result is not None
     sentence, _, rest = result.text.partition("\n\n")
     assert rest == "done"
@@ -32,12 +32,12 @@ def test_a_long_value_is_cut_in_the_sentence_and_whole_in_the_data() -> None:
 
 def test_a_result_that_nobody_had_a_part_in_is_left_alone() -> None:
     result = Result(text="done", data={})
-    assert with_words(result, {}, None, "") is result
-    assert with_words(None, {}, None, "") is None
+    assert add_feedback(result, {}, None, "") is result
+    assert add_feedback(None, {}, None, "") is None
 
 
 def test_a_call_without_a_result_tells_of_its_change_all_the_same() -> None:
-    result = with_words(None, {"a": 1}, {"a": 2}, "mind the gap")
+    result = add_feedback(None, {"a": 1}, {"a": 2}, "mind the gap")
     assert result is not None
     assert result.text == (
         "A person changed this call before allowing it: `a` is 2 instead of 1.\n"
@@ -47,13 +47,16 @@ def test_a_call_without_a_result_tells_of_its_change_all_the_same() -> None:
 
 
 def test_what_will_be_told_is_said_before() -> None:
-    assert tells({"a": 1}, {"a": 1}, "") == "Nothing: it runs as it was asked."
-    assert tells({"a": 1}, {"a": 1}, "kept 2 of 3 hunks") == "kept 2 of 3 hunks"
-    assert tells({"a": 1}, {"a": 2}, "kept 1").splitlines() == [changed({"a": 1}, {"a": 2}), "kept 1"]
+    assert describe_feedback({"a": 1}, {"a": 1}, "") == "Nothing: it runs as it was asked."
+    assert describe_feedback({"a": 1}, {"a": 1}, "kept 2 of 3 hunks") == "kept 2 of 3 hunks"
+    assert describe_feedback({"a": 1}, {"a": 2}, "kept 1").splitlines() == [
+        changed({"a": 1}, {"a": 2}),
+        "kept 1",
+    ]
 
 
 def test_a_reason_and_comments_stand_one_below_the_other() -> None:
     comments = (Comment(line=2, text="why?"), Comment(line=5, text="no"))
-    assert words("Not so", comments) == "Not so\nLine 2: why?\nLine 5: no"
-    assert words("", comments[:1]) == "Line 2: why?"
-    assert words("", ()) == ""
+    assert join_comments("Not so", comments) == "Not so\nLine 2: why?\nLine 5: no"
+    assert join_comments("", comments[:1]) == "Line 2: why?"
+    assert join_comments("", ()) == ""

@@ -7,7 +7,7 @@ from tests.actors import ANN
 from tests.gate.scene import ONE, rule, scene
 from tests.gate.toys import Sheet, Write
 
-from handrail.gate.pipeline import drift
+from handrail.gate.pipeline import find_drift
 
 pytestmark = pytest.mark.anyio
 
@@ -18,7 +18,7 @@ async def test_of_a_file_the_tool_says_how_it_differs(tmp_path: Path) -> None:
         asked = await here.gate.drafts.fresh("sheet", {"word": "new"}, ONE)
         tool.holds = "other"
         now = await here.gate.drafts.fresh("sheet", {"word": "new"}, ONE)
-        for found in (await drift(asked, now), await drift(asked, "It cannot be done.")):
+        for found in (await find_drift(asked, now), await find_drift(asked, "It cannot be done.")):
             assert (found.sentence, found.difference) == ("The sheet changed on disk.", "-old\n+other")
 
 
@@ -32,11 +32,11 @@ async def test_of_anything_else_it_is_named(tmp_path: Path) -> None:
         by_claim = await here.gate.drafts.fresh("write", {"word": "a"}, ONE)
         tool.bound = {"version": 2, "cwd": "/w"}
         by_bound = await here.gate.drafts.fresh("write", {"word": "a"}, ONE)
-        told = [(await drift(asked, now)).sentence for now in (by_rule, by_claim, by_bound)]
+        told = [(await find_drift(asked, now)).sentence for now in (by_rule, by_claim, by_bound)]
         assert [sentence.partition(" changed since")[0] for sentence in told] == [
             "What the rules say about it",
             "What it would touch",
             "What it depends on (version, cwd)",
         ]
-        assert (await drift(asked, "No such thing.")).sentence == "No such thing."
-        assert "while Handrail was not running" in (await drift(None, by_bound)).sentence
+        assert (await find_drift(asked, "No such thing.")).sentence == "No such thing."
+        assert "while Handrail was not running" in (await find_drift(None, by_bound)).sentence

@@ -14,9 +14,9 @@ from tests.gate.toys import Write
 from handrail.gate.risk import assess
 from handrail.gate.rules.matching import Here
 from handrail.gate.rules.policy import Policy
-from handrail.gate.rules.rules import Standing, standpoint
-from handrail.gate.rules.suggestions import pattern_of
-from handrail.gate.rules.trust import read
+from handrail.gate.rules.rules import Standing, build_standpoint
+from handrail.gate.rules.suggestions import suggest_pattern
+from handrail.gate.rules.trust import read_project
 from handrail.server.mcp.local_socket import Hello, workspace_of
 from handrail.server.mcp.local_socket import _key as key_of  # pyright: ignore[reportPrivateUsage]
 from handrail.store.blobs import Blobs
@@ -272,9 +272,9 @@ def test_a_project_that_refuses_by_default_gains_nothing_by_it(tmp_path: Path) -
     """Where nobody knows a folder, a stricter file must not turn asking into allowing."""
     (tmp_path / ".handrail").mkdir()
     (tmp_path / ".handrail" / "config.toml").write_text('default_policy = "deny"\n')
-    project = read(str(tmp_path), "/home/ann")
+    project = read_project(str(tmp_path), "/home/ann")
     unknown = Here(root=str(tmp_path), trusted=False, file_trusted=False, now=0)
-    here = standpoint(Standing(human_in_the_loop=False), unknown, project)
+    here = build_standpoint(Standing(human_in_the_loop=False), unknown, project)
     held = Policy((), here, root=str(tmp_path), home="/home/ann")
     low = claim("run", "ls", words=("ls",))
     assert held.decide(RUN, [low], caller(workspace=str(tmp_path))).effect == "deny"
@@ -374,7 +374,7 @@ async def test_a_rule_that_is_removed_while_the_start_is_written_down_runs_nothi
 def test_no_suggestion_lets_a_starter_of_programs_start_any(line: str, suggested: str) -> None:
     """Whoever takes it means the program that is started, not whatever could be."""
     (found,) = runs(line)
-    assert pattern_of(found) == suggested
+    assert suggest_pattern(found) == suggested
 
 
 def test_an_altered_record_makes_an_undo_remove_no_folder_that_is_not_above_its_file(tmp_path: Path) -> None:

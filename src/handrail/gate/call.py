@@ -12,7 +12,7 @@ import anyio
 
 from handrail.errors import Unwritable
 from handrail.gate.approval import Approval
-from handrail.gate.feedback import with_words
+from handrail.gate.feedback import add_feedback
 from handrail.gate.tool import Plan, ReceiptFacts
 from handrail.store.actor import Actor
 from handrail.store.calls import Status
@@ -154,7 +154,7 @@ class Call:
         """Set the outcome and journal it. False, without a change, if the call already has an outcome."""
         if self.outcome is not None:
             return False
-        result = with_words(outcome.result, self.input, self.edited, self.said)
+        result = add_feedback(outcome.result, self.input, self.edited, self.said)
         outcome = self.outcome = replace(outcome, result=result)
         self.receipt = replace(self.receipt, ended_by=str(outcome.by), stopped=stopped)
         self.due.set()

@@ -44,20 +44,20 @@ def parse(toolbox: Toolbox, name: str, input: Json) -> Parsed | str:
     """Find the tool and validate its input; an error sentence for the model if either fails."""
     tool = toolbox.get(name)
     if tool is None:
-        return unknown(toolbox, name)
+        return describe_unknown_tool(toolbox, name)
     try:
         return Parsed(tool=tool, input=tool.input.model_validate(input))
     except ValidationError as error:
         return _sentence(name, error)
 
 
-def unknown(toolbox: Toolbox, name: str) -> str:
+def describe_unknown_tool(toolbox: Toolbox, name: str) -> str:
     """Error sentence for an unknown tool, with the names of the listed tools."""
     known = sorted(key for key, tool in toolbox.items() if tool.listed)
-    return f"There is no tool named {cut(name)!r}. Use one of: {', '.join(known)}."
+    return f"There is no tool named {cut_name(name)!r}. Use one of: {', '.join(known)}."
 
 
-def too_much(input: Json) -> str | None:
+def find_excess(input: Json) -> str | None:
     """Error sentence for an input that is too large or nested too deep to be journaled; None if it is neither."""
     size = 0
     level: list[JsonValue] = [input]
@@ -84,7 +84,7 @@ def _children(value: JsonValue) -> Iterable[JsonValue]:
     return value if isinstance(value, list) else ()
 
 
-def cut(name: str) -> str:
+def cut_name(name: str) -> str:
     """Truncate a name to `LONGEST_NAME`; the names of our tools are shorter."""
     return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
 
@@ -97,7 +97,7 @@ def _sentence(name: str, error: ValidationError) -> str:
 
 
 def _problem(kind: str, where: tuple[int | str, ...], message: str) -> str:
-    name = cut(".".join(str(part) for part in where) or "input")
+    name = cut_name(".".join(str(part) for part in where) or "input")
     match kind:
         case "missing":
             return f"`{name}` is required"
@@ -156,7 +156,7 @@ class Draft:
 
     @property
     def digest(self) -> str:
-        return sealed(self.deed.substance, self.decision.basis)
+        return seal(self.deed.substance, self.decision.basis)
 
 
 class Drafts:
@@ -172,7 +172,7 @@ class Drafts:
 
     async def fresh(self, tool: str, input: Json, caller: Caller, content: str | None = None) -> Draft:
         """Parse, plan and decide from scratch; `content` replaces the proposed file content. Raises Refusal."""
-        parsed = too_much(input) or parse(self._toolbox, tool, input)
+        parsed = find_excess(input) or parse(self._toolbox, tool, input)
         if isinstance(parsed, str):
             raise Refusal(parsed)
         return await self._made(parsed, input, content, caller)
@@ -195,14 +195,14 @@ class Drafts:
         return self._rules.policy(caller).decide(deed.tool.name, deed.plan.claims, caller)
 
 
-def canonical(value: Json) -> str:
+def canonical_json(value: Json) -> str:
     """Canonical JSON: equal values give equal text."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
 def digest(tool: str, input: Json, plan: Plan, basis: str) -> str:
     """Digest of a plan and of `basis`, the strict rules that apply to it."""
-    return sealed(substance(tool, input, plan), basis)
+    return seal(substance(tool, input, plan), basis)
 
 
 def substance(tool: str, input: Json, plan: Plan) -> str:
@@ -211,10 +211,10 @@ def substance(tool: str, input: Json, plan: Plan) -> str:
     return _hash({"tool": tool, "input": input, "bound": plan.bound, "claims": claims})
 
 
-def sealed(substance: str, basis: str) -> str:
+def seal(substance: str, basis: str) -> str:
     """Digest of a substance together with the policy's basis."""
     return _hash({"substance": substance, "policy": basis})
 
 
 def _hash(value: Json) -> str:
-    return hashlib.sha256(canonical(value).encode()).hexdigest()
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()

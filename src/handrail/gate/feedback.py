@@ -14,7 +14,7 @@ LONGEST = 200
 UNCHANGED = "Nothing: it runs as it was asked."
 
 
-def tells(asked: Json, input: Json, review: str) -> str:
+def describe_feedback(asked: Json, input: Json, review: str) -> str:
     """The message that the agent will get about a changed input and a review."""
     lines = [changed(asked, input)] if _differing(asked, input) else []
     return "\n".join([*lines, *([review] if review else [])]) or UNCHANGED
@@ -26,7 +26,7 @@ def changed(asked: Json, input: Json) -> str:
     return f"A person changed this call before allowing it: {'; '.join(changes)}."
 
 
-def with_words(result: Result | None, asked: Json, edited: Json | None, said: str) -> Result | None:
+def add_feedback(result: Result | None, asked: Json, edited: Json | None, said: str) -> Result | None:
     """The result with the person's changes and message put first; `data` gets both inputs in full."""
     if edited is None and not said:
         return result
@@ -41,7 +41,7 @@ def with_words(result: Result | None, asked: Json, edited: Json | None, said: st
     return Result(text="\n".join(first) + (f"\n\n{original.text}" if original.text else ""), data=data)
 
 
-def words(reason: str, comments: tuple[Comment, ...]) -> str:
+def join_comments(reason: str, comments: tuple[Comment, ...]) -> str:
     """A reason and the comments on lines of the proposal, as one text."""
     lines = [f"Line {comment.line}: {comment.text}" for comment in comments]
     return "\n".join([*([reason] if reason else []), *lines])

@@ -18,7 +18,16 @@ from anyio.abc import TaskGroup
 from handrail.errors import Unwritable
 from handrail.gate.approval import Answer, Approval
 from handrail.gate.call import Call, Outcome, new_id
-from handrail.gate.draft import Draft, Drafts, Parsed, canonical, cut, parse, too_much, unknown
+from handrail.gate.draft import (
+    Draft,
+    Drafts,
+    Parsed,
+    canonical_json,
+    cut_name,
+    describe_unknown_tool,
+    find_excess,
+    parse,
+)
 from handrail.gate.operation import Operation
 from handrail.gate.pipeline import Pipeline
 from handrail.gate.rules.rules import Rules
@@ -95,7 +104,7 @@ class Gate:
     async def _take(
         self, request: Request, opened: Callable[[Call], None] | None, *, advisory: bool
     ) -> Reply:
-        excess = too_much(request.input)
+        excess = find_excess(request.input)
         if excess is not None:
             request = replace(request, input={})  # too large or too deep to be journaled
         parsed = excess or self._parse(request, advisory)
@@ -112,7 +121,7 @@ class Gate:
         """Parse the request. `submit` cannot use an advisory tool, and `ask` can use no other."""
         tool = self.toolbox.get(request.tool)
         if tool is not None and (tool.assurance == "advisory") != advisory:
-            return unknown(self.toolbox, request.tool)
+            return describe_unknown_tool(self.toolbox, request.tool)
         return parse(self.toolbox, request.tool, request.input)
 
     def settle(self, call: Call, outcome: Outcome, *, stopped: bool = False) -> bool:
@@ -158,7 +167,7 @@ class Gate:
     def _decide_anew(self) -> None:
         """Called when the rules change. Does nothing during shutdown, so that no new work starts."""
         if not self._leaving:
-            decide_anew(self.drafts, list(self.open.values()))
+            decide_again(self.drafts, list(self.open.values()))
 
     @property
     def _leaving(self) -> bool:
@@ -202,15 +211,15 @@ class Gate:
         """An open call by the same client with the same tool and input that the client no longer waits for."""
         if parsed.tool.repeats or request.anew:
             return None
-        asked = canonical(request.input)
+        asked = canonical_json(request.input)
         for call in self.open.values():
             same = call.caller.key == request.caller.key and call.tool == request.tool
-            if same and (call.handed_back or call.client_gone) and canonical(call.input) == asked:
+            if same and (call.handed_back or call.client_gone) and canonical_json(call.input) == asked:
                 return call
         return None
 
     def _open(self, request: Request, parsed: Parsed | str) -> Call:
-        name = cut(request.tool)
+        name = cut_name(request.tool)
         title = name if isinstance(parsed, str) else parsed.tool.display(parsed.input)
         assurance = "bound" if isinstance(parsed, str) else parsed.tool.assurance
         call = Call.open(self.journal, name, title, request.input, request.caller, assurance)
@@ -355,7 +364,7 @@ class Gate:
             log.error("%s could not be recorded: %s", event.kind, problem)
 
 
-def decide_anew(drafts: Drafts, calls: Iterable[Call]) -> None:
+def decide_again(drafts: Drafts, calls: Iterable[Call]) -> None:
     """Let the current rules answer open approvals; update the reason of those that stay open."""
     for call in calls:
         approval = call.approval

@@ -11,10 +11,10 @@ from typing import Literal, NamedTuple
 from handrail.errors import Conflict, Unwritable
 from handrail.gate.approval import Answer, Approval
 from handrail.gate.call import Call, Outcome
-from handrail.gate.draft import Draft, canonical
-from handrail.gate.feedback import tells
+from handrail.gate.draft import Draft, canonical_json
+from handrail.gate.feedback import describe_feedback
 from handrail.gate.gate import Gate
-from handrail.gate.pipeline import drift
+from handrail.gate.pipeline import find_drift
 from handrail.gate.risk import Weight, weigh
 from handrail.gate.rules.policy import Decision
 from handrail.gate.tool import Plan, Proposal, Refusal, Salvage
@@ -79,7 +79,7 @@ async def answer(gate: Gate, approval: Approval, answer: Answer, digest: str) ->
         answer = replace(answer, input=None, content=None)
     elif answer.input is not None or answer.content is not None:
         draft = await edited(gate, call, answer.input, answer.content)
-        if answer.input is not None and canonical(answer.input) == canonical(call.input):
+        if answer.input is not None and canonical_json(answer.input) == canonical_json(call.input):
             answer = replace(answer, input=None)  # the person left the input unchanged
     seq = settle(gate, call, answer, digest, draft)
     await add_rules(gate, call, approval, draft)
@@ -94,7 +94,7 @@ async def edit(gate: Gate, call: Call, input: Json | None = None, content: str |
         decision=draft.decision,
         risk=weigh(draft.plan.claims),
         plan=draft.plan,
-        tells=tells(call.input, draft.deed.input, draft.deed.tool.tells(draft.plan)),
+        tells=describe_feedback(call.input, draft.deed.input, draft.deed.tool.tells(draft.plan)),
     )
 
 
@@ -107,7 +107,7 @@ async def proposal(gate: Gate, call: Call) -> Proposed:
     except Refusal as refusal:
         if asked is None or asked.deed.proposal is None:
             raise
-        drifted = await drift(asked, refusal.sentence)
+        drifted = await find_drift(asked, refusal.sentence)
         return Proposed(asked.deed.proposal, drifted.sentence, drifted.difference)
     current = now.deed.proposal
     if current is None:
@@ -115,7 +115,7 @@ async def proposal(gate: Gate, call: Call) -> Proposed:
     approval.footings.add(now.deed.footing)
     if asked is not None and asked.deed.footing == now.deed.footing and asked.digest == approval.digest:
         return Proposed(current, None, "")
-    drifted = await drift(asked, now)
+    drifted = await find_drift(asked, now)
     return Proposed(current, drifted.sentence, drifted.difference)
 
 
@@ -240,7 +240,7 @@ async def edited(gate: Gate, call: Call, input: Json | None, content: str | None
     """
     approval = question(call)
     new_input = call.input if input is None else input
-    changes = content is not None or canonical(new_input) != canonical(call.input)
+    changes = content is not None or canonical_json(new_input) != canonical_json(call.input)
     if changes and not gate.toolbox[call.tool].edits:
         raise Refusal(NO_EDITS)
     draft = await gate.drafts.fresh(call.tool, new_input, call.caller, content)

@@ -15,7 +15,7 @@ from handrail.errors import Unwritable
 from handrail.gate.approval import Answer, Approval, ago
 from handrail.gate.call import Call, Outcome, new_id
 from handrail.gate.draft import Draft, Drafts, Parsed
-from handrail.gate.feedback import words
+from handrail.gate.feedback import join_comments
 from handrail.gate.risk import weigh
 from handrail.gate.rules.policy import Decision
 from handrail.gate.tool import Plan, Refusal
@@ -37,7 +37,7 @@ class Drift:
     """Unified diff of the file on disk, for a person."""
 
 
-async def drift(asked: Draft | None, now: Draft | str) -> Drift:
+async def find_drift(asked: Draft | None, now: Draft | str) -> Drift:
     """Describe the difference. `asked` can be None after a restart; `now` is an error sentence if drafting failed."""
     if asked is not None:
         change = await anyio.to_thread.run_sync(asked.deed.tool.changed_since, asked.deed.base)
@@ -129,9 +129,11 @@ class Pipeline:
         if call.outcome is not None:  # the call ended as it was answered: it must not start
             return call.outcome
         if answer is None:
-            return expired(approval.expired_ms or 0)
+            return expired_outcome(approval.expired_ms or 0)
         if answer.kind == "deny":
-            return Outcome(ending="denied", by=answer.by, message=words(answer.reason, answer.comments))
+            return Outcome(
+                ending="denied", by=answer.by, message=join_comments(answer.reason, answer.comments)
+            )
         return await self._act(call, approval, answer)
 
     async def _act(self, call: Call, approval: Approval, answer: Answer) -> Outcome:
@@ -141,15 +143,15 @@ class Pipeline:
             now = await self._drafts.fresh(call.tool, new_input, call.caller, answer.content)
             plan = await now.deed.commented(answer.comments)
         except Refusal as refusal:  # drafting succeeded when the approval was opened
-            return _void(approval, await drift(approval.draft, refusal.sentence))
+            return _void(approval, await find_drift(approval.draft, refusal.sentence))
         if now.decision.effect == "deny":
             return _denied_by_rule(now.decision)
         if answer.by.rule is not None and now.decision.effect != "allow":
             return _void(approval, Drift(sentence=_withdrawn(answer.by.rule)))
         if now.digest != approval.allowed:
-            return _void(approval, await drift(approval.draft, now))
+            return _void(approval, await find_drift(approval.draft, now))
         call.edited = answer.input
-        call.said = words(answer.reason, answer.comments if plan is now.plan else ())
+        call.said = join_comments(answer.reason, answer.comments if plan is now.plan else ())
         return await self._run(
             call, now, plan, answer.by if answer.by.rule is not None else approval_actor(approval.id)
         )
@@ -208,7 +210,7 @@ def _withdrawn(rule: str) -> str:
     return f"Rule {rule}, which had allowed it, does so no longer."
 
 
-def expired(after_ms: int) -> Outcome:
+def expired_outcome(after_ms: int) -> Outcome:
     """Outcome of a call whose approval expired."""
     message = (
         f"Expired: nobody answered within {ago(after_ms)}. Nothing was run; ask again when somebody is there."

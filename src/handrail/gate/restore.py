@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from handrail.gate.approval import Approval
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate
-from handrail.gate.pipeline import expired
+from handrail.gate.pipeline import expired_outcome
 from handrail.store.actor import HANDRAIL, PERSON, actor_from_text
 from handrail.store.approvals import ApprovalRecord
 from handrail.store.calls import CallHistory
@@ -76,7 +76,7 @@ def _outcome(call: Call, detail: CallHistory, output_of: Callable[[str], Result 
             message=asked.reason or "",
         )
     if asked is not None and asked.expired_at is not None:
-        return expired(asked.expired_at - asked.opened_at)
+        return expired_outcome(asked.expired_at - asked.opened_at)
     allowed = asked is not None and asked.answer == "allow"
     return Outcome(ending="interrupted", by=HANDRAIL, message=NOT_BEGUN_ALLOWED if allowed else NOT_BEGUN)
 

@@ -3,7 +3,7 @@
 import pytest
 from tests.gate.rules.lawbook import ONE, brief, claim, decide, policy, rule, runs
 
-from handrail.gate.rules.matching import AGENT_WORK, alike
+from handrail.gate.rules.matching import AGENT_WORK, equivalent_tools
 from handrail.gate.rules.suggestions import suggest
 from handrail.store.values import Action, Effect
 
@@ -34,8 +34,8 @@ def test_a_rule_about_the_agents_own_work_is_about_nothing_of_ours() -> None:
 
 
 def test_what_is_like_nothing_has_its_own_rules_alone() -> None:
-    assert alike("execute_command", "run") == ()
-    assert alike(AGENT_WORK, "type") == ()
+    assert equivalent_tools("execute_command", "run") == ()
+    assert equivalent_tools(AGENT_WORK, "type") == ()
 
 
 def test_a_question_about_an_agents_command_suggests_a_rule_for_both() -> None:

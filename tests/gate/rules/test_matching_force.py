@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.gate.rules.lawbook import rule
 
-from handrail.gate.rules.matching import CHANGED, UNTRUSTED, Here, Origin, lapse
+from handrail.gate.rules.matching import CHANGED, UNTRUSTED, Here, Origin, explain_lapse
 from handrail.store.values import Effect
 
 TRUSTED = Here(root="/w", trusted=True, file_trusted=True, now=100)
@@ -16,16 +16,16 @@ STRANGE = replace(TRUSTED, trusted=False, file_trusted=False)
 
 @pytest.mark.parametrize("effect", ["allow", "ask", "deny"])
 def test_no_rule_outlives_its_hour_or_leaves_its_folder(effect: Effect) -> None:
-    assert lapse(rule(effect, expires_at=101), "answer", TRUSTED) == ""
-    assert lapse(rule(effect, expires_at=100), "answer", TRUSTED) == "It expired."
-    assert lapse(rule(effect, workspace="/w"), "answer", TRUSTED) == ""
-    assert lapse(rule(effect, workspace="/w2"), "answer", TRUSTED) == "It holds in /w2 only."
+    assert explain_lapse(rule(effect, expires_at=101), "answer", TRUSTED) == ""
+    assert explain_lapse(rule(effect, expires_at=100), "answer", TRUSTED) == "It expired."
+    assert explain_lapse(rule(effect, workspace="/w"), "answer", TRUSTED) == ""
+    assert explain_lapse(rule(effect, workspace="/w2"), "answer", TRUSTED) == "It holds in /w2 only."
 
 
 @pytest.mark.parametrize("effect", ["ask", "deny"])
 @pytest.mark.parametrize("origin", ["answer", "config", "project"])
 def test_what_forbids_needs_no_trust(effect: Effect, origin: Origin) -> None:
-    assert lapse(rule(effect), origin, STRANGE) == ""
+    assert explain_lapse(rule(effect), origin, STRANGE) == ""
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_what_forbids_needs_no_trust(effect: Effect, origin: Origin) -> None:
 def test_what_allows_needs_trust_unless_a_person_made_it_for_that_very_folder(
     origin: Origin, fields: dict[str, Any], here: Here, says: str
 ) -> None:
-    assert lapse(rule("allow", **fields), origin, here) == says
+    assert explain_lapse(rule("allow", **fields), origin, here) == says

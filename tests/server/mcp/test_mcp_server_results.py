@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from handrail.gate.approval import Approval
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Reply
-from handrail.gate.pipeline import expired
+from handrail.gate.pipeline import expired_outcome
 from handrail.gate.tool import CallReport, Plan, Tool
 from handrail.server.mcp.mcp_server import output_schema, refused_result, to_result
 from handrail.store.actor import HANDRAIL, PERSON, actor_from_text, rule_actor
@@ -162,7 +162,7 @@ async def test_a_call_that_nobody_answered_for_has_expired_and_was_not_denied(ca
     )
     call.approval = Approval(call.journal, asked)
     call.approval.expire()
-    outcome = expired(30_000)
+    outcome = expired_outcome(30_000)
     call.settle(outcome)
 
     told = to_result(Reply(call=call, outcome=outcome))

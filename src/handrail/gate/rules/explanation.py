@@ -6,7 +6,7 @@ It decides nothing: the verdicts come from policy.py.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from handrail.gate.rules.matching import Here, Known, Matcher, lapse
+from handrail.gate.rules.matching import Here, Known, Matcher, explain_lapse
 from handrail.gate.rules.policy import (
     ALLOWS,
     FLOORS,
@@ -99,7 +99,7 @@ class Listed:
     """Why it is not in force, as a sentence; empty if it is."""
 
 
-def listed(known: Iterable[Known], here_of: Callable[[Rule], Here], point: Standpoint) -> list[Listed]:
+def list_rules(known: Iterable[Known], here_of: Callable[[Rule], Here], point: Standpoint) -> list[Listed]:
     """All rules in evaluation order; `here_of` gives the folder in which to check whether a rule is in force."""
     rules = [_listed(each, here_of(each.rule)) for each in known]
     return [
@@ -118,7 +118,7 @@ def _of(rules: list[Listed], effect: Effect) -> Iterator[Listed]:
 
 
 def _listed(known: Known, here: Here) -> Listed:
-    says = lapse(known.rule, known.origin, here)
+    says = explain_lapse(known.rule, known.origin, here)
     return Listed(
         rule=known.rule,
         words=in_words(known.rule),

@@ -31,7 +31,11 @@ class Matcher:
 
     def matches(self, tool: str, claim: Claim, caller: Caller, server: str | None = None) -> bool:
         rule = self.rule
-        if rule.tool is not None and rule.tool != tool and rule.tool not in alike(tool, claim.action):
+        if (
+            rule.tool is not None
+            and rule.tool != tool
+            and rule.tool not in equivalent_tools(tool, claim.action)
+        ):
             return False
         if rule.server is not None and rule.server != server:
             return False
@@ -152,15 +156,15 @@ _ALIKE: dict[str, dict[Action, tuple[str, ...]]] = {
 }
 
 
-def alike(tool: str, action: Action) -> tuple[str, ...]:
+def equivalent_tools(tool: str, action: Action) -> tuple[str, ...]:
     """Other tools whose rules also match this action of `tool`."""
     tools = _ALIKE.get(tool)
     return () if tools is None else tools.get(action, ())
 
 
-def commonly(tool: str, action: Action) -> str:
+def common_tool(tool: str, action: Action) -> str:
     """The tool that a new rule should name, so that it matches all equivalent tools."""
-    return COMMANDS if COMMANDS in alike(tool, action) else tool
+    return COMMANDS if COMMANDS in equivalent_tools(tool, action) else tool
 
 
 Origin = Literal["answer", "config", "project"]
@@ -190,7 +194,7 @@ class Here:
     """Milliseconds since 1970."""
 
 
-def lapse(rule: Rule, origin: Origin, here: Here) -> str:
+def explain_lapse(rule: Rule, origin: Origin, here: Here) -> str:
     """Why a rule is not in force here and now, as a sentence; empty if it is."""
     if rule.expires_at is not None and rule.expires_at <= here.now:
         return "It expired."

@@ -61,7 +61,7 @@ class PathPattern:
     @classmethod
     def of(cls, text: str, root: str | None, home: str, *, folds: bool = False) -> "PathPattern | None":
         """Parse a pattern; None if it is relative and there is no `root`. Raises BadPattern."""
-        base, names = _anchored(checked(text, "path"), root, home)
+        base, names = _anchored(check_text(text, "path"), root, home)
         if base is None:
             return None
         groups: list[list[Glob]] = [[Glob((name,)) for name in base.split("/") if name]]
@@ -93,7 +93,7 @@ class PathPattern:
 
 def host_glob(text: str) -> Glob:
     """Parse a host pattern: a host name, or `*.` and a domain. Raises BadPattern."""
-    host = checked(text, "host").casefold().rstrip(".")
+    host = check_text(text, "host").casefold().rstrip(".")
     rest = host.removeprefix("*.")
     if not rest or STAR in rest or any(letter in rest for letter in "/ @"):
         raise BadPattern(f"`{text}` is no host: write `example.org`, or `*.example.org` for all below it.")
@@ -107,7 +107,7 @@ def spell_path(path: str) -> str:
     return path
 
 
-def checked(text: str, kind: str) -> str:
+def check_text(text: str, kind: str) -> str:
     """Validate and strip any pattern text: not empty, not too long, printable. Raises BadPattern."""
     if not text.strip():
         raise BadPattern(f"The {kind} is empty. Write what the rule is about.")
@@ -159,7 +159,7 @@ class CommandPattern:
     @classmethod
     def of(cls, text: str) -> "CommandPattern":
         """Parse a pattern: words with shell quoting, `*` within a word, `$` at the end. Raises BadPattern."""
-        words = list(_split(checked(text, "command")))
+        words = list(_split(check_text(text, "command")))
         ends = bool(words) and words[-1] is None
         globs = words[:-1] if ends else words
         if not globs or None in globs:

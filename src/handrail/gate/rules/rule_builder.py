@@ -35,7 +35,7 @@ class Ground:
         return self.root or "/workspace"
 
 
-def unmet(matcher: Matcher, ground: Ground) -> str:
+def find_failed_example(matcher: Matcher, ground: Ground) -> str:
     """Error sentence for the first example that fails; empty if all pass."""
     rule = matcher.rule
     examples = [*((each, True) for each in rule.match), *((each, False) for each in rule.not_match)]
@@ -99,7 +99,7 @@ class BadRule(Exception):
     """An invalid rule; the message explains why and how to fix it."""
 
 
-def checked(rule: Rule, ground: Ground) -> Rule:
+def check_rule(rule: Rule, ground: Ground) -> Rule:
     """Validate a rule and its examples; returns the rule. Raises BadRule."""
     try:
         matcher = Matcher(rule, ground.base, ground.home)
@@ -107,12 +107,12 @@ def checked(rule: Rule, ground: Ground) -> Rule:
         raise BadRule(str(problem)) from None
     if problem := _check_subject(rule, matcher.command) or _check_scope(rule):
         raise BadRule(problem)
-    if problem := unmet(matcher, ground):
+    if problem := find_failed_example(matcher, ground):
         raise BadRule(problem)
     return rule
 
 
-def placed(
+def place_pattern(
     tool: str | None, pattern: str | None, command: str | None, path: str | None
 ) -> tuple[str | None, str | None]:
     """The command and the path of a rule: `pattern` is a command or a path, depending on the tool. Raises BadRule."""
@@ -127,9 +127,9 @@ def placed(
     return (pattern, None) if tool == COMMANDS else (None, pattern)
 
 
-def from_file(section: RuleSection, source: str, ground: Ground, scope: Scope) -> Rule:
+def rule_from_section(section: RuleSection, source: str, ground: Ground, scope: Scope) -> Rule:
     """Build the rule of one `[[rules]]` section of a file. Raises BadRule."""
-    command, path = placed(section.tool, section.pattern, section.command, section.path)
+    command, path = place_pattern(section.tool, section.pattern, section.command, section.path)
     rule = Rule(
         id="",
         effect=section.effect,
@@ -146,7 +146,7 @@ def from_file(section: RuleSection, source: str, ground: Ground, scope: Scope) -
         match=section.match,
         not_match=section.not_match,
     )
-    return checked(replace(rule, id=_id_of(rule), source=source), ground)
+    return check_rule(replace(rule, id=_id_of(rule), source=source), ground)
 
 
 def _id_of(rule: Rule) -> str:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from handrail.config import Config, at_fault
 from handrail.gate.call import new_id
-from handrail.gate.rules.explanation import Listed, listed
-from handrail.gate.rules.matching import UNTRUSTED, Here, Known, lapse
+from handrail.gate.rules.explanation import Listed, list_rules
+from handrail.gate.rules.matching import UNTRUSTED, Here, Known, explain_lapse
 from handrail.gate.rules.policy import Policy, Standpoint
-from handrail.gate.rules.rule_builder import BadRule, Ground, checked, from_file, placed
+from handrail.gate.rules.rule_builder import BadRule, Ground, check_rule, place_pattern, rule_from_section
 from handrail.gate.rules.trust import Folder, Folders, Project, Trusted
 from handrail.store.actor import Actor
 from handrail.store.events import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
@@ -40,7 +40,7 @@ class Standing:
         rules: list[Rule] = []
         for section in config.rules:
             try:
-                rules.append(from_file(section, f"{path.name}:{section.line}", ground, "user"))
+                rules.append(rule_from_section(section, f"{path.name}:{section.line}", ground, "user"))
             except BadRule as problem:
                 raise at_fault(path, section.line, str(problem)) from None
         return cls(
@@ -48,7 +48,7 @@ class Standing:
         )
 
 
-def standpoint(standing: Standing, here: Here, project: Project) -> Standpoint:
+def build_standpoint(standing: Standing, here: Here, project: Project) -> Standpoint:
     """Settings for a folder. Its project file can only make them stricter, unless that file is trusted."""
     default, careful = standing.default, standing.human_in_the_loop
     config = project.config
@@ -154,7 +154,7 @@ class Rules:
         source: str = "",
     ) -> Rule:
         """Build a rule from a person's input: validated, not added. Raises BadRule."""
-        command, path = placed(tool, pattern, command, path)
+        command, path = place_pattern(tool, pattern, command, path)
         root = None if workspace is None or scope == "user" else os.path.realpath(workspace)
         rule = Rule(
             id=new_id("r"),
@@ -174,11 +174,11 @@ class Rules:
             match=match,
             not_match=not_match,
         )
-        return checked(rule, Ground(root=root, home=self.home))
+        return check_rule(rule, Ground(root=root, home=self.home))
 
     def add(self, rule: Rule, by: Actor, approval: str | None = None) -> int:
         """Add a rule; returns the event's sequence number. Raises BadRule."""
-        checked(rule, Ground(root=rule.workspace, home=self.home))
+        check_rule(rule, Ground(root=rule.workspace, home=self.home))
         if len(self._kept) >= MOST_RULES:
             raise BadRule(f"There are {MOST_RULES:,} rules already. Remove some that are not used.")
         seq = self._journal.append(RuleAdded(rule=rule, by=str(by), approval=approval))
@@ -238,8 +238,10 @@ class Rules:
         """All rules in evaluation order, each as in force in `workspace`, or without one in its own folder."""
         root = None if workspace is None else os.path.realpath(workspace)
         here = None if root is None else self._folders.here(root, self.now())
-        point = None if here is None else standpoint(self.standing, here, self._folders.project(root))
-        return listed(self.known(root), lambda rule: here or self._home_of(rule), point or self._everywhere())
+        point = None if here is None else build_standpoint(self.standing, here, self._folders.project(root))
+        return list_rules(
+            self.known(root), lambda rule: here or self._home_of(rule), point or self._everywhere()
+        )
 
     def _home_of(self, rule: Rule) -> Here:
         """The folder of a rule; for a rule without one, any trusted folder."""
@@ -258,8 +260,8 @@ class Rules:
     def _policy(self, root: str | None, project: Project, now: int, more: Iterable[Known] = ()) -> Policy:
         here = self._folders.here(root, now)
         known = sorted([*more, *self.known(root)], key=_nearness)
-        rules = [each.rule for each in known if not lapse(each.rule, each.origin, here)]
-        return Policy(rules, standpoint(self.standing, here, project), root=root, home=self.home)
+        rules = [each.rule for each in known if not explain_lapse(each.rule, each.origin, here)]
+        return Policy(rules, build_standpoint(self.standing, here, project), root=root, home=self.home)
 
     def _is_fresh(self, cached: _CachedPolicy, project: Project, now: int) -> bool:
         in_time = cached.until is None or now < cached.until

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from handrail.gate.risk import assess
-from handrail.gate.rules.matching import FILES, Matcher, commonly
+from handrail.gate.rules.matching import FILES, Matcher, common_tool
 from handrail.gate.rules.patterns import BadPattern, spell, spell_path
 from handrail.gate.rules.policy import FLOORS, HIGH, UNTRUSTED, Decision, Policy, in_words
 from handrail.store.actor import Actor
@@ -72,8 +72,8 @@ def _rules(tool: str, claim: Claim, policy: Policy, effect: Effect) -> Iterator[
     if policy.root is None:
         return
     if claim.action == "run" and claim.words:
-        if (command := pattern_of(claim)) is not None:
-            yield _rule(effect, policy.root, tool=commonly(tool, claim.action), command=command)
+        if (command := suggest_pattern(claim)) is not None:
+            yield _rule(effect, policy.root, tool=common_tool(tool, claim.action), command=command)
     elif claim.action == "connect":
         yield _rule(effect, policy.root, host=claim.resource)
     elif claim.action in FILES:
@@ -167,7 +167,7 @@ _ROOTS = frozenset(
 )
 
 
-def pattern_of(claim: Claim) -> str | None:
+def suggest_pattern(claim: Claim) -> str | None:
     """A pattern for this command and similar ones; None if no rule should be suggested."""
     words = claim.words
     if words[0] in DELETES and (not claim.inside or not _ROOTS.isdisjoint(words[1:])):
@@ -211,7 +211,7 @@ _MOST_SUGGESTED = 10
 PolicyOf = Callable[[Caller], Policy]
 
 
-class Asked(Protocol):
+class PastCall(Protocol):
     """A past call, with or without an approval."""
 
     @property
@@ -224,7 +224,7 @@ class Asked(Protocol):
     def claims(self) -> tuple[Claim, ...]: ...
 
 
-class Prompt(Asked, Protocol):
+class PastApproval(PastCall, Protocol):
     """A past call with an approval."""
 
     @property
@@ -251,8 +251,8 @@ class Judged:
 
 def judge(
     rule: Rule,
-    prompts: Sequence[Prompt],
-    calls: Sequence[Asked],
+    prompts: Sequence[PastApproval],
+    calls: Sequence[PastCall],
     policy_with: Callable[[Caller, Rule], Policy],
 ) -> Judged:
     """Apply a rule to past calls; `policy_with` gives the policy for a caller with the rule added."""
@@ -270,7 +270,7 @@ def judge(
     )
 
 
-def repeated(prompts: Sequence[Prompt], policy_of: PolicyOf) -> list[Suggested]:
+def repeated(prompts: Sequence[PastApproval], policy_of: PolicyOf) -> list[Suggested]:
     """Suggest rules for prompts that a person always answered alike, most frequent first."""
     policies = _cache_policies(policy_of)
     tallies: dict[Rule, _Tally] = {}
@@ -301,11 +301,11 @@ class _Tally:
         return replace(self.first, rule=rule, claims=(), answers=len(self.answers))
 
 
-def _decide(asked: Asked, policies: PolicyOf) -> Decision:
+def _decide(asked: PastCall, policies: PolicyOf) -> Decision:
     return policies(asked.caller).decide(asked.tool, asked.claims, asked.caller)
 
 
-def _has_decided(rule: Rule, asked: Asked, policies: PolicyOf) -> bool:
+def _has_decided(rule: Rule, asked: PastCall, policies: PolicyOf) -> bool:
     return rule.id in _decide(asked, policies).rules
 
 

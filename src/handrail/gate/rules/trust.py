@@ -15,7 +15,7 @@ from pathlib import Path
 from handrail.config import BadConfig, ProjectConfig, at_fault, load_project
 from handrail.errors import Conflict
 from handrail.gate.rules.matching import CHANGED, Here
-from handrail.gate.rules.rule_builder import BadRule, Ground, from_file
+from handrail.gate.rules.rule_builder import BadRule, Ground, rule_from_section
 from handrail.store.values import Rule
 
 FOLDER, NAME = ".handrail", "config.toml"
@@ -43,10 +43,10 @@ class Project:
 
     def holds(self, folder: str) -> bool:
         """Whether the file is unchanged since it was read."""
-        return not self.fresh and self.seen == look(folder)
+        return not self.fresh and self.seen == stat_project(folder)
 
 
-def look(folder: str) -> Seen:
+def stat_project(folder: str) -> Seen:
     """Identity, size and times of the project file, to detect a change without reading it."""
     try:
         status = os.lstat(f"{folder}/{FOLDER}/{NAME}")
@@ -55,12 +55,12 @@ def look(folder: str) -> Seen:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def read(folder: str, home: str) -> Project:
+def read_project(folder: str, home: str) -> Project:
     """Read the project file of a folder (a real path); an empty `Project` if there is no file.
 
     Errors are returned in `problem`.
     """
-    seen = look(folder)
+    seen = stat_project(folder)
     path = Path(folder, FOLDER, NAME)
     try:
         raw = _bytes(folder)
@@ -80,7 +80,7 @@ def _rules(config: ProjectConfig, path: Path, ground: Ground) -> list[Rule]:
     rules: list[Rule] = []
     for section in config.rules:
         try:
-            rules.append(from_file(section, f"{FOLDER}/{NAME}:{section.line}", ground, "project"))
+            rules.append(rule_from_section(section, f"{FOLDER}/{NAME}:{section.line}", ground, "project"))
         except BadRule as problem:
             raise at_fault(path, section.line, str(problem)) from None
     return rules
@@ -164,7 +164,7 @@ class Folders:
         if project is None or not project.holds(root):
             if len(self._projects) >= _MOST:
                 self._projects.clear()
-            project = self._projects[root] = read(root, self._home)
+            project = self._projects[root] = read_project(root, self._home)
         return project
 
     def here(self, root: str | None, now: int) -> Here:

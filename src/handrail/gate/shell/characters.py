@@ -50,7 +50,7 @@ _CATEGORIES = {
 """Stricter than the table: unassigned and private characters, and format characters that some fonts draw."""
 
 
-def hidden(text: str) -> Iterator[tuple[str, str]]:
+def find_hidden(text: str) -> Iterator[tuple[str, str]]:
     """For each kind of hidden character in the text: the first such character and a sentence."""
     seen: set[str] = set()
     if text.isascii() and not _CONTROL.search(text):

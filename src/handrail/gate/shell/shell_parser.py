@@ -14,8 +14,8 @@ from functools import lru_cache
 
 from handrail.gate.shell._tree_sitter_reader import Found, Structure, structure
 from handrail.gate.shell.bash_reader import RESERVED, Reading, Simple, Word, read
-from handrail.gate.shell.characters import Checks, hidden
-from handrail.gate.shell.wrappers import LINES, Words, beyond, look, started
+from handrail.gate.shell.characters import Checks, find_hidden
+from handrail.gate.shell.wrappers import LINES, Words, find_extra_effects, find_started, unwrap
 
 LONGEST = 100_000
 """Characters of a plain line; the tools start no longer line."""
@@ -147,7 +147,7 @@ def _reads_program(words: tuple[str, ...]) -> bool:
 
 
 def _line(line: str, found: _Findings, depth: int) -> None:
-    for char, why in hidden(line):
+    for char, why in find_hidden(line):
         found.add(why, _around(line, line.index(char)))
     reading = read(line)
     tree = structure(line) if _is_short(reading, line) else TOO_MUCH
@@ -221,12 +221,12 @@ def _part(text: str, words: Words, piped_into: bool, joined: str = "") -> Part:
 
 def _open(part: Part, words: Words, found: _Findings, depth: int) -> None:
     """Add a command as a part; unwrap a wrapper and add the commands inside."""
-    inside = look(words)
+    inside = unwrap(words)
     if inside is None:
         found.put(replace(part, nested=depth > 0))
-        for why in beyond(part.words):
+        for why in find_extra_effects(part.words):
             found.add(why, part.text)
-        for inner in started(words):
+        for inner in find_started(words):
             _inside(part, inner, found, depth)
         return
     piped = part.piped_into and inside.line is None and posixpath.basename(part.words[0]) in LINES

@@ -180,7 +180,7 @@ class Inside:
     why: str = ""
 
 
-def look(words: Words) -> Inside | None:
+def unwrap(words: Words) -> Inside | None:
     """The command inside a wrapper; None if the command is not a wrapper."""
     folder, name = posixpath.split(words[0].text)
     if name == "git" and len(words) > 2 and words[1].text == "--no-pager":
@@ -206,7 +206,7 @@ def _look(name: str, words: Words) -> Inside | None:
     return None
 
 
-def started(words: Words) -> Iterator[Words]:
+def find_started(words: Words) -> Iterator[Words]:
     """The commands that `find` starts for each file."""
     begin = None
     for at, word in enumerate(words):
@@ -355,7 +355,7 @@ STATE: Checks = {
 """Shell builtins that change the state of the shell."""
 
 
-def beyond(words: Sequence[str]) -> Iterator[str]:
+def find_extra_effects(words: Sequence[str]) -> Iterator[str]:
     """A sentence for each extra effect of this command: on the shell's state, or by a flag."""
     name = posixpath.basename(words[0])
     if STATE.get(words[0]):
