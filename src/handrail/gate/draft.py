@@ -48,7 +48,7 @@ def parse(toolbox: Toolbox, name: str, input: Json) -> Parsed | str:
     try:
         return Parsed(tool=tool, input=tool.input.model_validate(input))
     except ValidationError as error:
-        return _sentence(name, error)
+        return _describe_errors(name, error)
 
 
 def describe_unknown_tool(toolbox: Toolbox, name: str) -> str:
@@ -89,14 +89,16 @@ def cut_name(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
 
 
-def _sentence(name: str, error: ValidationError) -> str:
+def _describe_errors(name: str, error: ValidationError) -> str:
     problems = error.errors(include_url=False, include_context=False, include_input=False)
-    listed = "; ".join(_problem(item["type"], item["loc"], item["msg"]) for item in problems[:MOST_PROBLEMS])
+    listed = "; ".join(
+        _describe_error(item["type"], item["loc"], item["msg"]) for item in problems[:MOST_PROBLEMS]
+    )
     more = f"; and {len(problems) - MOST_PROBLEMS} more" if len(problems) > MOST_PROBLEMS else ""
     return f"{name} cannot take this input: {listed}{more}. Nothing was done; send it again, corrected."
 
 
-def _problem(kind: str, where: tuple[int | str, ...], message: str) -> str:
+def _describe_error(kind: str, where: tuple[int | str, ...], message: str) -> str:
     name = cut_name(".".join(str(part) for part in where) or "input")
     match kind:
         case "missing":
@@ -168,28 +170,28 @@ class Drafts:
 
     async def first(self, parsed: Parsed, input: Json, caller: Caller) -> Draft:
         """Draft an already parsed call. Raises Refusal."""
-        return await self._made(parsed, input, None, caller)
+        return await self._draft(parsed, input, None, caller)
 
     async def fresh(self, tool: str, input: Json, caller: Caller, content: str | None = None) -> Draft:
         """Parse, plan and decide from scratch; `content` replaces the proposed file content. Raises Refusal."""
         parsed = find_excess(input) or parse(self._toolbox, tool, input)
         if isinstance(parsed, str):
             raise Refusal(parsed)
-        return await self._made(parsed, input, content, caller)
+        return await self._draft(parsed, input, content, caller)
 
     def again(self, draft: Draft, caller: Caller) -> Draft:
         """The same plan with a decision under the current rules."""
-        return replace(draft, decision=self._decision(draft.deed, caller))
+        return replace(draft, decision=self._decide(draft.deed, caller))
 
-    async def _made(self, parsed: Parsed, input: Json, content: str | None, caller: Caller) -> Draft:
+    async def _draft(self, parsed: Parsed, input: Json, content: str | None, caller: Caller) -> Draft:
         tool = parsed.tool
         base = plan = await tool.plan(parsed.input, caller)
         if content is not None:  # diffing large files is slow
             plan = await anyio.to_thread.run_sync(tool.review, base, content, ())
         deed = Deed(tool=tool, input=input, base=base, content=content, plan=plan)
-        return Draft(deed=deed, decision=self._decision(deed, caller))
+        return Draft(deed=deed, decision=self._decide(deed, caller))
 
-    def _decision(self, deed: Deed, caller: Caller) -> Decision:
+    def _decide(self, deed: Deed, caller: Caller) -> Decision:
         if deed.plan.asks:
             return Decision(effect="ask", rule="asks a person", why=deed.plan.asks)
         return self._rules.policy(caller).decide(deed.tool.name, deed.plan.claims, caller)

@@ -84,14 +84,14 @@ class Gate:
         self._pipeline = Pipeline(journal, self.drafts, expire_seconds)
         self._group = group
         self._left = False
-        rules.on_change.append(self._decide_anew)
+        rules.on_change.append(self._decide_open_again)
 
     async def submit(self, request: Request, opened: Callable[[Call], None] | None = None) -> Reply:
         """Run a call and return its outcome, or hand it back when the client's patience ends.
 
         Cancelling this await cancels the call, unless it was handed back before. `opened` is called with the new call.
         """
-        return await self._take(request, opened, advisory=False)
+        return await self._handle(request, opened, advisory=False)
 
     async def ask(self, request: Request, opened: Callable[[Call], None] | None = None) -> Reply:
         """Decide about work that the agent does itself: same rules, same inbox, nothing runs here.
@@ -99,22 +99,22 @@ class Gate:
         The ending is `done` if it was allowed. Waits without a limit.
         """
         unlimited = replace(request, patience=math.inf, anew=True)
-        return await self._take(unlimited, opened, advisory=True)
+        return await self._handle(unlimited, opened, advisory=True)
 
-    async def _take(
+    async def _handle(
         self, request: Request, opened: Callable[[Call], None] | None, *, advisory: bool
     ) -> Reply:
         excess = find_excess(request.input)
         if excess is not None:
             request = replace(request, input={})  # too large or too deep to be journaled
         parsed = excess or self._parse(request, advisory)
-        if isinstance(parsed, Parsed) and (twin := self._twin(parsed, request)):
+        if isinstance(parsed, Parsed) and (twin := self._find_twin(parsed, request)):
             return Reply(call=twin, outcome=None, repeated=True)
         patience = None if isinstance(parsed, str) else parsed.tool.patience(parsed.input)
         call = self._open(request, parsed)
         if opened is not None:
             opened(call)
-        self._begin(call, parsed)
+        self._start(call, parsed)
         return await self._reply(call, request.patience if patience is None else patience)
 
     def _parse(self, request: Request, advisory: bool) -> Parsed | str:
@@ -135,14 +135,14 @@ class Gate:
         finally:
             self.open.pop(call.id, None)
 
-    def restore(self, call: Call, asked: ApprovalOpened, waited_ms: int = 0) -> None:
+    def restore(self, call: Call, question: ApprovalOpened, waited_ms: int = 0) -> None:
         """Reopen a call that was waiting for approval when an earlier daemon ended; its client is gone.
 
         Its expiry timer starts again, because no one could answer while the daemon was down.
         """
         self._client_gone(call)
         # Do not show the stored claims and preview: the database may have been altered. Only the input is run.
-        unseen = replace(asked, claims=(), risk="high", reasons=(), preview=None, verdicts=())
+        unseen = replace(question, claims=(), risk="high", reasons=(), preview=None, verdicts=())
         call.approval = Approval(self.journal, unseen, waited_ms=waited_ms)
         self.open[call.id] = call
         parsed = parse(self.toolbox, call.tool, call.input)
@@ -150,7 +150,7 @@ class Gate:
             self.settle(call, Outcome(ending="failed", by=HANDRAIL, message=parsed), stopped=True)
         else:
             call.title = parsed.tool.display(parsed.input)
-            self._group.start_soon(self._carry, call, partial(self._pipeline.resume, call, call.approval))
+            self._group.start_soon(self._run_call, call, partial(self._pipeline.resume, call, call.approval))
 
     def watch_end(self, call: Call) -> None:
         """Wait in the background for the work of a settled call to end, even if an earlier daemon started it."""
@@ -162,9 +162,9 @@ class Gate:
         for call in list(self.open.values()):
             if call.status == "waiting" and call.assurance == "bound":
                 self._hand_back_now(call)  # so that the client gets the call id to ask for later
-            self._part(call)
+            self._leave_call(call)
 
-    def _decide_anew(self) -> None:
+    def _decide_open_again(self) -> None:
         """Called when the rules change. Does nothing during shutdown, so that no new work starts."""
         if not self._leaving:
             decide_again(self.drafts, list(self.open.values()))
@@ -205,16 +205,16 @@ class Gate:
             stop="interrupted" if self._leaving and operation.stop is None else operation.stop,
             error=operation.error,
         )
-        self._note(ended)
+        self._append(ended)
 
-    def _twin(self, parsed: Parsed, request: Request) -> Call | None:
+    def _find_twin(self, parsed: Parsed, request: Request) -> Call | None:
         """An open call by the same client with the same tool and input that the client no longer waits for."""
         if parsed.tool.repeats or request.anew:
             return None
-        asked = canonical_json(request.input)
+        input_json = canonical_json(request.input)
         for call in self.open.values():
             same = call.caller.key == request.caller.key and call.tool == request.tool
-            if same and (call.handed_back or call.client_gone) and canonical_json(call.input) == asked:
+            if same and (call.handed_back or call.client_gone) and canonical_json(call.input) == input_json:
                 return call
         return None
 
@@ -226,7 +226,7 @@ class Gate:
         self.open[call.id] = call
         return call
 
-    def _begin(self, call: Call, parsed: Parsed | str) -> None:
+    def _start(self, call: Call, parsed: Parsed | str) -> None:
         """Start the call's task, or settle the call if it cannot run."""
         operation = self.operations.get(call.caller.operation or "")
         if isinstance(parsed, str):
@@ -238,19 +238,21 @@ class Gate:
             message = "Its operation has ended, so nothing was run."
             self.settle(call, Outcome(ending="cancelled", by=OPERATION, message=message), stopped=True)
         else:
-            self._group.start_soon(self._carry, call, partial(self._pipeline.walk, call, parsed), operation)
+            self._group.start_soon(
+                self._run_call, call, partial(self._pipeline.walk, call, parsed), operation
+            )
 
     async def _reply(self, call: Call, patience: float) -> Reply:
         try:
             with anyio.move_on_after(patience):
                 await call.due.wait()
         except anyio.get_cancelled_exc_class():
-            self._abandon(call)
+            self._cancel_abandoned(call)
             raise
         if call.outcome is None:
             await self._hand_back(call)
         outcome = call.outcome
-        return Reply(call=call, outcome=outcome and await self._recorded(call, outcome))
+        return Reply(call=call, outcome=outcome and await self._wait_recorded(call, outcome))
 
     def _hand_back_now(self, call: Call) -> None:
         try:
@@ -264,7 +266,7 @@ class Gate:
         except Unwritable as problem:  # the call goes on, so the client still needs its id
             log.error("the hand-back of call %s could not be recorded: %s", call.id, problem)
 
-    async def _recorded(self, call: Call, outcome: Outcome) -> Outcome:
+    async def _wait_recorded(self, call: Call, outcome: Outcome) -> Outcome:
         """The outcome once it is durable. If it cannot be: `interrupted` for a call with effects, else raises Unwritable."""
         try:
             await call.recorded()
@@ -276,7 +278,7 @@ class Gate:
             return Outcome(ending="interrupted", by=HANDRAIL, message=f"{unknown} {advice}")
         return outcome
 
-    def _abandon(self, call: Call) -> None:
+    def _cancel_abandoned(self, call: Call) -> None:
         """Cancel a call whose client stopped waiting: a cancel request, a closed stream or a lost connection."""
         if call.outcome is None and not call.handed_back and not self._leaving:
             self.end(call, Outcome(ending="cancelled", by=CLIENT, message="Cancelled by the client"))
@@ -304,14 +306,14 @@ class Gate:
             log.exception("tool %s could not say what call %s has to give", call.tool, call.id)
             return None
 
-    async def _carry(
+    async def _run_call(
         self, call: Call, work: Callable[[], Awaitable[Outcome]], operation: Operation | None = None
     ) -> None:
         """Run one call's work in its cancel scope and settle the call however the work ends."""
         with nullcontext() if operation is None else operation.working(call):
-            await self._carry_out(call, work)
+            await self._run_in_scope(call, work)
 
-    async def _carry_out(self, call: Call, work: Callable[[], Awaitable[Outcome]]) -> None:
+    async def _run_in_scope(self, call: Call, work: Callable[[], Awaitable[Outcome]]) -> None:
         try:
             with call.scope:
                 outcome = await work()
@@ -322,7 +324,7 @@ class Gate:
             log.exception("tool %s broke while call %s unwound", call.tool, call.id)
         finally:
             if call.outcome is None:
-                self._part(call)  # the task was cancelled by shutdown
+                self._leave_call(call)  # the task was cancelled by shutdown
             if (
                 not self._leaving
             ):  # at shutdown the work may go on: a terminal outlives the daemon in the keeper
@@ -333,7 +335,7 @@ class Gate:
             await tool.unwind(call)
         self._stop(call)
 
-    def _part(self, call: Call) -> None:
+    def _leave_call(self, call: Call) -> None:
         """At shutdown, interrupt the call, or leave it to the next daemon if it waits for approval."""
         if call.status == "running":
             message = STOPPED_BEFORE if call.plan is None else STOPPED_WHILE
@@ -348,7 +350,7 @@ class Gate:
     def _client_gone(self, call: Call) -> None:
         if not call.client_gone:
             call.client_gone = True
-            self._note(CallClientGone(call=call.id))
+            self._append(CallClientGone(call=call.id))
 
     def _stop(self, call: Call) -> None:
         try:
@@ -356,7 +358,7 @@ class Gate:
         except Unwritable as problem:
             log.error("the end of call %s could not be recorded: %s", call.id, problem)
 
-    def _note(self, event: Event) -> None:
+    def _append(self, event: Event) -> None:
         """Append an event that no reply depends on; log a failure."""
         try:
             self.journal.append(event)

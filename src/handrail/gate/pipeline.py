@@ -107,8 +107,8 @@ class Pipeline:
             case "deny":
                 return _denied_by_rule(draft.decision)
             case "ask":
-                asked = _question(new_id("a"), call, draft)
-                call.approval = Approval(self._journal, asked, self._journal.append(asked), draft)
+                event = _opened_event(new_id("a"), call, draft)
+                call.approval = Approval(self._journal, event, self._journal.append(event), draft)
                 return await self._ask(call, call.approval)
             case "allow":
                 return await self._run(call, draft, draft.plan, rule_actor(draft.decision.rule))
@@ -117,7 +117,7 @@ class Pipeline:
         """Redraft, show the draft and wait. The digest stays the same, so a changed draft cannot run."""
         with suppress(Refusal):
             draft = await self._drafts.fresh(call.tool, call.input, call.caller)
-            approval.asked = replace(_question(approval.id, call, draft), digest=approval.digest)
+            approval.asked = replace(_opened_event(approval.id, call, draft), digest=approval.digest)
             approval.show(draft)
         return await self._ask(call, approval)
 
@@ -147,7 +147,7 @@ class Pipeline:
         if now.decision.effect == "deny":
             return _denied_by_rule(now.decision)
         if answer.by.rule is not None and now.decision.effect != "allow":
-            return _void(approval, Drift(sentence=_withdrawn(answer.by.rule)))
+            return _void(approval, Drift(sentence=_describe_withdrawn(answer.by.rule)))
         if now.digest != approval.allowed:
             return _void(approval, await find_drift(approval.draft, now))
         call.edited = answer.input
@@ -159,7 +159,7 @@ class Pipeline:
     async def _run(self, call: Call, draft: Draft, plan: Plan, allowed_by: Actor) -> Outcome:
         if call.outcome is not None:  # the call ended as it was answered: it must not start
             return call.outcome
-        started = call.start(plan, allowed_by, _allowing(draft.decision))
+        started = call.start(plan, allowed_by, _allowing_rules(draft.decision))
         if plan.acts:
             await self._journal.committed(started)
             await self._journal.committed(call.opened_seq)
@@ -177,7 +177,7 @@ class Pipeline:
         return Outcome(ending="done", by=tool_actor(call.tool), result=result)
 
 
-def _question(id: str, call: Call, draft: Draft) -> ApprovalOpened:
+def _opened_event(id: str, call: Call, draft: Draft) -> ApprovalOpened:
     weight = weigh(draft.plan.claims)
     return ApprovalOpened(
         approval=id,
@@ -192,7 +192,7 @@ def _question(id: str, call: Call, draft: Draft) -> ApprovalOpened:
     )
 
 
-def _allowing(decision: Decision) -> tuple[str, ...]:
+def _allowing_rules(decision: Decision) -> tuple[str, ...]:
     """Ids of the rules that allowed some claim; a person allowed the others."""
     return tuple(dict.fromkeys(each.rule for each in decision.verdicts if each.effect == "allow"))
 
@@ -202,11 +202,11 @@ def _denied_by_rule(decision: Decision) -> Outcome:
 
 
 def _fail_rule_withdrawn(rule: str) -> Outcome:
-    message = f"{_withdrawn(rule)} Nothing was done; ask again."
+    message = f"{_describe_withdrawn(rule)} Nothing was done; ask again."
     return Outcome(ending="failed", by=HANDRAIL, message=message)
 
 
-def _withdrawn(rule: str) -> str:
+def _describe_withdrawn(rule: str) -> str:
     return f"Rule {rule}, which had allowed it, does so no longer."
 
 

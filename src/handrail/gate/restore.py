@@ -43,13 +43,14 @@ async def restore(gate: Gate, records: Records, output_of: Callable[[str], Resul
     for detail in await records.calls.unwinding():
         gate.watch_end(_settled(gate, detail))
     for detail in await records.calls.still_open():
-        call, asked = _call(gate, detail), detail.approval
-        if asked is not None and asked.open and call.assurance != "bound":
-            call.approval = Approval(gate.journal, _asked(asked))  # withdrawn when the call is settled
+        call, approval = _call(gate, detail), detail.approval
+        if approval is not None and approval.open and call.assurance != "bound":
+            # The approval is withdrawn when the call is settled.
+            call.approval = Approval(gate.journal, _opened_event(approval))
             gate.settle(call, Outcome(ending="interrupted", by=HANDRAIL, message=WITHDRAWN), stopped=True)
             interrupted += 1
-        elif asked is not None and asked.open:
-            gate.restore(call, _asked(asked), max(0, _now_ms() - asked.opened_at))
+        elif approval is not None and approval.open:
+            gate.restore(call, _opened_event(approval), max(0, _now_ms() - approval.opened_at))
             kept += 1
         else:
             outcome = _outcome(call, detail, output_of)
@@ -65,19 +66,19 @@ def _outcome(call: Call, detail: CallHistory, output_of: Callable[[str], Result 
     A call with effects runs only once its start is durable. Without a start nothing was done, even if it had been
     allowed; it is not run now either, because its client is gone.
     """
-    asked = detail.approval
+    approval = detail.approval
     if detail.call.started_at is not None:
         result = output_of(call.terminal) if call.terminal else None
         return Outcome(ending="interrupted", by=HANDRAIL, message=INTERRUPTED, result=result)
-    if asked is not None and asked.answer == "deny":
+    if approval is not None and approval.answer == "deny":
         return Outcome(
             ending="denied",
-            by=actor_from_text(asked.answered_by) if asked.answered_by else PERSON,
-            message=asked.reason or "",
+            by=actor_from_text(approval.answered_by) if approval.answered_by else PERSON,
+            message=approval.reason or "",
         )
-    if asked is not None and asked.expired_at is not None:
-        return expired_outcome(asked.expired_at - asked.opened_at)
-    allowed = asked is not None and asked.answer == "allow"
+    if approval is not None and approval.expired_at is not None:
+        return expired_outcome(approval.expired_at - approval.opened_at)
+    allowed = approval is not None and approval.answer == "allow"
     return Outcome(ending="interrupted", by=HANDRAIL, message=NOT_BEGUN_ALLOWED if allowed else NOT_BEGUN)
 
 
@@ -93,9 +94,9 @@ def _settled(gate: Gate, detail: CallHistory) -> Call:
 
 def _call(gate: Gate, detail: CallHistory) -> Call:
     record = detail.call
-    asked = detail.input if detail.asked is None else detail.asked
+    original = detail.input if detail.asked is None else detail.asked
     call = Call(
-        gate.journal, record.tool, record.title, asked or {}, record.caller, record.id, record.assurance
+        gate.journal, record.tool, record.title, original or {}, record.caller, record.id, record.assurance
     )
     call.edited = None if detail.asked is None or record.started_at is None else detail.input
     call.opened_seq = record.opened_seq
@@ -105,7 +106,7 @@ def _call(gate: Gate, detail: CallHistory) -> Call:
     return call
 
 
-def _asked(record: ApprovalRecord) -> ApprovalOpened:
+def _opened_event(record: ApprovalRecord) -> ApprovalOpened:
     return ApprovalOpened(
         approval=record.id,
         call=record.call,

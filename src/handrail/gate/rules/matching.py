@@ -92,7 +92,7 @@ class Index:
             if matcher.matches(tool, claim, caller, server)
         ]
         if len(matches) > 1:
-            matches.sort(key=_place)
+            matches.sort(key=_position)
         return [rule for _, rule in matches]
 
     def _bucket(self, matcher: Matcher) -> list[tuple[int, Matcher]]:
@@ -135,7 +135,7 @@ def _name(program: str) -> str:
     return program.rpartition("/")[2]
 
 
-def _place(entry: tuple[int, Rule]) -> int:
+def _position(entry: tuple[int, Rule]) -> int:
     return entry[0]
 
 

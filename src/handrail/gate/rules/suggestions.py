@@ -258,9 +258,9 @@ def judge(
     """Apply a rule to past calls; `policy_with` gives the policy for a caller with the rule added."""
     policies = _cache_policies(lambda caller: policy_with(caller, rule))
     matched = [call for call in calls if _has_decided(rule, call, policies)]
-    asked = [prompt for prompt in prompts if _has_decided(rule, prompt, policies)]
-    decided = [each for each in asked if _decide(each, policies).effect != "ask"]
-    titles = dict.fromkeys(each.title for each in (*asked, *matched))
+    matched_prompts = [prompt for prompt in prompts if _has_decided(rule, prompt, policies)]
+    decided = [each for each in matched_prompts if _decide(each, policies).effect != "ask"]
+    titles = dict.fromkeys(each.title for each in (*matched_prompts, *matched))
     return Judged(
         prompts=len(prompts),
         decided=len(decided),
@@ -301,12 +301,12 @@ class _Tally:
         return replace(self.first, rule=rule, claims=(), answers=len(self.answers))
 
 
-def _decide(asked: PastCall, policies: PolicyOf) -> Decision:
-    return policies(asked.caller).decide(asked.tool, asked.claims, asked.caller)
+def _decide(call: PastCall, policies: PolicyOf) -> Decision:
+    return policies(call.caller).decide(call.tool, call.claims, call.caller)
 
 
-def _has_decided(rule: Rule, asked: PastCall, policies: PolicyOf) -> bool:
-    return rule.id in _decide(asked, policies).rules
+def _has_decided(rule: Rule, call: PastCall, policies: PolicyOf) -> bool:
+    return rule.id in _decide(call, policies).rules
 
 
 def _cache_policies(policy_of: PolicyOf) -> PolicyOf:

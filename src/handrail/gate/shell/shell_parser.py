@@ -106,15 +106,15 @@ class Line:
 @lru_cache(64)
 def parse(line: str) -> Line:
     """Parse a line. Never raises: an internal error makes the line opaque. Cached, as each call is planned twice."""
-    found = _Findings()
+    findings = _Findings()
     try:
-        _line(line, found, 0)
+        _line(line, findings, 0)
     except Exception:  # an internal error must ask a person, and never let a line pass
-        found.tell("unparsed", line)
-    if len(found.parts) > MOST_PARTS:
-        found.cut = True
-        found.tell("many", line)
-    return Line(tuple(found.parts[:MOST_PARTS]), tuple(dict.fromkeys(found.opaque)), found.cut)
+        findings.report("unparsed", line)
+    if len(findings.parts) > MOST_PARTS:
+        findings.cut = True
+        findings.report("many", line)
+    return Line(tuple(findings.parts[:MOST_PARTS]), tuple(dict.fromkeys(findings.opaque)), findings.cut)
 
 
 @dataclass(slots=True)
@@ -128,13 +128,13 @@ class _Findings:
     def put(self, part: Part) -> None:
         program = part.words[0]
         if self.moved and "/" in program and not program.startswith("/"):
-            self.tell("moved", part.text)
+            self.report("moved", part.text)
         if part.piped_into and _reads_program(part.words):
-            self.tell("piped", part.text)
+            self.report("piped", part.text)
         self.moved = self.moved or program == "cd"
         self.parts.append(part)
 
-    def tell(self, trouble: str, text: str) -> None:
+    def report(self, trouble: str, text: str) -> None:
         self.add(TROUBLES[trouble], text)
 
     def add(self, why: str, text: str, words: tuple[str, ...] = ()) -> None:
@@ -146,16 +146,16 @@ def _reads_program(words: tuple[str, ...]) -> bool:
     return posixpath.basename(words[0]) in INTERPRETERS and all(word.startswith("-") for word in words[1:])
 
 
-def _line(line: str, found: _Findings, depth: int) -> None:
+def _line(line: str, findings: _Findings, depth: int) -> None:
     for char, why in find_hidden(line):
-        found.add(why, _around(line, line.index(char)))
+        findings.add(why, _around(line, line.index(char)))
     reading = read(line)
     tree = structure(line) if _is_short(reading, line) else TOO_MUCH
-    troubles = _report_troubles(line, reading, tree, found)
+    troubles = _report_troubles(line, reading, tree, findings)
     for part, words in _commands(line, reading, tree, troubles):
-        if len(found.parts) > MOST_PARTS:
+        if len(findings.parts) > MOST_PARTS:
             return
-        _open(part, words, found, depth)
+        _open(part, words, findings, depth)
 
 
 def _is_short(reading: Reading, line: str) -> bool:
@@ -168,7 +168,7 @@ def _is_short(reading: Reading, line: str) -> bool:
     )
 
 
-def _report_troubles(line: str, reading: Reading, tree: Structure, found: _Findings) -> set[str]:
+def _report_troubles(line: str, reading: Reading, tree: Structure, findings: _Findings) -> set[str]:
     """Report each trouble once, with the text from the grammar if it has one; returns the names of the reported."""
     shown = {item.name: item.text or line for item in tree.troubles}
     known = _VAGUE if shown and "unparsed" not in shown else ()
@@ -176,7 +176,7 @@ def _report_troubles(line: str, reading: Reading, tree: Structure, found: _Findi
         if trouble.name not in shown and trouble.name not in known:
             shown[trouble.name] = _around(line, trouble.at)
     for name, text in shown.items():
-        found.tell(name, text)
+        findings.report(name, text)
     return {name for name in shown if TROUBLES[name]}
 
 
@@ -219,45 +219,45 @@ def _part(text: str, words: Words, piped_into: bool, joined: str = "") -> Part:
     return Part(text, tuple(word.text for word in words), piped_into, joined, live)
 
 
-def _open(part: Part, words: Words, found: _Findings, depth: int) -> None:
+def _open(part: Part, words: Words, findings: _Findings, depth: int) -> None:
     """Add a command as a part; unwrap a wrapper and add the commands inside."""
     inside = unwrap(words)
     if inside is None:
-        found.put(replace(part, nested=depth > 0))
+        findings.put(replace(part, nested=depth > 0))
         for why in find_extra_effects(part.words):
-            found.add(why, part.text)
+            findings.add(why, part.text)
         for inner in find_started(words):
-            _inside(part, inner, found, depth)
+            _inside(part, inner, findings, depth)
         return
     piped = part.piped_into and inside.line is None and posixpath.basename(part.words[0]) in LINES
-    found.add(TROUBLES["piped"] if piped and inside.why else inside.why, part.text, part.words)
+    findings.add(TROUBLES["piped"] if piped and inside.why else inside.why, part.text, part.words)
     if inside.line is None:
-        _inside(part, inside.words, found, depth)
-    elif _goes_on(part, found, depth):
-        _line(inside.line, found, depth + 1)
+        _inside(part, inside.words, findings, depth)
+    elif _goes_on(part, findings, depth):
+        _line(inside.line, findings, depth + 1)
 
 
-def _inside(part: Part, words: Words, found: _Findings, depth: int) -> None:
-    if words and _goes_on(part, found, depth):
-        _check_program(words[0], part.text, found)
+def _inside(part: Part, words: Words, findings: _Findings, depth: int) -> None:
+    if words and _goes_on(part, findings, depth):
+        _check_program(words[0], part.text, findings)
         words = _from_program(words)
-        _open(_part(part.text, words, part.piped_into, part.joined), words, found, depth + 1)
+        _open(_part(part.text, words, part.piped_into, part.joined), words, findings, depth + 1)
 
 
-def _goes_on(part: Part, found: _Findings, depth: int) -> bool:
+def _goes_on(part: Part, findings: _Findings, depth: int) -> bool:
     if depth >= DEEPEST:
-        found.cut = True
-        found.tell("nested", part.text)
+        findings.cut = True
+        findings.report("nested", part.text)
     return depth < DEEPEST
 
 
-def _check_program(word: Word, text: str, found: _Findings) -> None:
+def _check_program(word: Word, text: str, findings: _Findings) -> None:
     """Report a command inside a wrapper whose program is not a plain name, as for a command without a wrapper."""
     if word.live:
-        found.tell("program", text)
+        findings.report("program", text)
     if word.text in RESERVED or word.text == "!":
-        found.tell("compound", text)
+        findings.report("compound", text)
     if "=" in word.text:
-        found.tell("assignment", text)
+        findings.report("assignment", text)
     if word.escaped:
-        found.tell("escape", text)
+        findings.report("escape", text)
