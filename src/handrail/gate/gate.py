@@ -176,7 +176,7 @@ class Gate:
 
     @asynccontextmanager
     async def operation(self, caller: Caller) -> AsyncGenerator[Operation]:
-        """Open an operation for one prompt; its calls use `operation.caller`. Exits when its ended calls have stopped."""
+        """Open an operation for one prompt; its calls use `operation.caller`. Exits when ended calls have stopped."""
         name = new_id("o")
         operation = Operation(name, replace(caller, operation=name), self._end_operation)
         self.journal.append(OperationOpened(operation=name, caller=operation.caller))
@@ -267,7 +267,7 @@ class Gate:
             log.error("the hand-back of call %s could not be recorded: %s", call.id, problem)
 
     async def _wait_recorded(self, call: Call, outcome: Outcome) -> Outcome:
-        """The outcome once it is durable. If it cannot be: `interrupted` for a call with effects, else raises Unwritable."""
+        """The outcome once it is durable. If that fails: `interrupted` for a call with effects, else Unwritable."""
         try:
             await call.recorded()
         except Unwritable as problem:

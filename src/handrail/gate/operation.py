@@ -17,7 +17,7 @@ from handrail.store.values import Caller, Stop
 log = logging.getLogger(__name__)
 
 UNWIND_SECONDS = 30.0
-"""Bounds how long work that does not stop can delay the end of the operation; after that it goes on in the background."""
+"""Bounds how long work that does not stop can delay the end; then it goes on in the background."""
 
 
 class Operation:
@@ -54,7 +54,7 @@ class Operation:
         return True
 
     def end(self) -> None:
-        """End it, together with its open calls: all of them on cancel, else those that were not handed back. Idempotent."""
+        """End it and its open calls: all of them on cancel, else those not handed back. Idempotent."""
         if not self._ended:
             self._ended = True
             self._ending(self)

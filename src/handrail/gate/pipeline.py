@@ -219,7 +219,7 @@ def expired_outcome(after_ms: int) -> Outcome:
 
 
 def _void(approval: Approval, drift: Drift) -> Outcome:
-    """Outcome of a call whose draft changed after approval. The diff is included only if the agent may read the file."""
+    """Outcome of a call whose draft changed after approval; with the diff only if the agent may read the file."""
     plan = approval.plan
     readable = plan is not None and all(claim.inside and not claim.protected for claim in plan.claims)
     result = None

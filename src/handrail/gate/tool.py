@@ -1,4 +1,4 @@
-"""The interface between the gate and the tools: `Tool`, `Plan`, `CallReport`, `Salvage`; and the interface for undo.
+"""The interfaces between the gate and the tools: `Tool`, `Plan`, `CallReport`; and the undo interface.
 
 A tool plans without side effects, then runs exactly that plan. Likewise an undo does exactly what its preview shows.
 """
@@ -178,7 +178,7 @@ class Tool(ABC, Generic[InputT, PlanT]):
         return None
 
     def review(self, plan: PlanT, content: str, comments: tuple[Comment, ...]) -> PlanT:
-        """The same plan with the proposal's content replaced by a person's edit. Slow for large files. Raises Refusal."""
+        """The same plan with a person's edit of the proposed content. Slow for large files. Raises Refusal."""
         raise Refusal(f"{self.name} proposes no file, so there is nothing to review.")
 
     def tells(self, plan: PlanT) -> str:

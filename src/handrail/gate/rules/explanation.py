@@ -1,4 +1,4 @@
-"""Explanations for people: the evaluation steps of one decision, and the list of all rules in evaluation order.
+"""Explanations for people: the steps of one decision, and all rules in evaluation order.
 
 It decides nothing: the verdicts come from policy.py.
 """

@@ -61,7 +61,7 @@ class Matcher:
     def _runs(self, command: CommandPattern, words: tuple[str, ...]) -> bool:
         if not self._strict:
             return command.fits(words)
-        # `/usr/bin/git push` matches a strict rule for `git push`, but not one that allows it.
+        # `/usr/bin/git push` matches a strict rule for `git push`, but not an allow rule.
         variants = (words, (_name(words[0]), *words[1:])) if "/" in words[0] else (words,)
         return any(command.may_fit(each) for one in variants for each in _spellings(one, len(command.words)))
 

@@ -1,6 +1,6 @@
-"""Patterns of rules: globs for paths and hosts, word prefixes for commands (`git status`, `npm run test:*`, `make $`).
+"""Patterns of rules: globs for paths and hosts, word prefixes for commands.
 
-Parsing and matching, pure: no file access. Matching does not backtrack, so no pattern is slow.
+A command pattern is written `git status`, `npm run test:*` or `make $`. Parsing and matching are pure: no file access. Matching does not backtrack, so no pattern is slow.
 """
 
 import fnmatch

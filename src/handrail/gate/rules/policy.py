@@ -1,7 +1,7 @@
 """The policy: decides about a call from the rules in force in one folder, the built-in rules and the default.
 
-Pure: no files, no clock; rules.py selects the rules in force. Order for each claim: deny rules, floors, ask rules, allow
-rules, built-in allows, late built-ins, default. Also describes rules in words for people.
+Pure: no files, no clock; rules.py selects the rules in force. Order for each claim: deny rules, floors, ask rules,
+allow rules, built-in allows, late built-ins, default. Also describes rules in words for people.
 """
 
 import hashlib
@@ -229,11 +229,11 @@ class Decision:
     rules: tuple[str, ...] = ()
     """Every rule that decided some claim."""
     basis: str = ""
-    """The policy's part of the digest: default and strict rules. Allow rules are left out; a person's answer covers them."""
+    """The policy's part of the digest: default and strict rules. An answer stays valid if more is allowed."""
 
 
 class Policy:
-    """The rules in force in one folder. The first that applies decides a claim; the strictest claim decides the call."""
+    """The rules in force in one folder. The first match decides a claim; the strictest claim decides the call."""
 
     def __init__(
         self,

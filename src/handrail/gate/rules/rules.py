@@ -203,7 +203,7 @@ class Rules:
             self._changed()
 
     def trust(self, folder: str, config: str | None, by: Actor) -> int:
-        """Trust a folder and its file, whose hash the person saw; returns the event's sequence number. Raises Conflict."""
+        """Trust a folder with its file, by the hash the person saw; returns the sequence number. Raises Conflict."""
         root = os.path.realpath(folder)
         self._folders.check(root, config)
         seq = self._journal.append(FolderTrusted(folder=root, config=config, by=str(by)))

@@ -1,4 +1,4 @@
-"""Rule suggestions: from one approval, or from repeated answers; and how a rule would have decided past calls.
+"""Rule suggestions from one approval or from repeated answers, and the effect of a rule on past calls.
 
 A suggested rule is as general as is safe: `git push`, `npm run test`, `pytest`, or exactly the words of the command.
 Nothing is suggested that no rule can allow. It adds no rules; a person accepts or edits a suggestion.
@@ -154,7 +154,7 @@ DEEPER = {
     "uv": _names("pip run tool"),
     "yarn": _names("dlx exec run workspace"),
 }
-"""Subcommands whose next word decides what is run; without it a rule would allow anything."""
+"""Subcommands whose next word names the program or script; without it a rule would allow anything."""
 INTERPRETERS = _names("lua node perl php python python3 ruby Rscript")
 DELETES = _names("rm rmdir shred truncate unlink")
 WHOLE = DELETES | _names("""

@@ -1,1 +1,1 @@
-"""Shell parser: splits a line into its commands, and reports every construct that it cannot fully understand."""
+"""Shell parser: splits a line into its commands, and reports constructs it cannot fully understand."""

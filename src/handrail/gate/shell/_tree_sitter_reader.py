@@ -1,4 +1,4 @@
-"""Parse a shell line with tree-sitter-bash: its constructs that are not plain, and every command at any depth.
+"""Parse a shell line with tree-sitter-bash: constructs that are not plain, and commands at any depth.
 
 Classifies the node types of the grammar. Words are tokenized by bash_reader.py; shell_parser.py has the meaning of each
 trouble.
@@ -46,7 +46,7 @@ _TROUBLED = {
     "comment": "comment",
     "&": "background",
 }
-"""Node type → trouble. Other node types that are not plain count as `unparsed`, unless they are inside one of these."""
+"""Node type → trouble. Other types that are not plain are `unparsed`, except inside one of these."""
 _COMMANDS = frozenset({"command", "declaration_command", "unset_command", "test_command"})
 _NO_WORDS = frozenset({"variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect"})
 

@@ -105,7 +105,7 @@ class _Reader:
         self._word_at = 0
         self._escaped = False
         self._heredocs: list[tuple[str, bool, bool]] = []
-        """Pending here-documents: delimiter, whether leading tabs are stripped (`<<-`), whether the delimiter is quoted."""
+        """Pending here-documents: delimiter, whether it strips leading tabs (`<<-`), whether it is quoted."""
 
     def step(self) -> None:
         char = self.text[self.at]
@@ -242,7 +242,7 @@ class _Reader:
         self._blank("redirection", length)
 
     def _skip_bodies(self) -> None:
-        """Skip here-document bodies. Stops at an unquoted line with a substitution, so that it is tokenized as commands."""
+        """Skip here-document bodies, but stop at an unquoted line with a substitution: it is tokenized."""
         while self._heredocs and self.at < len(self.text):
             delimiter, dashed, quoted = self._heredocs[0]
             end = self.text.find("\n", self.at)

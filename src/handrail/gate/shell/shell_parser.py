@@ -1,4 +1,4 @@
-"""Shell parser: the commands that a line would run (parts), and its constructs that cannot be judged (opaque).
+"""Shell parser: the commands a line would run (parts), and constructs that cannot be judged (opaque).
 
 A line is plain if two independent readers agree (bash_reader.py tokenizes, _tree_sitter_reader.py uses a grammar) that
 it has only words, quoted literals, `&& || ; |` and newlines; its wrappers can be unwrapped; and no flag makes a command
@@ -159,7 +159,7 @@ def _line(line: str, findings: _Findings, depth: int) -> None:
 
 
 def _is_short(reading: Reading, line: str) -> bool:
-    """Whether the line is small enough for the grammar. In a plain line, signs in quotes are not counted: they are cheap."""
+    """Whether the line is small enough for the grammar. Signs in quotes of a plain line are cheap: not counted."""
     words = sum(len(command.words) for command in reading.commands)
     plain = not reading.troubles
     signs = len(reading.commands) if plain else len(reading.troubles) + len(_SIGNS.findall(line))
