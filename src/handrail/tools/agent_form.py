@@ -1,9 +1,7 @@
-"""agent_form: an agent asks a person to fill in a form.
+"""The agent_form tool: an agent asks the person to fill in a form (ACP elicitation).
 
-Owns the question and the check of what was filled in. No rule answers it: only a person knows. It does not know what
-the agent makes of the answer.
-
-Whether values are what a form asks for: the plain part of JSON Schema that agents use for questions.
+The form and the values are checked against the subset of JSON Schema that agents use for forms: flat objects
+of text, numbers, booleans and choices. No rule can answer a form; it always waits for the person.
 """
 
 import re
@@ -39,13 +37,13 @@ class AgentFormOutput(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormPlan(Plan):
-    """The form, as far as it is filled in."""
+    """A form, with values once the person has filled it in."""
 
     input: AgentFormInput
 
 
 class AgentForm(Tool[AgentFormInput, FormPlan]):
-    """Asks a person for values."""
+    """Ask the person for values."""
 
     name = "agent_form"
     title = "Agent's question"
@@ -68,7 +66,7 @@ class AgentForm(Tool[AgentFormInput, FormPlan]):
         return FormPlan(claims=(), preview=preview, bound={}, asks=ASKS, input=input)
 
     async def run(self, plan: FormPlan, call: CallReport) -> Result:
-        """What the agent is given; of a form that was allowed as it came, its defaults."""
+        """Return the values to the agent; a form allowed without edits returns its defaults."""
         asked = plan.input
         values = defaults(asked.form) if asked.values is None else asked.values
         if asked.values is None and (why := await problem(asked.form, values)):
@@ -77,27 +75,27 @@ class AgentForm(Tool[AgentFormInput, FormPlan]):
 
 
 SECONDS = 3.0
-"""For the agent's own patterns: there can be many, and a value can be large."""
+"""Bounds the matching of patterns the agent wrote: there can be many, and a value can be large."""
 MOST_TOLD = 5
 _LARGE, _DIGITS = 10**6, 50
 
 
 def fields(form: Json) -> dict[str, Json]:
-    """What is asked for, by name."""
+    """The fields of the form, by name."""
     found = form.get("properties")
     named = found if isinstance(found, dict) else {}
     return {name: field if isinstance(field, dict) else {} for name, field in named.items()}
 
 
 def defaults(form: Json) -> Json:
-    """What the agent takes for the answer of somebody who changes nothing."""
+    """The values that submitting the form unchanged would send."""
     return {
         name: field["default"] for name, field in fields(form).items() if field.get("default") is not None
     }
 
 
 async def problem(form: Json, values: Json) -> str:
-    """Why these cannot be given, as a sentence; empty when they can."""
+    """Check values against the form: one sentence on the first problems, empty when valid."""
     told = [*_missing(form, values), *_wrong(form, values)] or await _mismatched(form, values)
     more = [f"and {len(told) - MOST_TOLD} more"] if len(told) > MOST_TOLD else []
     return f"This is not what is asked for: {'; '.join([*told[:MOST_TOLD], *more])}." if told else ""
@@ -169,7 +167,7 @@ def _several(field: Json, value: JsonValue) -> str:
 
 
 def _choices(field: Json, titled: str) -> list[str] | None:
-    """What may be chosen, where that is all."""
+    """The closed list of choices; None when any text is valid."""
     plain, named = field.get("enum"), field.get(titled)
     if isinstance(plain, list):
         return [each for each in plain if isinstance(each, str)]
@@ -190,7 +188,7 @@ def _between(field: Json, size: float, least: str, most: str, unit: str = "") ->
 
 
 def _figure(value: float) -> str:
-    """As people write it; a whole number may be too large for any other form."""
+    """Format a limit for a message; very large integers are cut, since `:g` overflows on them."""
     return f"{value:g}" if isinstance(value, float) or abs(value) < _LARGE else str(value)[:_DIGITS]
 
 
@@ -225,7 +223,7 @@ def _is_moment(value: str) -> bool:
 
 
 async def _mismatched(form: Json, values: Json) -> Sequence[str]:
-    """The fields whose pattern does not match, searched in a thread: a value can be large."""
+    """Messages for fields that do not match their pattern, matched in a thread: a value can be large."""
     asked = [
         (name, str(field["pattern"]), value)
         for name, field in fields(form).items()
@@ -245,7 +243,7 @@ def _failed(asked: Sequence[tuple[str, str, str]], until: float) -> list[tuple[s
 
 
 def _fits(pattern: str, value: str) -> bool:
-    """A pattern that cannot be used asks for nothing."""
+    """Whether the value matches; a pattern that does not compile accepts everything."""
     try:
         return compile_pattern(pattern).search(value.encode(errors="replace")) is not None
     except BadPattern:

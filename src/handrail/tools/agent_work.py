@@ -1,9 +1,7 @@
-"""agent_work: an agent asks about work that it then does itself.
+"""The agent_work tool: an agent asks permission for work that it then does itself.
 
-Owns what such work claims, taken from what the agent says it will do, so that the same rules decide. It does nothing:
-whether the agent keeps to its word, nobody here can know.
-
-What an agent's own words about its work name: lines it would run, paths and machines it would touch.
+The claims come from the agent's description: its tool input, locations and diffs. So the same rules decide as
+for our own tools. The call is advisory: Handrail runs nothing and cannot check what the agent does.
 """
 
 import os
@@ -35,10 +33,10 @@ from handrail.tools.results import Input, brief
 from handrail.tools.workspace import Workspace
 
 MOST_NAMED = 400
-"""Paths of one question; of more than that, nobody could tell what they mean together."""
+"""Paths judged in one question; a person cannot review more. Any further paths make the claim opaque."""
 _LINES = ("command", "cmd", "commands", "script", "argv")
 _WORDS = ("args", "arguments")
-"""More words of the command that stands beside them."""
+"""Fields with arguments of the command in a `_LINES` field."""
 _FOLDERS = ("cwd", "workdir", "working_directory", "directory", "dir_path")
 _HARMLESS = frozenset(
     (
@@ -47,21 +45,21 @@ _HARMLESS = frozenset(
         "proposed_execpolicy_amendment",
     )
 )
-"""What agents say beside a command that changes nothing about it; a variable, a shell or an undone sandbox would."""
+"""Fields that do not change what a command does; a variable, a shell or a disabled sandbox would."""
 _PATHS = ("path", "paths", "file", "files", "filename", "file_name", "folder", "directory", "dir", "root")
-"""How the names of fields end that hold paths; also `file_path`, `filePath`, `notebook_path`, `grant_root`."""
+"""Suffixes of the names of path fields, such as `file_path`, `filePath`, `notebook_path`, `grant_root`."""
 _ENDS = frozenset(("source", "src", "destination", "dest", "dst", "target", "from", "to", "old", "new"))
 _BY_PATH = ("changes", "file_changes", "filechanges", "files")
-"""Fields that hold an object of which each name is a path."""
+"""Fields whose value is an object keyed by path."""
 _CHANGES = frozenset(
     ("content", "contents", "new_string", "newstring", "new_text", "newtext", "edits", "patch", "new_source")
 )
-"""Fields by which an agent's tools change a file."""
+"""Fields with new content for a file."""
 _URLS = ("url", "uri", "urls", "href", "link")
 
 
 class Words:
-    """The input of an agent's own tool, as far as it can be read."""
+    """Parser for the input of an agent's own tool, whose schema is unknown."""
 
     def __init__(self, given: JsonValue) -> None:
         self._given = given if isinstance(given, dict) else {}
@@ -69,18 +67,18 @@ class Words:
 
     @property
     def readable(self) -> bool:
-        """It is an object, or nothing was said: anything else may be a part of something larger."""
+        """Whether the input is an object or missing; any other JSON may be a fragment of a larger input."""
         return self._is_read
 
     @property
     def lines(self) -> list[str]:
-        """Whatever it would run, under any name."""
+        """The command lines it would run, from any of the known fields."""
         found = (self._line(name) for name in _LINES if self._given.get(name) is not None)
         return [line for line in found if line]
 
     @property
     def one_line(self) -> bool:
-        """That it runs one plain line, and nothing stands beside it that might change what it does."""
+        """Whether it runs exactly one line, and no other field could change what that line does."""
         said = [name for name, value in self._given.items() if value not in (None, "", False, [], {})]
         others = [
             name for name in said if name not in (*_LINES, *_WORDS, *_FOLDERS) and name not in _HARMLESS
@@ -90,28 +88,28 @@ class Words:
 
     @property
     def folders(self) -> list[str]:
-        """Where it would run it; one that is no text is told as an empty one."""
+        """Working directories; a value that is not a string becomes an empty one."""
         said = [value for name in _FOLDERS if (value := self._given.get(name)) not in (None, "")]
         return list(dict.fromkeys(value if isinstance(value, str) else "" for value in said))
 
     @property
     def paths(self) -> list[str]:
-        """Every path that it names, wherever it stands."""
+        """Every path it names, at any depth."""
         return list(dict.fromkeys(_paths(self._given)))
 
     @property
     def changes(self) -> bool:
-        """It holds something to put into a file."""
+        """Whether it has new content for a file."""
         return any(name.lower() in _CHANGES and value is not None for name, value in self._given.items())
 
     @property
     def hosts(self) -> list[str]:
-        """The machines of the URLs it names."""
+        """Hosts of all the URLs in it."""
         return list(dict.fromkeys(host for word in _texts(self._given) for host in hosts(("fetch", word))))
 
     @property
     def reaches(self) -> bool:
-        """Each URL it names says which machine."""
+        """Whether it names URLs, and each has a host."""
         named = [value for name in _URLS if (value := self._given.get(name)) is not None]
         return bool(named) and all(
             isinstance(word, str) and any(hosts(("fetch", word)))
@@ -120,7 +118,7 @@ class Words:
         )
 
     def _line(self, name: str) -> str:
-        """One line; empty where it is none that could be run as it stands."""
+        """The command line in a field; empty when it cannot be run unchanged."""
         more = next((value for name in _WORDS if (value := self._given.get(name)) is not None), None)
         said = self._given[name]
         line = said if isinstance(said, str) and more in (None, [], "") else _joined(said, more)
@@ -129,7 +127,10 @@ class Words:
 
 
 def _joined(said: JsonValue, more: JsonValue) -> str:
-    """Words as a line; a word that is no text makes it none, since it would be left out."""
+    """Join the words into a shell line;
+
+    empty when a word is not a string, since dropping it would mislead.
+    """
     first = said if isinstance(said, list) else [said]
     rest = more if isinstance(more, list) else [] if more is None else [more]
     words = [word for word in (*first, *rest) if isinstance(word, str)]
@@ -152,7 +153,7 @@ def _paths(given: JsonValue) -> Iterator[str]:
 
 
 def _looks_like_a_path(value: JsonValue) -> bool:
-    """Fields with these names hold text of any kind."""
+    """Whether a field with an ambiguous name, such as `from` or `new`, holds a path."""
     return isinstance(value, str) and value.startswith(("/", "~", "./", "../", "file://"))
 
 
@@ -188,7 +189,7 @@ _ACTIONS: dict[str, tuple[Action, ...]] = {
     "move": ("write", "delete"),
     "fetch": ("write",),
 }
-"""On each path that is named; a diff is a change, whatever it is called."""
+"""Actions claimed on each named path. A diff always claims `write`, whatever its sort."""
 
 
 class Location(Input):
@@ -197,7 +198,7 @@ class Location(Input):
 
 
 class Said(Input):
-    """A change as an agent describes it."""
+    """A change to one file, as described by the agent."""
 
     path: str
     old: str | None = None
@@ -205,7 +206,7 @@ class Said(Input):
 
 
 class Work(Input):
-    """Some work, in the words of whoever will do it."""
+    """A piece of work, as described by the agent."""
 
     sort: Annotated[
         str, Field(description="read, edit, delete, move, search, execute, fetch, or another.")
@@ -225,16 +226,16 @@ class AgentWorkInput(Work):
 
 
 class AgentWorkOutput(BaseModel):
-    """Nothing comes of it here."""
+    """Always empty: the agent does the work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkPlan(Plan):
-    """What an agent said."""
+    """The claims and preview of an agent's own work; there is nothing to run."""
 
 
 class AgentWork(Tool[AgentWorkInput, WorkPlan]):
-    """Asks, for work that is done elsewhere."""
+    """Ask permission for work that the agent does itself."""
 
     name = AGENT_WORK
     title = "Agent's own work"
@@ -249,7 +250,7 @@ class AgentWork(Tool[AgentWorkInput, WorkPlan]):
     edits = False
 
     def __init__(self, own: Sequence[Path], environment: Mapping[str, str]) -> None:
-        """`own` are Handrail's own files, always protected; `environment` is what programs are started with."""
+        """`own` are Handrail's own files, always protected; `environment` is that of child processes."""
         self._own = tuple(own)
         self._path = environment.get("PATH", os.defpath)
 
@@ -257,7 +258,7 @@ class AgentWork(Tool[AgentWorkInput, WorkPlan]):
         return brief(_line(input) or input.title or input.sort)
 
     async def plan(self, input: AgentWorkInput, caller: Caller) -> WorkPlan:
-        """The worst of all that is said: a word that understates takes nothing from another."""
+        """Claim the union of all that the agent described: one description cannot weaken another."""
         workspace = Workspace.of(caller, self._own)
         earlier = () if input.before is None else (input.before,)
         claims = await self._claims(input, input, caller, workspace) or [_unsaid(input, UNSAID)]
@@ -287,7 +288,7 @@ class AgentWork(Tool[AgentWorkInput, WorkPlan]):
     async def _runs(
         self, line: str, words: Words, input: AgentWorkInput, caller: Caller, workspace: Workspace
     ) -> list[Claim]:
-        """Of a command, judged as if we were to run it."""
+        """Claims of a command line, judged as for a command that Handrail would run."""
         read = await anyio.to_thread.run_sync(read_line, line)
         try:
             places = [workspace.place(folder) for folder in words.folders or [_folder(input, caller)]]
@@ -297,7 +298,7 @@ class AgentWork(Tool[AgentWorkInput, WorkPlan]):
 
 
 def _is_plain(work: Work, words: Words) -> bool:
-    """All that it says is judged by what it names; else no rule may let it pass."""
+    """Whether the claims cover all of the input; if not, no rule may allow it."""
     if not words.readable or (work.sort != "execute" and words.lines):
         return False
     match work.sort:
@@ -327,7 +328,7 @@ def _path_claims_of(work: Work, words: Words, input: AgentWorkInput, workspace: 
         for said in work.diffs
         for claim in _path_claims(input, said.path, ("write", *actions), workspace)
     ]
-    if work.sort == "execute":  # what it would run is judged by itself
+    if work.sort == "execute":  # the command line has claims of its own
         actions = ("read",)
     if len(named) > MOST_NAMED:
         found.append(_unsaid(input, UNCLEAR))
@@ -353,7 +354,7 @@ def _unsaid(input: AgentWorkInput, why: str) -> Claim:
 def _preview(
     input: AgentWorkInput, claims: tuple[Claim, ...], caller: Caller, workspace: Workspace
 ) -> Preview | None:
-    """Only what shows all of it; else a person is shown the agent's words as they are."""
+    """A preview that shows all of the work; None shows the person the agent's raw input instead."""
     words = Words(input.input)
     if input.before is not None or input.partly or not _is_plain(input, words):
         return None

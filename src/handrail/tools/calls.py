@@ -1,6 +1,6 @@
-"""The mailbox: list_calls, get_call, wait_for_call. A result the client gave up on is still here.
+"""list_calls, get_call and wait_for_call: read calls, including results whose client stopped waiting.
 
-Owns what an agent may see of calls: those of its own workspace. It does not open or end any.
+An agent sees only the calls of its workspace. These tools do not start, change or end calls.
 """
 
 from collections.abc import Mapping
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from handrail.gate.call import Call
 
 WAIT_SECONDS = 40.0
-"""Below the shortest patience, so that a wait ends by itself and is not handed back."""
+"""Below the shortest client timeout, so that a wait returns its result and is not handed back."""
 LOOK_SECONDS = 0.5
-"""Between looks at what rings no bell: a command that has not begun, a question that is only likely one."""
+"""Poll interval for states without a notification: a command not yet started, a probable question."""
 _receipts = TypeAdapter(Receipt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallPlan(Plan):
-    """What is asked of the record, and for whom."""
+    """A query on the call records, and its caller."""
 
     caller: Caller
     input: Any
@@ -55,7 +55,7 @@ class ListCallsOutput(BaseModel):
 
 
 class ListCalls(Tool[ListCallsInput, RecallPlan]):
-    """Names the calls of this workspace."""
+    """List the calls of this workspace."""
 
     name = "list_calls"
     title = "List calls"
@@ -76,7 +76,7 @@ class ListCalls(Tool[ListCallsInput, RecallPlan]):
 
     async def run(self, plan: RecallPlan, call: CallReport) -> Result:
         asked: ListCallsInput = plan.input
-        limit = asked.limit + 1  # this very call may be among them
+        limit = asked.limit + 1  # this call may be in the list
         found = await self._records.calls.find(of=plan.caller, open_only=asked.open_only, limit=limit)
         shown = [record for record in found if record.id != call.id][: asked.limit]
         lines = [f"{record.id}  {record.status:<11} {record.tool}  {record.title}" for record in shown]
@@ -96,7 +96,7 @@ class GetCallOutput(BaseModel):
 
 
 class GetCall(Tool[GetCallInput, RecallPlan]):
-    """Shows one call with its result and final receipt."""
+    """Return one call with its result and final receipt."""
 
     name = "get_call"
     title = "Get call"
@@ -129,7 +129,7 @@ class WaitForCallInput(GetCallInput):
 
 
 class WaitForCall(Tool[WaitForCallInput, RecallPlan]):
-    """Waits for a call that was handed back."""
+    """Wait for a call that was handed back."""
 
     name = "wait_for_call"
     title = "Wait for call"
@@ -164,19 +164,19 @@ class WaitForCall(Tool[WaitForCallInput, RecallPlan]):
         with anyio.move_on_after(asked.wait_seconds):
             if (waited := self._live.get(asked.call_id)) is not None:
                 await self._news(waited, plan.caller.key)
-            else:  # it may have ended just now, and its outcome be on its way to the records
+            else:  # it may have just ended: wait until its outcome is in the records
                 await self._journal.committed(self._journal.head)
         detail = await _own(self._records, asked.call_id, plan.caller)
         return _told(detail, asked, self._asking(asked.call_id, plan.caller.key))
 
     async def _news(self, call: "Call", who: str) -> None:
-        """Return when the call is settled, or its command has a question that is new to `who`."""
+        """Return when the call has settled, or its command asks a question that is new to `who`."""
         problem: Unwritable | None = None
         async with anyio.create_task_group() as group:
             group.start_soon(self._asked, call, who, group.cancel_scope)
             try:
                 await call.settled()
-            except Unwritable as error:  # as it is, and not in a group
+            except Unwritable as error:  # raise it bare, not inside an ExceptionGroup
                 problem = error
             group.cancel_scope.cancel()
         if problem is not None:
@@ -184,14 +184,14 @@ class WaitForCall(Tool[WaitForCallInput, RecallPlan]):
 
     async def _asked(self, call: "Call", who: str, scope: anyio.CancelScope) -> None:
         while (terminal := self._reach.terminals.get(call.terminal or "")) is None:  # noqa: ASYNC110
-            await anyio.sleep(LOOK_SECONDS)  # a terminal that is not there yet rings no bell
+            await anyio.sleep(LOOK_SECONDS)  # no notification exists before the terminal does
         while self._reach.askings.fresh(terminal, who) is None:
             with anyio.move_on_after(None if terminal.asks is None else LOOK_SECONDS):
                 await terminal.changed()
         scope.cancel()
 
     def _asking(self, id: str, who: str) -> Terminal | None:
-        """The terminal of an open call, when it asks something; from now on `who` knows what."""
+        """The terminal of an open call while it asks for input; marks the question as seen by `who`."""
         call = self._live.get(id)
         terminal = self._reach.terminals.get((call and call.terminal) or "")
         if terminal is None or terminal.asks is None:

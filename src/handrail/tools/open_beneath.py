@@ -1,8 +1,7 @@
-"""Opening a resolved path without following any symbolic link on the way.
+"""Open a resolved path without following symbolic links.
 
-Owns the system calls: `openat2` where the kernel has it, a no-follow walk of the components elsewhere. It
-does not resolve paths, and does not know what a workspace is: its caller resolved the path once, so a link
-met now was put there afterwards.
+Uses `openat2` where the kernel has it, and otherwise opens each component with O_NOFOLLOW. The caller
+resolves the path first. A symlink found here was created after that, so it is an error.
 """
 
 import ctypes
@@ -14,10 +13,10 @@ from functools import cache
 _SYS_OPENAT2 = 437  # the same number on every Linux architecture
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _INTERRUPTIONS_MAX = 8
-"""`openat2` answers EAGAIN while something on the path is being renamed; this bounds how often we insist."""
+"""`openat2` returns EAGAIN while the path is being renamed; this bounds the retries."""
 
 LOOK = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
-"""To hold a directory, not to read it."""
+"""Open flags for holding a directory without reading it."""
 
 
 class _OpenHow(ctypes.Structure):
@@ -25,7 +24,7 @@ class _OpenHow(ctypes.Structure):
 
 
 def open_beneath(root: str, rest: str, flags: int) -> int:
-    """A descriptor of `rest` (relative, no `..`) below `root`; a symbolic link in either is an OSError."""
+    """Open `rest` (relative, no `..`) below `root`; a symbolic link in either raises OSError."""
     top = _openat("/", root.lstrip("/") or ".", LOOK | os.O_DIRECTORY)
     try:
         return openat(top, rest, flags)
@@ -34,7 +33,7 @@ def open_beneath(root: str, rest: str, flags: int) -> int:
 
 
 def openat(folder: int, rest: str, flags: int) -> int:
-    """A descriptor of `rest` below an open folder, no link followed."""
+    """Open `rest` below an open folder without following links."""
     flags |= os.O_CLOEXEC | os.O_NOFOLLOW
     return _openat2(folder, rest, flags) if has_openat2() else walk(folder, rest, flags)
 
@@ -48,7 +47,7 @@ def _openat(root: str, rest: str, flags: int) -> int:
 
 
 def walk(folder: int, rest: str, flags: int) -> int:
-    """The same by hand: one component at a time, none of which may be a link."""
+    """Fallback for `openat2`: open one component at a time; a symbolic link raises OSError."""
     parts = [part for part in rest.split("/") if part not in ("", ".")]
     if ".." in parts:
         raise OSError(errno.EXDEV, "leaves the folder", rest)
@@ -72,7 +71,7 @@ def has_openat2() -> bool:
     try:
         os.close(_openat2(top, ".", LOOK | os.O_DIRECTORY))
     except OSError:
-        return False  # an old kernel, or a filter that does not know the call
+        return False  # an old kernel, or a seccomp filter that rejects the call
     finally:
         os.close(top)
     return True

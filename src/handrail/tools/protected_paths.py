@@ -1,7 +1,7 @@
-"""The places that are never touched without a person, whether or not they exist.
+"""Protected paths: keys, credentials, shell start-up files, editor and agent settings.
 
-Owns their names. It does not know who asks or what for. A name is enough, in any letter case, because some
-file systems do not tell cases apart.
+A call that touches one always needs a person's approval. Matching is by name only, whether or not the file
+exists, and ignores letter case because some file systems do.
 """
 
 import os
@@ -29,7 +29,7 @@ _FOLDERS = frozenset(
         ".vscode-server",
     }
 )
-"""Keys, and settings of editors and agents that can start programs."""
+"""Folders of keys, and of editor and agent settings that can start programs."""
 
 _NAMES = frozenset(
     {
@@ -115,12 +115,12 @@ _SYSTEM = (
 _EXAMPLES = (".example", ".sample", ".template", ".dist", ".defaults")
 
 _GIT = frozenset({"hooks", "config", "config.worktree", "commondir"})
-"""What git runs, or reads to learn what to run; in sub-modules and work trees too."""
+"""Parts of `.git` that git executes or that configure what it executes; in submodules and worktrees too."""
 
 
 @lru_cache(256)
 def is_protected(path: str, own: tuple[Path, ...]) -> bool:
-    """Whether a real path lies in one of the places; `own` are Handrail's own files and folders."""
+    """Whether a real path is protected; `own` are Handrail's own files and folders."""
     whole = _parts(path)
     if any(_begins(whole, branch) for branch in _own(own)):
         return True
@@ -136,13 +136,13 @@ def is_protected(path: str, own: tuple[Path, ...]) -> bool:
 
 
 def _is_secret(name: str) -> bool:
-    """`.env` and its kin, where people keep keys; not the examples that are meant to be read."""
+    """Whether it is `.env` or a variant such as `.env.local`; templates such as `.env.example` are not."""
     return name == ".env" or (name.startswith(".env.") and not name.endswith(_EXAMPLES))
 
 
 @lru_cache(16)
 def _own(places: tuple[Path, ...]) -> frozenset[tuple[str, ...]]:
-    """As they are named, and where links lead."""
+    """The parts of each path, both as given and with symlinks resolved."""
     return frozenset(_parts(name) for place in places for name in (str(place), os.path.realpath(place)))
 
 
@@ -151,7 +151,7 @@ def _parts(path: str) -> tuple[str, ...]:
 
 
 def _in_work_tree(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """Agents keep whole work trees under `.claude/worktrees/NAME`; below that, names count afresh."""
+    """The parts below an agent's worktree, `.claude/worktrees/NAME`, which is not itself protected."""
     for at in range(len(parts) - 3):
         if parts[at : at + 2] == (".claude", "worktrees"):
             return parts[at + 3 :]

@@ -1,9 +1,4 @@
-"""How tools speak: results as text or JSON, and short lines for lists.
-
-Owns form, not content. It does not know any tool.
-
-What ending processes really did, in the words of a receipt.
-"""
+"""Helpers for tool inputs and results: the base input model, text or JSON answers, receipts."""
 
 import json
 from typing import Annotated, Literal
@@ -21,7 +16,7 @@ Format = Annotated[
 
 
 class Input(BaseModel):
-    """What a tool is asked; a field it does not know is an error, because it would be ignored silently."""
+    """Base of all tool inputs. Unknown fields are an error: ignoring them would hide a mistake."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -43,7 +38,7 @@ def some(count: int, noun: str) -> str:
 
 
 def facts_of(report: Report) -> ReceiptFacts:
-    """How a process tree was ended."""
+    """The receipt of ending a process tree: signals sent, processes stopped, processes left."""
     return ReceiptFacts(
         signals=tuple(SignalSent(signal=item.signal, after_ms=int(item.at_ms)) for item in report.signals),
         processes_stopped=tuple(ProcessSeen(pid=item.pid, name=item.name) for item in report.stopped),

@@ -1,9 +1,4 @@
-"""What the terminal tools work with.
-
-Owns nothing but the bundle, which the daemon makes once, and the two questions every one of these tools begins with.
-
-What programs started for agents find around them.
-"""
+"""What the terminal tools share: terminals, records, settings; and the environment of child processes."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -22,7 +17,7 @@ from handrail.tools.workspace import Workspace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """Terminals, what is recorded of them, and what new ones get."""
+    """Dependencies of the terminal tools; the daemon creates one."""
 
     terminals: Terminals
     records: Records
@@ -33,13 +28,14 @@ class Reach:
     askings: Askings = field(default_factory=Askings)
 
     async def find(self, id: str) -> Known:
-        """The terminal of that id, seen now. Raises Refusal when there is none."""
+        """Look up a terminal and refresh its state. Raises Refusal when the id is unknown."""
         return await look(await find(self.terminals, self.records, id))
 
     async def to_read(self, id: str, caller: Caller) -> Known:
-        """The same, looked at only if that decides whether the caller may read it: a read by cursor must be quick.
+        """Look up a terminal to read it; refresh its state only if that decides who may read it.
 
-        Where a shell is decides, and not where it was: a person may have gone elsewhere since.
+        A read by cursor must be fast. For a terminal of another workspace the shell's present folder decides,
+        and a person may have changed it.
         """
         known = await find(self.terminals, self.records, id)
         return known if is_own(known, caller) else await look(known)
@@ -52,12 +48,12 @@ class Reach:
 
 
 PLAIN = {"PAGER": "cat", "GIT_PAGER": "cat", "TERM": "xterm-256color"}
-"""A pager would wait for a key that nobody presses."""
+"""A pager would block, waiting for a key press."""
 _PASSED = ("HOME", "PATH", "SHELL", "USER", "LOGNAME", "LANG", "LC_*", "TERM", "TMPDIR")
 
 
 def child_environment(environ: Mapping[str, str], passed: Sequence[str]) -> dict[str, str]:
-    """What children get of the daemon's environment: the harmless part, and what the person named."""
+    """The part of the daemon's environment that children inherit: a safe list, and names from the config."""
     names = (*_PASSED, *passed)
     return {
         name: value
@@ -67,6 +63,6 @@ def child_environment(environ: Mapping[str, str], passed: Sequence[str]) -> dict
 
 
 def hash_of(env: Mapping[str, str]) -> str:
-    """Equal for equal environments."""
+    """A digest that is equal for equal environments."""
     told = "\0".join(f"{name}={value}" for name, value in sorted(env.items()))
     return hashlib.sha256(told.encode(errors="surrogateescape")).hexdigest()

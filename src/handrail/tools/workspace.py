@@ -1,9 +1,7 @@
-"""The workspace: where a caller's paths lead.
+"""Resolve a caller's path to a Place, and open it without following symlinks created since.
 
-Owns resolving a path, once. It does not decide whether a place may be touched (gate/), and does not open
-what it finds (place.py).
-
-A place: what a path led to when it was resolved, and the only way to open it.
+A path is resolved once, when the call is planned. The Place remembers device and inode, so that a file
+swapped in later is refused. Whether a place may be touched is decided in gate/.
 """
 
 import difflib
@@ -21,29 +19,29 @@ from handrail.tools.protected_paths import is_protected
 
 _NEVER_BLOCK = os.O_NONBLOCK | os.O_NOCTTY
 _NAMES_MAX = 2000
-"""Names compared to suggest a near one; a folder may hold millions."""
+"""Directory entries compared to suggest a similar name; a folder may hold millions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """What a path led to when it was resolved."""
+    """The file, folder or missing path that a caller's path resolved to."""
 
     path: str
-    """The real path: absolute, free of links."""
+    """The real path: absolute, with all symlinks resolved."""
     root: str
     """The workspace when the place lies inside it, `/` otherwise."""
     shown: str
-    """How a model names it: relative to the workspace, or absolute."""
+    """The path shown to a model: relative to the workspace, or absolute."""
     inside: bool
     protected: bool
     linked: bool
-    """The path that was asked for went through a symbolic link."""
+    """The caller's path went through a symbolic link."""
     found: os.stat_result | None
-    """None when there was nothing, or nothing that could be looked at."""
+    """The stat result at resolution; None when the path did not exist or could not be read."""
 
     @property
     def is_common(self) -> bool:
-        """Anyone in this workspace may read it, so a refusal may tell what is in it."""
+        """Whether any caller in this workspace may read it, so that a refusal may quote its content."""
         return self.inside and not self.protected
 
     @property
@@ -56,12 +54,12 @@ class Place:
 
     @property
     def identity(self) -> tuple[int, int] | None:
-        """Device and inode of what was found."""
+        """Device and inode at resolution."""
         return (self.found.st_dev, self.found.st_ino) if self.found else None
 
     @property
     def bound(self) -> Json:
-        """What must be the same when the call runs."""
+        """Facts that must still hold when the call runs."""
         dev, inode = self.identity or (None, None)
         return {"path": self.path, "dev": dev, "inode": inode}
 
@@ -69,21 +67,21 @@ class Place:
         return Claim(action=action, resource=self.path, inside=self.inside, protected=self.protected)
 
     def open_file(self) -> int:
-        """A descriptor of the very file that was resolved, for reading."""
+        """Open the file that was resolved, for reading. Raises Refusal when it was replaced since."""
         kind = self._kind()
         if kind != "file":
             raise Refusal(self._is_no_file(kind))
         return self._open(os.O_RDONLY | _NEVER_BLOCK, stat.S_ISREG)
 
     def open_folder(self) -> int:
-        """A descriptor of the very folder that was resolved, for reading."""
+        """Open the folder that was resolved, for reading. Raises Refusal when it was replaced since."""
         kind = self._kind()
         if kind != "directory":
             raise Refusal(f"{self.shown} is a {kind}, not a directory. Name the directory it lies in.")
         return self._open(os.O_RDONLY | os.O_DIRECTORY, stat.S_ISDIR)
 
     def look(self) -> os.stat_result | None:
-        """What is there now, without following any link put there since; None when there is nothing."""
+        """Stat the path again, not following symlinks created since; None when it does not exist."""
         try:
             descriptor = open_beneath(self.root, self.rest, LOOK)
         except OSError:
@@ -116,7 +114,7 @@ class Place:
 
 
 def below(root: str, path: str) -> str:
-    """The part of a real path after the folder it lies in."""
+    """The part of a real path below `root`."""
     return path[len(root.rstrip("/")) + 1 :] or "."
 
 
@@ -146,7 +144,7 @@ def replaced(place: Place) -> str:
 
 
 def said(error: OSError, place: Place) -> str:
-    """What the system said about opening a place, as a sentence."""
+    """A sentence for an error from opening a place."""
     match error.errno:
         case errno.ENOENT | errno.ELOOP | errno.ENOTDIR | errno.EXDEV:
             return replaced(place)
@@ -176,14 +174,14 @@ _KINDS = (
 )
 
 _PATH_MAX, _NAME_MAX = 4096, 255
-"""Bytes; file systems take no more, and nobody could read more in an approval."""
+"""Bytes; file systems accept no more, and longer paths are unreadable in an approval."""
 
 _KERNEL = ("/proc", "/sys")
-"""Read by Handrail, these would tell of Handrail's own process instead of the agent's."""
+"""Here Handrail would read facts about its own process instead of the agent's."""
 
 
 class Workspace:
-    """The folder a caller's paths are relative to, or none."""
+    """The folder that a caller's relative paths start from; without one, `root` is None."""
 
     def __init__(self, root: str | None, own: Sequence[Path] = ()) -> None:
         """`own` are Handrail's own files and folders, which are always protected."""
@@ -195,7 +193,7 @@ class Workspace:
         return cls(caller.workspace, own)
 
     def place(self, path: str) -> Place:
-        """Resolve a path. A place outside is not an error: it is a claim that asks."""
+        """Resolve a path. Outside the workspace is not an error: the claim then needs approval."""
         asked = self._absolute(_checked(path))
         real = os.path.realpath(asked)
         if any(_is_beneath(real, kernel) for kernel in _KERNEL):

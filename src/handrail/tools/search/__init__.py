@@ -1,1 +1,1 @@
-"""Listing and searching files, and what is found in them."""
+"""List files, and search their names and contents."""

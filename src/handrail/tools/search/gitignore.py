@@ -1,8 +1,6 @@
-"""Which files .gitignore hides.
+""".gitignore rules, read as ripgrep reads them, and globs as regular expressions.
 
-Owns the rules of .gitignore files, as ripgrep reads them. It walks nothing (listing.py).
-
-Globs as regular expressions: `*`, `?`, `[a-z]`, `{a,b}` and `**` for any folders.
+Globs: `*`, `?`, `[a-z]`, `{a,b}`, and `**` for any number of folders.
 """
 
 import os
@@ -13,18 +11,18 @@ from pathlib import Path
 
 NAME = ".gitignore"
 _SIZE_MAX = 1 << 20
-"""Bytes of one .gitignore that are read; a longer one is no list of patterns."""
+"""Bytes read of one .gitignore, against huge files of that name."""
 
 
 class Rules:
-    """The patterns of one .gitignore; a later one wins."""
+    """The patterns of one .gitignore; the last match wins."""
 
     def __init__(self, text: str) -> None:
         lines = (_clean(line.removesuffix("\r")) for line in text.split("\n"))
         self._rules = [_rule(line) for line in lines if line and not line.startswith("#")]
 
     def verdict(self, path: str, *, folder: bool) -> bool | None:
-        """True: hidden; False: shown against an earlier rule; None: nothing is said about it."""
+        """True: ignored; False: re-included by `!`; None: no pattern matches."""
         for regex, hidden, folders_only in reversed(self._rules):
             if (folder or not folders_only) and regex.fullmatch(path):
                 return hidden
@@ -32,15 +30,15 @@ class Rules:
 
 
 class Ignore:
-    """What is hidden in one folder, by its own rules and those of the folders above it."""
+    """The rules for one folder: its own .gitignore and those of its parents."""
 
     def __init__(self, levels: tuple[tuple[Rules, str], ...] = ()) -> None:
         self._levels = levels
-        """Nearest first, each with the way from its folder to this one."""
+        """Nearest first, each with the relative path from its folder to this one."""
 
     @classmethod
     def at(cls, folder: str) -> "Ignore":
-        """For a folder where a walk begins; rules above it count up to the top of its git work tree."""
+        """Rules for the folder where a walk starts; parents count up to the root of its git work tree."""
         above = cls()
         if is_in_git(folder):
             for path in reversed([Path(folder), *Path(folder).parents][: _depth_in_git(folder) + 1]):
@@ -49,7 +47,7 @@ class Ignore:
         return above.below("", read_rules(str(Path(folder) / NAME)))
 
     def below(self, name: str, rules: Rules | None, *, fresh: bool = False) -> "Ignore":
-        """For a folder of this one; a git work tree of its own begins afresh."""
+        """Rules for a subfolder. `fresh`: it is the root of a git work tree, so parents do not count."""
         above = () if fresh else tuple((level, f"{way}{name}/") for level, way in self._levels)
         return Ignore(above if rules is None else ((rules, ""), *above))
 
@@ -68,7 +66,7 @@ def is_in_git(folder: str) -> bool:
 
 
 def _depth_in_git(folder: str) -> int:
-    """How many steps up the git work tree begins; -1 when there is none."""
+    """Levels up to the root of the git work tree; -1 when the folder is in none."""
     for depth, path in enumerate([Path(folder), *Path(folder).parents]):
         if os.path.lexists(path / ".git"):
             return depth
@@ -82,12 +80,12 @@ def read_rules(path: str) -> Rules | None:
         return None
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None  # a pipe of that name would never end
+            return None  # reading a named pipe would block
         return Rules(file.read(_SIZE_MAX).decode(errors="replace"))
 
 
 def _clean(line: str) -> str:
-    """Without trailing blanks, unless the last one is escaped."""
+    """Strip trailing blanks, unless the last one is escaped."""
     return re.sub(r"(?<!\\)[ \t]+$", "", line)
 
 
@@ -101,7 +99,7 @@ def _rule(line: str) -> tuple[re.Pattern[str], bool, bool]:
 
 
 class Glob:
-    """A pattern for paths: with a slash for the whole path, without one for the name alone."""
+    """A glob for paths: with a slash it matches the whole path, without one only the name."""
 
     def __init__(self, pattern: str) -> None:
         self._whole = "/" in pattern.removeprefix("./")
@@ -120,7 +118,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 def translate(pattern: str) -> str:
-    """A regular expression for the whole of a path."""
+    """Translate a glob to a regular expression for a whole path."""
     braces = pattern.count("{") == pattern.count("}")
     parts: list[str] = []
     depth = 0

@@ -1,7 +1,4 @@
-"""list_files and search_files: which files there are.
-
-Owns what a listing holds and says. It does not know how a tree is walked (seek.py, ignore.py).
-"""
+"""list_files and search_files: list a folder, and find files by name."""
 
 import os
 from collections.abc import Sequence
@@ -22,7 +19,7 @@ from handrail.tools.search.search_root import Tree, TreePlan, open_tree, plan_tr
 LISTED, FOUND = 1000, 200
 """Files in one answer: more would fill a model's context with names."""
 _KNOWN_MAX = 200_000
-"""Files held in memory while one answer is made."""
+"""Paths held in memory for one answer."""
 
 Folder = Annotated[str, Field(description="The directory, relative to the workspace or absolute.")]
 _SHAPE = Field(
@@ -52,7 +49,7 @@ class FilesOutput(BaseModel):
 
 
 class ListFiles(Tool[ListFilesInput, TreePlan[ListFilesInput]]):
-    """Shows what is in a folder."""
+    """List the files in a folder."""
 
     name = "list_files"
     title = "List files"
@@ -88,7 +85,7 @@ class ListFiles(Tool[ListFilesInput, TreePlan[ListFilesInput]]):
 
 
 class SearchFiles(Tool[SearchFilesInput, TreePlan[SearchFilesInput]]):
-    """Finds files by name."""
+    """Find files by name."""
 
     name = "search_files"
     title = "Search files"
@@ -120,7 +117,7 @@ class SearchFiles(Tool[SearchFilesInput, TreePlan[SearchFilesInput]]):
 
 
 async def _below(tree: Tree) -> tuple[list[str], Ended]:
-    """Every file below a folder."""
+    """Every file below a folder, at any depth."""
     records: list[bytes] = []
 
     def take(record: bytes) -> bool:
@@ -140,7 +137,7 @@ def _seen(tree: Tree, records: list[bytes]) -> list[str]:
 
 
 def _here(tree: Tree) -> list[str]:
-    """Files and folders of one folder."""
+    """The entries of one folder."""
     ignore = Ignore.at(tree.place.path)
     names: list[str] = []
     with os.scandir(tree.folder) as entries:

@@ -1,13 +1,7 @@
-"""search_content: lines that match a regular expression.
+"""search_content: search the text of files with ripgrep.
 
-Owns what a search is asked and how its findings are gathered and told (findings.py). It does not know which
-program searches (seek.py) or which files may be seen (tree.py).
-
-What a content search found, gathered record by record and told at the end.
-
-Running a query on files, and splitting the answer into records.
-
-A question about files, as arguments of ripgrep.
+Builds ripgrep's arguments, splits its output into records, and collects matches up to a limit. Which files
+may be shown is decided in search_root.py.
 """
 
 import base64
@@ -33,7 +27,7 @@ from handrail.tools.search.gitignore import is_in_git
 from handrail.tools.search.search_root import TreePlan, open_tree, plan_tree
 
 LINE_MAX = 500
-"""Characters shown of a found line; read_file shows more."""
+"""Characters shown of one line; read_file shows more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +42,12 @@ class Line:
 
 @dataclass(slots=True)
 class Findings:
-    """Grows while the search runs."""
+    """Collects matches while the search runs."""
 
     mode: Literal["content", "files", "count"]
     limit: int
     path: Callable[[bytes], str | None]
-    """From a found path to the one below the folder; None when it is not to be seen."""
+    """Map ripgrep's path to one below the folder; None when it must not be shown."""
     shown: Callable[[str], str]
     ended: Ended = field(default_factory=Ended)
     lines: list[Line] = field(default_factory=list[Line])
@@ -64,7 +58,7 @@ class Findings:
     _begun: bytes = b""
 
     def take(self, record: bytes) -> bool:
-        """Add a record; False when there is enough."""
+        """Add a record; return False when the limit is reached."""
         match self.mode:
             case "content":
                 self._take_content(record)
@@ -112,7 +106,7 @@ class Findings:
         self.counts[path] = self.counts.get(path, 0) + match
 
     def _take_count(self, record: bytes) -> None:
-        """`path NUL count`; a path with a newline in it comes in pieces."""
+        """Parse `path NUL count`; a path with a newline arrives in pieces."""
         path, end, count = (self._begun + record).rpartition(b"\0")
         self._begun = b"" if end else self._begun + record + b"\n"
         if end:
@@ -133,7 +127,7 @@ class Findings:
         return None if path is None else self.shown(path)
 
     def _rows(self) -> list[str]:
-        """Lines under the name of their file, `12:` for a match and `13-` for context."""
+        """Lines grouped under their file name: `12:` for a match, `13-` for context."""
         rows: list[str] = []
         last: Line | None = None
         for line in self.lines:
@@ -165,7 +159,7 @@ class Findings:
 
 
 def _raw(value: dict[str, Any]) -> bytes:
-    """ripgrep gives text, or base64 of what is no text."""
+    """Decode a ripgrep value: text, or base64 when it is not UTF-8."""
     return base64.b64decode(value["bytes"]) if "bytes" in value else str(value["text"]).encode()
 
 
@@ -174,7 +168,7 @@ Mode = Literal["list", "content", "files", "count"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What to look for, in the folder it is run in or in its standard input."""
+    """A search below a folder, or of standard input."""
 
     mode: Mode
     pattern: str = ""
@@ -182,19 +176,19 @@ class Query:
     multiline: bool = False
     context: int = 0
     names: str | None = None
-    """A glob for file names; a hint that spares reading others."""
+    """A glob for file names; a pre-filter that saves reading other files."""
     git: bool = False
-    """The folder is in a git work tree, so that .gitignore files above it count."""
+    """The folder is in a git work tree, so .gitignore files in its parents apply."""
     stdin: bool = False
 
 
 def arguments(query: Query) -> list[str]:
-    """The same for ripgrep."""
+    """The ripgrep arguments for a query."""
     return [*_ALWAYS, *_walking(query), *_asking(query)]
 
 
 def separator(query: Query) -> bytes:
-    """What ends a record of the answer."""
+    """The byte that ends an output record."""
     return b"\0" if query.mode in ("list", "files") else b"\n"
 
 
@@ -279,7 +273,7 @@ class SearchContentOutput(BaseModel):
 
 
 class SearchContent(Tool[SearchContentInput, TreePlan[SearchContentInput]]):
-    """Finds lines by pattern."""
+    """Search the text of files."""
 
     name = "search_content"
     title = "Search content"
@@ -321,7 +315,7 @@ async def _in_folder(plan: TreePlan[SearchContentInput]) -> Findings:
 
 
 async def _in_file(plan: TreePlan[SearchContentInput]) -> Findings:
-    """One file is given to the search as its input: no path, so nothing to swap."""
+    """Search one file through stdin: with no path there is no file to swap."""
     place = plan.place
     findings = Findings(plan.input.output_mode, plan.input.max_results, lambda _: place.shown, str)
     file, root = place.open_file(), os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -354,23 +348,23 @@ def _query(
 
 
 def _names(pattern: str | None) -> str | None:
-    """The part of a file pattern that is about names, where it is plain enough to be given to the search."""
+    """The file name part of a pattern, if it is simple enough to pass to ripgrep."""
     name = (pattern or "").rpartition("/")[2]
     return name if re.fullmatch(r"[\w.*?-]+", name, re.ASCII) and "**" not in name else None
 
 
 SECONDS = 20.0
-"""How long a search may take, well within a client's patience; what was found until then is given."""
+"""Bounds a search, below client timeouts; on timeout the matches so far are returned."""
 RECORD_MAX = 1 << 20
-"""Bytes of one record; a match in a file of one endless line would be as large as the file."""
+"""Bytes of one record; a match in a file without newlines would be as large as the file."""
 
 
 async def seek(
     query: Query, folder: int, path: str, take: Callable[[bytes], bool], stdin: int | None = None
 ) -> Ended:
-    """Run a query in an open folder, whose path is `path`. Raises Refusal when there is no ripgrep.
+    """Run a query in the open folder at `path`. Raises Refusal when ripgrep is missing.
 
-    `take` gets each record, in another thread, and ends the search by False.
+    `take` is called in another thread with each record; returning False stops the search.
     """
     search, records = Search(), _Records(separator(query), take)
     run = partial(
@@ -390,7 +384,7 @@ async def seek(
 
 
 def _held(folder: int, path: str) -> str:
-    """A name for the open folder itself, which stays right whatever happens to its path."""
+    """A path to the open descriptor, valid even if the folder is moved or replaced."""
     return f"/proc/self/fd/{folder}" if Path("/proc/self/fd").exists() else path
 
 
@@ -403,7 +397,7 @@ class _Records:
         self._rest = b""
         self._dropping = False
         self.too_long = 0
-        """Records that were dropped."""
+        """Number of records dropped."""
 
     def feed(self, chunk: bytes) -> bool:
         *whole, self._rest = (self._rest + chunk).split(self._end)

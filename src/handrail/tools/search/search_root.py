@@ -1,7 +1,6 @@
-"""A folder that is looked through: held open, so that it stays the one that was planned.
+"""The folder to list or search, held open so that it cannot be swapped after approval.
 
-Owns the plan that listing and searching share, and which files below a folder may be seen. It does not walk
-(seek.py) and does not say anything (listing.py, search.py).
+Also decides which files below it may be shown.
 """
 
 import os
@@ -23,7 +22,7 @@ InputT = TypeVar("InputT", bound=Input)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreePlan(Plan, Generic[InputT]):
-    """A folder or file, resolved, and what is asked about it."""
+    """A resolved folder or file, and the tool's input."""
 
     place: Place
     workspace: Workspace
@@ -45,7 +44,7 @@ def plan_tree(path: str, input: InputT, caller: Caller, own: Sequence[Path]) -> 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """An open folder and what may be seen below it."""
+    """An open folder and the filter for files below it."""
 
     folder: int
     place: Place
@@ -53,9 +52,9 @@ class Tree:
     glob: Glob | None
 
     def path(self, raw: bytes) -> str | None:
-        """The path of a found file below the folder; None when it is not to be seen.
+        """The path of a found file below the folder; None when it must not be shown.
 
-        A protected place is seen only by those who named it, for then a person was asked.
+        Protected files are shown only if the call named the protected place: a person has then approved it.
         """
         path = os.fsdecode(raw.removeprefix(b"./"))
         if self.glob is not None and not self.glob.matches(path):
@@ -65,14 +64,14 @@ class Tree:
         return path
 
     def shown(self, path: str) -> str:
-        """As a model names it."""
+        """The path shown to a model."""
         below = shown(os.fsencode(path))
         return below if self.place.shown == "." else f"{self.place.shown.rstrip('/')}/{below}"
 
 
 @contextmanager
 def open_tree(plan: TreePlan[InputT], pattern: str | None) -> Generator[Tree]:
-    """The very folder that was planned. Raises Refusal."""
+    """Open the planned folder. Raises Refusal when it was replaced."""
     folder = plan.place.open_folder()
     try:
         yield Tree(folder, plan.place, plan.workspace, Glob(pattern) if pattern is not None else None)

@@ -1,1 +1,1 @@
-"""Taking back what calls did to files."""
+"""Undo file changes made by calls."""

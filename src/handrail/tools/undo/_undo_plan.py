@@ -1,9 +1,8 @@
-"""What undoing calls means for one file, judged by the record and by what the file holds now.
+"""Plan the undo of one file: compare its recorded history with its present content.
 
-Pure: hashes in, a wish or a refusal out. What is taken back must be all that happened to the file since: where somebody
-else's change lies between or after, the file is refused. It does not know contents, disks or journals.
-
-One file of an undo: what is there, what shall be there, and how a person sees the difference.
+A file is restored only if the undone calls made all its changes since. A change by another call, a command or
+a person, between or after them, refuses the file: undoing would lose it. `judge` is pure; `step_of` reads the
+file and the blobs and renders the diff.
 """
 
 import hashlib
@@ -24,13 +23,13 @@ from handrail.tools.workspace import Workspace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """How a file was before any of what is undone."""
+    """The state of a file before the calls to be undone."""
 
     sha: str | None
-    """Of its content; None when there was no file."""
+    """SHA-256 of its content; None when the file did not exist."""
     mode: int | None
     because: str
-    """The first of what is undone, by its title."""
+    """The first call to be undone, by its title."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +38,13 @@ class InTheWay:
 
     sentence: str
     left: str | None = None
-    """SHA-256 of what the undone calls left there, so that the difference can be shown."""
+    """SHA-256 of the content after the undone calls, to show the difference."""
     then: str | None = None
-    """SHA-256 of what it held before them."""
+    """SHA-256 of the content before them."""
 
 
 def with_undos(selected: Collection[str], undos: Iterable[UndoRecord]) -> set[str]:
-    """What is selected, and with it the undos that took back nothing else; `undos` oldest first."""
+    """Add the undos that reverted only selected calls; `undos` oldest first."""
     found = set(selected)
     for undo in undos:
         if found.issuperset(undo.calls):
@@ -54,7 +53,7 @@ def with_undos(selected: Collection[str], undos: Iterable[UndoRecord]) -> set[st
 
 
 def judge(history: list[ChangeRecord], selected: Collection[str], now: str | None) -> Wish | InTheWay:
-    """`history` is all that is recorded of the file, oldest first, with at least one change that is selected."""
+    """Decide on one file. `history` is all its changes, oldest first, at least one of them selected."""
     ours = [record for record in history if record.call in selected]
     running = next((record for record in ours if record.title is not None and record.ending is None), None)
     if running is not None:
@@ -68,15 +67,15 @@ def _judged(history: list[ChangeRecord], ours: list[ChangeRecord], now: str | No
     problem = _break(history, ours, now)
     if problem is None:
         return wish
-    if now == wish.sha:  # by somebody else's hand: whatever else they did to it is theirs
+    if now == wish.sha:  # restored by another writer: its mode is theirs to choose
         return replace(wish, mode=None)
-    if len(ours) > 1 and not _surely_written(ours[0]):  # then it does not count: what follows does
+    if len(ours) > 1 and not _surely_written(ours[0]):  # it may never have happened: judge the others
         return _judged(history, ours[1:], now)
     return replace(problem, then=wish.sha)
 
 
 def _break(history: list[ChangeRecord], ours: list[ChangeRecord], now: str | None) -> InTheWay | None:
-    """Where somebody else's change lies between ours, or after them."""
+    """The first foreign change between the selected changes, or after them."""
     possible, last = {ours[0].change.before}, ours[0]
     for record in ours:
         if record.change.before not in possible:
@@ -88,13 +87,13 @@ def _break(history: list[ChangeRecord], ours: list[ChangeRecord], now: str | Non
 
 
 def _left(record: ChangeRecord) -> set[str | None]:
-    """What the file may hold after a change."""
+    """Hashes the file may have after a change."""
     change = record.change
     return {change.after} if _surely_written(record) else {change.before, change.after}
 
 
 def _surely_written(record: ChangeRecord) -> bool:
-    """An undo is written down before it is done, and so is a call; but a call tells whether it came to its end."""
+    """Changes are recorded before they are made; only a call that ended as done has surely made them."""
     return record.ending == "done"
 
 
@@ -127,17 +126,17 @@ _NO_DIFF = Diff(text="", added=0, removed=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What an undo does to one file, without its contents: there may be thousands of files."""
+    """The undo of one file; hashes instead of contents, since there may be thousands of files."""
 
     file: UndoFile
     now: str | None = None
-    """SHA-256 of what it holds, as far as that could be read."""
+    """SHA-256 of the present content; None when missing or unreadable."""
     now_mode: int | None = None
     then: str | None = None
-    """SHA-256 of what it shall hold; None when there shall be no file."""
+    """SHA-256 of the content to restore; None to remove the file."""
     then_mode: int | None = None
     made: tuple[str, ...] = ()
-    """Folders that the undone calls made for it."""
+    """Folders that the undone calls created for it."""
 
     @property
     def acts(self) -> bool:
@@ -145,7 +144,7 @@ class Step:
 
     @property
     def bound(self) -> Json:
-        """What must be the same when it is done."""
+        """Facts that must still hold when the undo runs."""
         return {
             "path": self.file.path,
             "does": self.file.does,
@@ -157,15 +156,15 @@ class Step:
 def step_of(
     history: list[ChangeRecord], selected: Collection[str], blobs: Blobs, own: Sequence[Path]
 ) -> Step:
-    """What undoing would do to the file that all of this history is about."""
+    """Plan the undo of the file that `history` is about."""
     path = history[0].change.path
     try:
         target = target_of(path, own)
     except Refusal as refusal:
         return Step(file=UndoFile(path=path, does="refuse", says=refusal.sentence))
     now = sha_of(target.before)
-    told = (folder for record in history if record.call in selected for folder in record.change.made)
-    made = tuple(folder for folder in told if path.startswith(f"{folder}/"))  # whatever the record says
+    recorded = (folder for record in history if record.call in selected for folder in record.change.made)
+    made = tuple(folder for folder in recorded if path.startswith(f"{folder}/"))  # parents of the file only
     match judge(history, selected, now):
         case InTheWay() as refused:
             step = _refused(target, refused, blobs)
@@ -175,7 +174,7 @@ def step_of(
 
 
 def target_of(path: str, own: Sequence[Path]) -> Target:
-    """What is at this very path; a link on the way is a Refusal, as is whatever is no plain text file."""
+    """Look at exactly this path. Raises Refusal for a symlink on the way or a file that is not plain text."""
     place = Workspace(None, own).place(path)
     if place.path != path or place.linked:
         raise Refusal(f"A symbolic link now leads from {path} to {place.path}. It is not followed.")
@@ -220,7 +219,7 @@ def _octal(mode: int | None) -> str:
 
 
 def _refused(target: Target, refused: InTheWay, blobs: Blobs) -> Step:
-    """With the difference that is in the way; or, where what was left there is not kept, all that undoing would change."""
+    """Refuse with a diff: the foreign change, or all that undoing would change if the blob is gone."""
     path, now = target.place.path, target.before
     left, then = _kept(refused.left, blobs), _kept(refused.then, blobs)
     if left is not None:
@@ -255,7 +254,7 @@ def _shown(target: Target, does: Does, says: str, diff: Diff) -> UndoFile:
 
 
 MODE_BITS = 0o777
-"""Bits that are put back: no file becomes set-user-id by an undo."""
+"""Mode bits that are restored; an undo never makes a file set-user-id."""
 
 
 def is_other_mode(now: int | None, then: int | None) -> bool:

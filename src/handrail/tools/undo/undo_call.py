@@ -1,13 +1,7 @@
-"""Undo: taking back what calls did to files, by call, by operation, by thread, or an earlier undo.
+"""Undo file changes by call, operation or thread, and undo an earlier undo.
 
-Owns what belongs to an undo and the order of it: look, show, keep what is there, write down what will be done, do it.
-It does not judge (undoing.py), look at files (undo_step.py) or touch them (undo_hands.py). It covers the files that our
-own tools changed; what commands did it names and leaves alone.
-
-What an id stands for when it is undone: a call, an undo, an operation or a thread, and the calls that are
-in it.
-
-The hands of one undo: first what is there is kept, then, once that is written down, the files are put back.
+Order: plan, show the person, save present contents as blobs, write the event to the journal, then restore the
+files. Covers files changed by our own tools. Changes made by commands are listed as not covered.
 """
 
 import hashlib
@@ -50,23 +44,23 @@ from handrail.tools.undo._undo_plan import (
 from handrail.tools.workspace import replaced
 
 _COMMANDS = ("execute_command", "send_to_terminal", "create_tracked_terminal")
-"""What runs whatever it is told: nobody knows all that it changed."""
+"""Tools that run arbitrary programs: their changes to files are unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undone:
-    """What shall be undone."""
+    """The calls that an id stands for."""
 
     id: str
     of: Of
     title: str
     calls: tuple[str, ...]
-    """Or the one earlier undo."""
+    """Or the id of one earlier undo."""
     not_covered: tuple[str, ...]
 
 
 async def undone(records: Records, id: str) -> Undone:
-    """Raises `UnknownUndo`."""
+    """Resolve the id of a call, undo, operation or thread. Raises `UnknownUndo`."""
     call = await records.calls.get(id)
     if call is not None:
         return await _undone(records, id, "call", [call.call])
@@ -94,7 +88,7 @@ async def _undone(records: Records, id: str, of: Of, calls: Sequence[CallRecord]
 
 
 async def _not_covered(records: Records, call: CallRecord) -> list[str]:
-    """Of a call that started, and of which nothing is kept."""
+    """What an undo cannot restore of a call that started and has no recorded changes."""
     if call.tool in _COMMANDS:
         return [f"Whatever this changed: {brief(call.title, 200)}"]
     if call.assurance != "bound":
@@ -109,14 +103,14 @@ async def _not_covered(records: Records, call: CallRecord) -> list[str]:
 _WRITERS = ("write_file", "edit_file", "apply_diff")
 
 DIFFS_MAX = 4 << 20
-"""Characters of all the diffs of one preview; the rest are counted only."""
+"""Characters of all diffs in one preview; past it a file is listed without its diff."""
 SECONDS_MAX = 120.0
-"""How long a disk that hangs may hold up an undo that nobody waits for any more."""
+"""Bounds a shielded undo on a disk that hangs."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What is undone, and what that does to each file."""
+    """The calls to undo, and the step for each file."""
 
     what: Undone
     steps: tuple[Step, ...]
@@ -135,10 +129,10 @@ class _Work:
 
 
 class Undo:
-    """A person's way back."""
+    """Preview and run undos, one at a time."""
 
     def __init__(self, records: Records, journal: Journal, blobs: Blobs, own: Sequence[Path] = ()) -> None:
-        """`own` are Handrail's own files; a person is told when one of them, or another protected one, is undone."""
+        """`own` are Handrail's own files; the preview marks them, and other protected files."""
         self._records = records
         self._journal = journal
         self._blobs = blobs
@@ -146,13 +140,13 @@ class Undo:
         self._one = anyio.Lock()
 
     async def preview(self, id: str) -> UndoPlan:
-        """What undoing it would do. Raises `UnknownUndo`."""
+        """Plan an undo without doing it. Raises `UnknownUndo`."""
         return (await self._work(id)).plan
 
     async def undo(self, id: str, digest: str, by: Actor) -> UndoPlan:
-        """Do what was shown; every file that can be put back is, and each tells what became of it.
+        """Run the undo that was previewed; each file reports whether it was restored.
 
-        Raises `UnknownUndo`, `Conflict` when it would do something else by now, and `Unwritable`.
+        Raises `UnknownUndo`, `Conflict` when the plan differs from the preview's `digest`, and `Unwritable`.
         """
         async with self._one:
             work = await self._work(id)
@@ -180,13 +174,11 @@ class Undo:
         return undo
 
     async def _work(self, id: str) -> _Work:
-        with suppress(Unwritable):  # what could not be written down never happened
+        with suppress(Unwritable):  # an event that could not be written has no effect
             await self._journal.committed(self._journal.head)
         what = await undone(self._records, id)
         histories = await self._histories(what.calls)
-        undos = await self._records.changes.undos(
-            {record.call for history in histories for record in history}
-        )
+        undos = await self._records.changes.undos({record.call for history in histories for record in history})
         selected = with_undos(what.calls, undos)
 
         def look() -> tuple[Step, ...]:
@@ -195,7 +187,7 @@ class Undo:
         return _Work(what, await anyio.to_thread.run_sync(look))
 
     async def _histories(self, calls: Iterable[str]) -> list[list[ChangeRecord]]:
-        """Of each file that these calls changed, all that ever happened to it; the latest changed file first."""
+        """The full history of each file these calls changed; the last changed file first."""
         changed = await self._records.changes.of_calls(calls)
         paths = dict.fromkeys(record.change.path for record in reversed(changed))
         return [await self._records.changes.of_path(path) for path in paths]
@@ -219,22 +211,22 @@ def _bounded(files: Iterable[UndoFile]) -> Iterable[UndoFile]:
 
 
 class Hands:
-    """Carries out the steps of one undo, holding one file's contents at a time."""
+    """Runs the steps of one undo, with one file's contents in memory at a time."""
 
     def __init__(self, steps: Sequence[Step], blobs: Blobs, own: Sequence[Path]) -> None:
         self._steps = steps
         self._blobs = blobs
         self._own = own
         self._left: dict[str, str] = {}
-        """Files that are left alone, and why."""
+        """Files left unchanged, and why."""
 
     def keep(self) -> tuple[FileChange, ...]:
-        """Keep what the files hold; returns what will be put in its place."""
+        """Save the present contents as blobs; return the changes to be made."""
         kept = [self._keep(step) for step in self._steps if step.acts]
         return tuple(change for change in kept if change is not None)
 
     def carry_out(self) -> list[UndoFile]:
-        """Put back what can be, and say what became of each file."""
+        """Restore the files; return the result for each."""
         files = [self._put_back(step) if step.acts else step.file for step in self._steps]
         gone = [step for step, file in zip(self._steps, files, strict=True) if file.does == "remove"]
         remove_empty(folder for step in gone for folder in step.made)
@@ -266,7 +258,7 @@ class Hands:
         return replace(step.file, says=_DONE[step.file.does])
 
     def _unchanged(self, step: Step) -> Target:
-        """What is there, if it is still what was looked at. Raises Refusal."""
+        """Look at the file again. Raises Refusal when it changed since the plan."""
         target = target_of(step.file.path, self._own)
         if sha_of(target.before) != step.now:
             raise Refusal("It changed at the very moment it was undone. Look again.")
@@ -285,7 +277,7 @@ _DONE = {
 
 
 def put_back(target: Target, content: bytes | None, mode: int | None) -> None:
-    """Make the file what it was; `target` is what is there. Raises Refusal; then it is as it is."""
+    """Restore one file; `target` is its present state. Raises Refusal; the file is then unchanged."""
     if content is None:
         remove_file(target)
     elif target.before is None:
@@ -298,9 +290,9 @@ def put_back(target: Target, content: bytes | None, mode: int | None) -> None:
 
 
 def remove_empty(folders: Iterable[str]) -> None:
-    """Those of these folders that are empty go, the deepest first."""
+    """Remove those of the folders that are empty, deepest first."""
     for folder in sorted(set(folders), key=len, reverse=True):
-        with suppress(OSError):  # in use, gone already, or no folder any more
+        with suppress(OSError):  # not empty, already removed, or no longer a folder
             parent = _open_folder(str(Path(folder).parent))
             try:
                 os.rmdir(Path(folder).name, dir_fd=parent)
@@ -325,7 +317,7 @@ def _recreate(target: Target, content: bytes, mode: int) -> None:
 
 
 def _make_folders(folder: int, missing: tuple[str, ...]) -> int:
-    """A descriptor of the innermost of these folders, once they are all there and on disk."""
+    """Create the missing folders, synced to disk; return a descriptor of the innermost."""
     held = os.dup(folder)
     try:
         for name in missing:
@@ -341,7 +333,7 @@ def _make_folders(folder: int, missing: tuple[str, ...]) -> int:
 
 
 def _write_new(folder: int, name: str, content: bytes, mode: int) -> None:
-    """The file with its own mode, on disk, before it gets its name; the name only where it is free."""
+    """Write and sync a temporary file with its mode, then link it to `name`, which must be free."""
     temporary = f".handrail-{secrets.token_hex(8)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, 0o600, dir_fd=folder)
@@ -360,7 +352,7 @@ def _write_new(folder: int, name: str, content: bytes, mode: int) -> None:
 
 
 def _set_mode(target: Target, content: bytes, mode: int) -> None:
-    """Only of the file that holds what was put back."""
+    """Set the mode, only if the file still holds the restored content."""
     try:
         folder = target.folder.open(target.place)
         try:
