@@ -1,1 +1,1 @@
-"""Commands: what a line would touch, and running it in a terminal of its own or in one that is there."""
+"""execute_command: claims of a shell line, and running it in a new or an existing terminal."""

@@ -1,13 +1,8 @@
-"""What a shell line claims: each of its commands, what cannot be told, and the machines it names.
+"""Claims of a shell line: its commands, files, hosts, and the parts that cannot be analysed.
 
-Owns the claims of everything that runs a line: in a terminal of its own, or typed into one that is there. It does not
-read the line (gate/shell/shell.py) or its paths (mentions.py), and decides nothing.
-
-The machines that a command's words name: in a URL, as `user@host:path`, or as such for what only connects.
-
-The program behind a name, as the shell would find it now.
-
-Where the words of a command lead.
+For lines run in a new terminal and for lines typed into an open one. The shell syntax is parsed in
+gate/shell/. This module follows `cd`, expands globs, resolves paths and programs, and extracts hosts. When
+unsure it claims more: outside the workspace, or opaque.
 """
 
 import fnmatch
@@ -30,41 +25,41 @@ from handrail.store.values import Claim, Json
 from handrail.tools.workspace import Place, Workspace
 
 MOST_FOLDERS = 8
-"""Folders a command may be in after several `cd`; with more it counts as outside."""
+"""Possible folders tracked after several `cd`; with more, the command counts as outside."""
 _LONGEST = 4096
 _LETTERS = 16
-"""Of options written as one word: behind any of them a value may begin."""
+"""Short options in one word: each letter may be followed by its value, such as a path."""
 _CLUSTER = re.compile(rf"-[a-zA-Z]{{{_LETTERS}}}")
-"""More of them than anybody looks behind."""
+"""Words with more short options than are examined."""
 _TEXT_ONLY = frozenset(("echo", "printf", "true", "false", "exit", "seq", "sleep", "type", "which"))
-"""Their words are no paths, whatever they look like; unless the shell makes names of them."""
+"""Programs whose arguments are not paths, unless the shell expands a glob in them."""
 _HARMLESS = frozenset(("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"))
 _PIECES = re.compile(r"[=:,@]")
 _FILE_URL = re.compile(r"file://[^/]*(/.*)", re.IGNORECASE)
 
 
 class Judged(NamedTuple):
-    """Where a command leads."""
+    """Which places a command may touch."""
 
     inside: bool
     protected: bool
     poses: bool
-    """A pattern may stand for a name that begins like an option, so that nobody knows what it is told to do."""
+    """A glob may expand to a name that starts with `-`, which the program would read as an option."""
 
 
 class Mentions:
-    """Follows a line from command to command."""
+    """Tracks the possible working folders through the commands of a line."""
 
     def __init__(self, cwd: str, workspace: Workspace, path: str) -> None:
-        """`path` is the PATH: programs named by a folder of it are nobody's files."""
+        """`path` is the PATH: programs in its folders do not count as files that the command touches."""
         self._workspace = workspace
         self._bins = frozenset(path.split(":"))
         self._folders = (cwd,)
-        """Wherever the shell may be."""
+        """Every folder the shell may be in."""
         self._surely: tuple[str, ...] | None = None
-        """Where it is while every command since the last `;` has succeeded; None where that does not follow."""
+        """Folders it is in if all commands since the last `;` succeeded; None when that is not implied."""
         self._lost = False
-        """It may be anywhere."""
+        """The folder is unknown."""
 
     def judge(self, part: Part) -> Judged:
         folders = self._where(part)
@@ -80,7 +75,7 @@ class Mentions:
         )
 
     def _where(self, part: Part) -> tuple[str, ...]:
-        """Only `&&` says that what stood before was done, and was done by this very shell."""
+        """Folders a command may start in. Only `&&` guarantees that the `cd` before it succeeded."""
         if part.joined == "&&" and self._surely is not None and not part.nested:
             return self._surely
         begins = part.joined not in ("&&", "||", "|") and not part.nested
@@ -92,7 +87,7 @@ class Mentions:
         return root is not None and (path == root or path.startswith(root.rstrip("/") + "/"))
 
     def _follow(self, part: Part, folders: tuple[str, ...]) -> None:
-        """The shell goes by the names it came by, what it starts by where they really lead: both are kept."""
+        """Follow a `cd`. The shell uses logical paths, its children physical ones: keep both."""
         target = next((word for word in part.words[1:] if not word.startswith("-")), "/")
         self._lost = self._lost or bool(part.live)
         reached = [os.path.join(folder, target) for folder in folders]  # noqa: PTH118
@@ -102,7 +97,7 @@ class Mentions:
         self._folders = tuple(dict.fromkeys((*self._folders, *both)))[: MOST_FOLDERS + 1]
 
     def _paths(self, part: Part, folder: str) -> Iterator[str | None]:
-        """The real path of each word that may be one; None where it cannot be told."""
+        """The real path of each word that may be a path; None when it cannot be determined."""
         program = part.words[0]
         if "/" in program and os.path.dirname(program) not in self._bins:  # noqa: PTH120
             yield _real(folder, program)
@@ -119,7 +114,7 @@ class Mentions:
 
 
 def _in_url(folder: str, word: str) -> Iterator[str]:
-    """Nothing, unless it names a file; or there is a folder of such a name, with its colon."""
+    """Paths in a URL word: a `file:` URL, or a folder whose name happens to end with a colon."""
     if os.path.lexists(os.path.join(folder, word.partition("/")[0])):  # noqa: PTH118
         yield word
     if local := _FILE_URL.search(word):
@@ -127,8 +122,8 @@ def _in_url(folder: str, word: str) -> Iterator[str]:
 
 
 def _pieces(word: str) -> Iterator[str]:
-    """A word, and what may be a path within it: `--file=x`, `-I/usr`, `-fx`, `a:b`."""
-    yield word  # after `--` it is a name, whatever it begins with
+    """A word and the possible paths in it: `--file=x`, `-I/usr`, `-fx`, `a:b`."""
+    yield word  # after `--` even a word with a dash is a file name
     if word.startswith("-") and not word.startswith("--"):
         yield from (word[at:] for at in range(2, min(len(word), _LETTERS)))
     elif word.startswith("--") and "/" in word:
@@ -146,24 +141,24 @@ def _real(folder: str, word: str) -> str:
 
 
 MOST_NAMES = 2000
-"""Names a pattern is compared with; where there are more, nobody can tell."""
+"""Directory entries compared with a glob; past that the result is unknown."""
 _PATTERN = frozenset("*?[")
 
 
 class Matches(NamedTuple):
-    """What was found."""
+    """The expansion of a glob."""
 
     paths: tuple[str | None, ...]
-    """Where each name really leads, and the folder it is looked for in; None where that cannot be told."""
+    """Real path of the folder and of each match; None when they cannot be determined."""
     poses: bool
-    """Some name begins like an option, or may."""
+    """A match starts with `-`, or may."""
 
 
 _UNKNOWN = Matches((None,), True)
 
 
 def matches(folder: str, word: str) -> Matches:
-    """Of a word that holds a pattern, in this folder."""
+    """Expand a word with a glob, relative to `folder`."""
     names = word.split("/")
     first = next((at for at, name in enumerate(names) if not _PATTERN.isdisjoint(name)), len(names))
     if first == len(names) or ".." in names[first:] or word.startswith("-"):
@@ -178,7 +173,7 @@ def matches(folder: str, word: str) -> Matches:
 
 
 def _walk(base: str, names: list[str], budget: list[int]) -> Iterator[str]:
-    """Paths below `base` that fit, name by name, as long as the budget lasts."""
+    """Paths below `base` that match, component by component, until the budget is used up."""
     if not names:
         yield base
     elif _PATTERN.isdisjoint(names[0]):
@@ -189,7 +184,10 @@ def _walk(base: str, names: list[str], budget: list[int]) -> Iterator[str]:
 
 
 def _fitting(folder: str, pattern: str, budget: list[int]) -> Iterator[str]:
-    """Shells know classes in brackets that Python does not; many of them let `.*` stand for the folder above, too."""
+    """Entries that match. A `[` matches anything after it: shells have classes that fnmatch lacks.
+
+    In many shells `.*` also matches `..`.
+    """
     wide = pattern.partition("[")[0] + "*" if "[" in pattern else pattern
     hidden = pattern.startswith(".")
     for name in (*((".", "..") if hidden else ()), *_names(folder, budget)):
@@ -217,7 +215,7 @@ TOO_MUCH = "holds more commands than anybody could judge"
 
 
 def read_line(command: str) -> Line:
-    """Its parts. Raises Refusal for a line that nobody could judge."""
+    """Parse a line. Raises Refusal when it holds too many commands to judge."""
     line = parse(command)
     if line.cut:
         raise Refusal(
@@ -230,7 +228,7 @@ def read_line(command: str) -> Line:
 def command_claims(
     line: Line, place: Place, workspace: Workspace, path: str, variables: Iterable[str] = ()
 ) -> tuple[Claim, ...]:
-    """Of a line that begins in `place`; `path` is its PATH, `variables` are the names of those that the call adds."""
+    """Claims of a line run in `place`; `path` is its PATH, `variables` the names the call sets."""
     mentions = Mentions(place.path, workspace, path)
     claims = (
         *(
@@ -246,7 +244,7 @@ def command_claims(
 
 
 def opening_claims(line: str, is_shell: bool, place: Place, variables: Iterable[str]) -> tuple[Claim, ...]:
-    """Of a program that stays open. Rules about commands can forbid it, and never allow it. Raises Refusal."""
+    """Claims of a program that stays open. Command rules can deny it, never allow it. Raises Refusal."""
     runs = Claim(action="run", resource=line, inside=place.inside, protected=place.protected)
     if is_shell:
         return (runs, *_around(place, variables))
@@ -258,10 +256,10 @@ def opening_claims(line: str, is_shell: bool, place: Place, variables: Iterable[
 
 
 def line_typed(typing: Claim, text: str) -> tuple[Claim, ...]:
-    """Of a line that a shell is to read: typing it, what is opaque in it, and its commands. Raises Refusal.
+    """Claims of a line typed into a shell: the typing, its opaque parts and its commands. Raises Refusal.
 
-    All of these are about typing, which no rule about commands allows: a shell's state may change what they mean. A
-    rule that forbids a command sees it there all the same.
+    All have the action `type`, which no command rule can allow: aliases and other shell state may change the
+    meaning. A rule that denies a command still applies.
     """
     line = read_line(text)
     opaque = (replace(typing, resource=item.text, words=item.words, opaque=item.why) for item in line.opaque)
@@ -269,9 +267,9 @@ def line_typed(typing: Claim, text: str) -> tuple[Claim, ...]:
 
 
 def text_typed(typing: Claim, text: str, *, shell: bool = False, whole: bool = True) -> tuple[Claim, ...]:
-    """Of text for whatever reads it; where that is a shell, of what it will make of it.
+    """Claims of text typed into any program; for a shell, also the commands it would run.
 
-    `whole` says that the text is followed by Enter, and by nothing else.
+    `whole`: the text is followed by Enter and nothing else.
     """
     line = parse(text)
     wrapped = (replace(typing, words=item.words) for item in line.opaque if item.words)
@@ -283,7 +281,7 @@ def text_typed(typing: Claim, text: str, *, shell: bool = False, whole: bool = T
 
 
 def _typed(typing: Claim, line: Line) -> Iterator[Claim]:
-    """The typing itself, which is also that of its only command; of several, each as well."""
+    """The claim of typing, with the words of its command; with several commands, also a claim for each."""
     if len(line.parts) == 1:
         yield replace(typing, words=line.parts[0].words)
         return
@@ -292,7 +290,7 @@ def _typed(typing: Claim, line: Line) -> Iterator[Claim]:
 
 
 def _part(part: Part, where: Judged, place: Place, workspace: Workspace, path: str) -> Iterator[Claim]:
-    """One command; and what cannot be told of it by reading alone, in the folder it is started in."""
+    """Claims of one command, with opaque claims for doubts that the text alone cannot settle."""
     program = part.words[0]
     yield Claim(
         action="run",
@@ -314,7 +312,7 @@ def _part(part: Part, where: Judged, place: Place, workspace: Workspace, path: s
 
 
 def _lies_inside(program: str, place: Place, workspace: Workspace, path: str) -> bool:
-    """Whether a name on the PATH leads to a file of the workspace, which anybody may have put there."""
+    """Whether a name on the PATH resolves to a workspace file, which an agent may have written."""
     match facts(program, place.path, path):
         case [str(found), *_]:
             return workspace.place(found).inside
@@ -331,7 +329,7 @@ def _opaque(item: Opaque) -> Claim:
 
 
 def _around(place: Place, variables: Iterable[str]) -> Iterator[Claim]:
-    """What is said beside the line."""
+    """Claims of the variables and the folder of a line."""
     names = ", ".join(sorted(variables))
     if names:
         yield Claim(action="run", resource=names, inside=True, opaque=f"sets variables for it: {names}")
@@ -356,15 +354,15 @@ _BARE = re.compile(r"(?:[^@/\s]*@)?([\w-]+(?:\.[\w-]+)+|localhost|[\w-]+(?=:\d))
 _LOGIN = re.compile(r"(?:[\w.-]+@)?([\w-]+(?:\.[\w-]+)*)$")
 _REMOTES = frozenset(("scp", "sftp", "rsync", "git"))
 _FETCH = frozenset(("curl", "wget", "http", "https", "xh"))
-"""Take a machine's name for a URL."""
+"""Programs that accept a bare host name as a URL."""
 _SSH_VALUED = frozenset("BbcDEeFIiJLlmOopQRSWw")
-"""Options of ssh that are followed by a word of their own."""
+"""Options of ssh that take a value."""
 _SAY_ONLY = frozenset(("echo", "printf", "grep", "egrep", "fgrep", "rg"))
-"""What they are given is text."""
+"""Programs whose arguments are text."""
 
 
 def hosts(words: Sequence[str]) -> Iterator[str]:
-    """Each named machine, in small letters."""
+    """Hosts named in a command, normalised."""
     name = words[0].rpartition("/")[2]
     if name in _SAY_ONLY:
         return
@@ -379,7 +377,7 @@ def hosts(words: Sequence[str]) -> Iterator[str]:
 
 
 def _in_urls(word: str) -> Iterator[str]:
-    """Anywhere in a word; in one with blanks, which is most likely prose, only at its beginning."""
+    """Hosts of URLs in a word; in a word with blanks, probably prose, only of a URL at its start."""
     is_prose = any(map(str.isspace, word.strip()))
     for found in _URL.finditer(word):
         if is_prose and word[: found.start()].strip():
@@ -392,7 +390,7 @@ def _in_urls(word: str) -> Iterator[str]:
 
 
 def _without_url(program: str, word: str) -> re.Match[str] | None:
-    """`host:path` for what copies between machines; git also says `branch:branch`, so there it takes a user."""
+    """Match `host:path` of copy programs; for git only with a user, since `branch:branch` looks alike."""
     if program in _FETCH and not word.startswith("-"):
         return _BARE.match(word)
     is_remote = program in _REMOTES and (program != "git" or "@" in word.partition(":")[0])
@@ -400,7 +398,7 @@ def _without_url(program: str, word: str) -> re.Match[str] | None:
 
 
 def _login(words: Sequence[str]) -> str:
-    """The first word that is neither an option nor the value of one."""
+    """The host argument of ssh: the first word that is neither an option nor its value."""
     at = 0
     while at < len(words) and words[at].startswith("-"):
         at += 2 if len(words[at]) == 2 and words[at][1] in _SSH_VALUED else 1
@@ -409,18 +407,18 @@ def _login(words: Sequence[str]) -> str:
 
 
 def _clean(host: str) -> str:
-    """One spelling of a name, however it is written."""
+    """Normalise a host name: percent-encoding, Unicode form, case, trailing dot."""
     return unicodedata.normalize("NFKC", unquote(host)).lower().rstrip(".")
 
 
 def programs(parts: Iterable[Part], cwd: str, path: str) -> Json:
-    """By name: path, device, inode, size and the kernel's own time of the last change; None where there is none."""
+    """Facts of each program by name: path, device, inode, size, ctime; None when not found."""
     names = dict.fromkeys(part.words[0] for part in parts)
     return {name: facts(name, cwd, path) for name in names}
 
 
 def facts(name: str, cwd: str, path: str) -> JsonValue:
-    """Of one program."""
+    """Resolve one program on the PATH, as the shell would, and stat it."""
     folders = [""] if "/" in name else path.split(":")
     for folder in folders:
         candidate = Path(cwd, folder, name)

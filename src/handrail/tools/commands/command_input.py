@@ -1,6 +1,6 @@
-"""What execute_command is asked and what it tells, whichever way the line is run.
+"""Input and output of execute_command, shared by both ways to run a line.
 
-Owns its input and output. It runs nothing (commands.py: in a terminal of its own; typed.py: in one that is there).
+execute_command.py runs it in a new terminal, run_in_terminal.py in an existing one.
 """
 
 from dataclasses import replace
@@ -16,7 +16,7 @@ from handrail.tools.commands.command_output import check as check_pattern
 from handrail.tools.results import Format, Input
 
 COMMAND_BYTES = 100_000
-"""The kernel takes one argument of at most 128 KiB."""
+"""Below the kernel's limit of 128 KiB for one argument."""
 NO_OUTPUT = "[No output captured]"
 COMPLETED = "Command force-completed by user. May still be running in terminal."
 
@@ -82,7 +82,7 @@ class ExecuteCommandOutput(BaseModel):
 async def matching_lines(
     input: ExecuteCommandInput, tail: Tail, output: Output, begin: int = 0, end: int | None = None
 ) -> Output:
-    """The same output, or only its lines that were asked for."""
+    """Replace the text by the lines that match `output_grep`, if given."""
     if input.output_grep is None:
         return output
     return replace(output, text=await grep(input.output_grep, tail, begin, end))

@@ -1,8 +1,6 @@
-"""What a command printed, cut to what a model can use: head, tail, and what was left out between them.
+"""Trim a command's output for a model: head and tail, or the lines that match a pattern.
 
-Owns the cutting. The whole output stays in the terminal's tail; this module never changes it.
-
-Lines of a command's output that match a pattern.
+The full output stays in the terminal's tail.
 """
 
 import re
@@ -21,21 +19,21 @@ from handrail.terminal.safe_regex import THREADS, BadPattern, Regex, compile_pat
 HEAD_LINES = 100
 TAIL_LINES = 200
 MOST_CHARS = 30_000
-"""Of one output in a result: more would crowd out a model's context."""
+"""Characters of output in one result: more would fill a model's context."""
 READ_HEAD = 64 * 1024
 READ_TAIL = 256 * 1024
-"""Bytes looked at from either end: bounds the work of one reading, whatever a command printed."""
+"""Bytes read from each end: bounds the work, however much a command printed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """The readable part of an output, and the facts about the rest."""
+    """The trimmed output, and the size of the rest."""
 
     text: str
     bytes: int
-    """All that was printed, dropped bytes included."""
+    """Bytes printed in total, including dropped ones."""
     left_out: int
-    """Bytes between head and tail, or dropped at the start, that `text` does not show."""
+    """Bytes that `text` does not show: between head and tail, or dropped at the start."""
 
     @property
     def captured(self) -> bool:
@@ -50,7 +48,7 @@ def read_output(
     begin: int = 0,
     end: int | None = None,
 ) -> Output:
-    """The output so far, or the part of it between two offsets, cut; cheap enough to be called at any moment."""
+    """Trim the output so far, or the part between two offsets; cheap enough to call at any time."""
     end = tail.end if end is None else end
     first = min(max(begin, tail.first), end)
     size, dropped = max(0, end - begin), first - min(begin, first)
@@ -66,7 +64,7 @@ def read_output(
 
 
 def as_result(output: Output, terminal: str) -> Result:
-    """An output alone, of a command whose end nobody saw."""
+    """A result with the output alone, for a command whose exit was not observed."""
     data: Json = {
         "output": output.text,
         "output_captured": output.captured,
@@ -98,24 +96,24 @@ def _last_lines(text: str, count: int) -> str:
     if not count:
         return ""
     lines = text.split("\n")
-    wanted = count + text.endswith("\n")  # what follows the last line's end is no line
+    wanted = count + text.endswith("\n")  # a final newline yields an empty last item
     return "\n".join(lines[max(0, len(lines) - wanted) :])[-MOST_CHARS * 2 // 3 :]
 
 
 SECONDS = 10.0
-"""How long the matching may take: an output can be large."""
+"""Bounds the matching: an output can be large."""
 MOST_LINES = 500
 LINE_CHARS = 1000
-"""Shown of one line."""
+"""Characters shown of one line."""
 LINE_BYTES = 1 << 20
-"""Searched as one line, of an output without line ends."""
+"""Bytes searched as one line, in output without newlines."""
 _BLOCK = 65536
 _BEYOND_LINE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[ABEFJ\r\n]|[ -/]*[MPX\]^_\r\n])")
-"""Escapes that may act on other lines: vertical movement, erasing below, strings, and one that a line end cuts off."""
+"""Escape sequences that may affect other lines: vertical moves, erase below, strings, cut sequences."""
 
 
 def check(pattern: str) -> None:
-    """Raises Refusal for a pattern that cannot be used."""
+    """Raises Refusal for a pattern that does not compile."""
     try:
         compile_pattern(pattern)
     except BadPattern as problem:
@@ -123,7 +121,7 @@ def check(pattern: str) -> None:
 
 
 async def grep(pattern: str, tail: Tail, begin: int = 0, end: int | None = None) -> str:
-    """The matching lines, each with its number; of all that is kept, or of what lies between two offsets."""
+    """Matching lines with their numbers, from all of the kept output or between two offsets."""
     regex = compile_pattern(pattern)
     blocks = _blocks(tail, max(begin, tail.first), tail.end if end is None else end)
     until = time.monotonic() + SECONDS
@@ -135,7 +133,7 @@ async def grep(pattern: str, tail: Tail, begin: int = 0, end: int | None = None)
 
 
 def _matching(regex: Regex, blocks: Iterator[list[bytes]], until: float) -> str | None:
-    """The matching lines as shown; None when there was no time for all of them."""
+    """Matching lines as shown; None when the time is up."""
     found: list[str] = []
     for number, text in enumerate((text for block in blocks for text in _texts(block)), 1):
         if regex.search(text.encode()) is not None:
@@ -149,7 +147,7 @@ def _matching(regex: Regex, blocks: Iterator[list[bytes]], until: float) -> str 
 
 
 def _texts(lines: list[bytes]) -> list[str]:
-    """Each line as text. Lines that are independent are resolved together, which is many times faster."""
+    """Lines as plain text. Independent lines are converted in one call, which is much faster."""
     block = b"\n".join(lines) + b"\n"
     if not _BEYOND_LINE.search(block):
         texts = plain(block).split("\n")[:-1]
@@ -159,7 +157,7 @@ def _texts(lines: list[bytes]) -> list[str]:
 
 
 def _blocks(tail: Tail, after: int, end: int) -> Iterator[list[bytes]]:
-    """The lines between two offsets, as many as each read completes."""
+    """The lines between two offsets, one list per read."""
     rest = b""
     while after < end:
         data, after = tail.read(after, min(_BLOCK, end - after))

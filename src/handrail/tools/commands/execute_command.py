@@ -1,7 +1,7 @@
-"""execute_command: a shell line in a terminal of its own.
+"""execute_command: run a shell line in a new terminal, or type it into an existing one.
 
-Owns how a command is started, waited for, stopped, and told of. It does not start processes (the keeper does),
-judge the command (gate/), or cut its output (output.py).
+Plans the command, waits for its exit, and stops the whole process tree on cancel or timeout. The keeper
+starts the processes.
 """
 
 import os
@@ -34,28 +34,28 @@ from handrail.tools.terminals.input_requests import question_of
 from handrail.tools.tool_context import PLAIN, Reach, hash_of
 
 SWEEP_SECONDS = 0.05
-"""A command that left nothing behind is swept by then; for others the result does not wait."""
+"""Wait for leftover processes to be stopped; if that takes longer, the result does not wait for it."""
 STOP_BOUND = 10.0
-"""Above the grace: how long a stop may hold up the end of a call before survivors are simply reported."""
+"""Seconds after the grace period before a stop gives up and reports the survivors."""
 LONG_LINE = 2000
-"""Characters that are read in less than a few milliseconds."""
+"""Characters parsed on the event loop, in a few milliseconds; a longer line is parsed in a thread."""
 COLUMNS, ROWS = 120, 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandPlan(Plan):
-    """A frozen argv, and everything it will find when it starts."""
+    """The argv to run, with its folder and environment."""
 
     argv: tuple[str, ...]
     cwd: str
     cwd_id: tuple[int, int] | None
-    """Its device and inode: it starts in that very directory, whatever is put in its place meanwhile."""
+    """Device and inode of the folder: the command starts there even if the path is replaced."""
     env: Mapping[str, str]
     input: ExecuteCommandInput
 
 
 class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
-    """Runs a shell line where a person can watch it."""
+    """Run a shell line in a terminal that the person can watch."""
 
     name = "execute_command"
     title = "Run command"
@@ -106,7 +106,7 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
             claims=command_claims(line, place, self._reach.workspace(caller), search, input.env),
             preview=preview,
             bound=bound,
-            argv=(shell, "-c", "--", input.command),  # a line may begin with a sign that options begin with
+            argv=(shell, "-c", "--", input.command),  # the command may start with a dash
             cwd=place.path,
             cwd_id=place.identity,
             env=env,
@@ -173,7 +173,7 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
             raise Refusal(f"The command could not be started: {problem}") from None
 
     async def _attend(self, terminal: Terminal, plan: CommandPlan, call: CallReport, began: float) -> Result:
-        """What came of it; processes that outlast it are left to `unwind`."""
+        """Wait for the exit and build the result; processes that outlive the command are left to `unwind`."""
         left = await self._wait(terminal, plan, call)
         took = anyio.current_time() - began
         with anyio.move_on_after(SWEEP_SECONDS) as waited:
@@ -186,7 +186,7 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
         return result
 
     async def _wait(self, terminal: Terminal, plan: CommandPlan, call: CallReport) -> Exit:
-        """Its exit; a command that is out of time is stopped, whole tree, before this returns."""
+        """Wait for the exit. On timeout stop the whole process tree, then raise Refusal."""
         limit = plan.input.timeout_seconds
         try:
             with anyio.fail_after(limit):
@@ -202,7 +202,7 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
             ) from None
 
     async def _exit(self, terminal: Terminal, call: CallReport) -> Exit:
-        """Its exit; meanwhile, whether it waits for input."""
+        """Wait for the exit; hand the call back when the command asks for input."""
         while terminal.exit is None:
             self._reach.askings.heed(terminal, call)
             with anyio.move_on_after(LIKELY_SECONDS if terminal.asks is not None else None):
@@ -214,17 +214,20 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
             try:
                 call.add_receipt(_receipt(terminal, await terminal.stop(self._means.grace)))
             except KeeperError:
-                return  # the daemon is leaving, and the terminal stays with the keeper
+                return  # the daemon is shutting down; the terminal stays with the keeper
             self._terminals.release(terminal.id)
 
 
 def terminal_of(call: str) -> str:
-    """The name of a command's terminal: by it a daemon that died before it could write it down is made up for."""
+    """The terminal id for a call.
+
+    Derived from the call id, so that a restarted daemon can match them even if the terminal was not recorded.
+    """
     return f"t{call[1:]}"
 
 
 async def _read(command: str) -> Line:
-    """Its parts; a long line must not hold up everybody else."""
+    """Parse the command; a long line in a thread, to keep the event loop free."""
     is_long = len(command) > LONG_LINE
     return await anyio.to_thread.run_sync(read_line, command) if is_long else read_line(command)
 
@@ -260,6 +263,6 @@ def _data(plan: CommandPlan, terminal: Terminal, output: Output) -> Json:
 
 
 def _receipt(terminal: Terminal, report: Report | None = None) -> ReceiptFacts:
-    """The facts known so far: the output kept, and how the process tree was ended."""
+    """The receipt so far: bytes kept, and how the process tree was stopped."""
     ended = ReceiptFacts() if report is None else facts_of(report)
     return replace(ended, bytes_kept=terminal.tail.end - terminal.tail.first)

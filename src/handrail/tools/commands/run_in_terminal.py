@@ -1,9 +1,7 @@
-"""execute_command with terminal_id: a line typed into a shell that is there already.
+"""execute_command with terminal_id: type a line into an open shell and wait until it is done.
 
-Owns when such a line may be typed and what is told of it. It starts no process, and leaves to shell_line.py when the
-line is done. What the shell makes of it is its own matter: aliases and state may change its meaning.
-
-A line typed into a shell: how far it has come, and how it is interrupted.
+The shell's marks show where the output starts and ends, and the exit code. Without marks, the line is done
+when the shell rests. Aliases and other shell state may change the meaning of a line.
 """
 
 import re
@@ -32,34 +30,37 @@ from handrail.tools.terminals.terminal_lookup import Known, of_terminal
 from handrail.tools.tool_context import Reach
 
 UNFINISHED_SECONDS = 1.5
-"""Of quiet, after which a shell that reads again and ran nothing is taken to wait for the rest of the line."""
+"""Seconds without output after which an idle shell that ran nothing is taken to wait for more input."""
 LOOK_SECONDS = 0.2
-"""Between looks at what rings no bell."""
+"""Poll interval for states without a notification."""
 INTERRUPT = b"\x03"
 HANDRAIL = Typist(person=False, name="handrail")
-"""Who interrupts, for whoever cancelled."""
+"""The typist recorded for an interrupt when a call is cancelled."""
 
 
 @dataclass(slots=True, kw_only=True)
 class ShellLine:
-    """One line under way."""
+    """One line that runs in a shell."""
 
     known: Known
     terminal: Terminal
     call: CallReport
     reach: Reach
     begin: int
-    """Where its output begins; until the shell says so, where the output stood when it was typed."""
+    """Offset of its output; until the shell marks the start, the offset when it was typed."""
     end: int | None = None
     exit_code: int | None = None
     ran: bool = False
-    """The shell told that it began."""
+    """The shell has marked its start."""
     interrupted: bool = False
     took: float = 0.0
     """Seconds."""
 
     async def finish(self) -> None:
-        """Return when it is done; meanwhile hand its call back when it asks. Raises Refusal for an unfinished line."""
+        """Wait until the line is done; hand its call back on an input request.
+
+        Raises Refusal when the line is incomplete.
+        """
         began = anyio.current_time()
         try:
             async with stirring(self.terminal) as stir:
@@ -72,7 +73,7 @@ class ShellLine:
             self.took = anyio.current_time() - began
 
     def catch_up(self) -> None:
-        """Note where its output begins, for whoever asks for it before `finish` has come so far."""
+        """Read the marks up to now, for a salvage before `finish` has seen them."""
         if self.known.nonce and not self.ran:
             marks = Marks(self.known.nonce)
             marks.read_to = self.begin
@@ -80,7 +81,7 @@ class ShellLine:
             self._note(marks)
 
     async def interrupt(self) -> bool:
-        """Press Ctrl-C, and say whether it has stopped; the receipt says so, too."""
+        """Press Ctrl-C, add it to the receipt, and return whether the line stopped."""
         grace, stopped = self.reach.means.grace, False
         with anyio.CancelScope(shield=True), anyio.move_on_after(grace + 1.0), suppress(KeeperError):
             if self._may_interrupt():
@@ -110,12 +111,12 @@ class ShellLine:
             done = await rests(self.terminal)
         else:
             done = self._note(marks)
-        if left is not None:  # the line ended the shell itself
+        if left is not None:  # the line ended the shell
             self.exit_code = left.code
         return done or left is not None
 
     def _note(self, marks: Marks) -> bool:
-        """Take over what the shell told of it; whether the shell is at a new prompt."""
+        """Copy offsets and exit code from the marks; return whether the shell is at a new prompt."""
         ran = [item for item in marks.commands if item.output >= self.begin]
         is_back = bool(marks.at_prompt) and marks.prompt_at >= self.begin
         if ran:
@@ -126,7 +127,7 @@ class ShellLine:
         return is_back
 
     async def _check_unfinished(self) -> None:
-        """Raises Refusal when the shell waits for the rest of the line, after giving it up."""
+        """If the shell waits for the rest of the line, press Ctrl-C and raise Refusal."""
         if self.ran or not self.known.nonce or quiet(self.terminal) < UNFINISHED_SECONDS:
             return
         if not await rests(self.terminal):
@@ -138,12 +139,12 @@ class ShellLine:
         )
 
     def _may_interrupt(self) -> bool:
-        """A person who has taken the terminal over is not disturbed, unless a person cancels."""
+        """Only a person may interrupt a terminal that a person has taken over."""
         ended_by = self.call.ended_by
         return self.terminal.taken is None or (ended_by is not None and ended_by.is_person)
 
     async def _press(self) -> None:
-        """Ctrl-C, which reaches a program also where it hides what is typed. Raises KeeperError."""
+        """Press Ctrl-C, which is allowed even at a password prompt. Raises KeeperError."""
         offset = self.terminal.tail.end
         await self.terminal.write(INTERRUPT)
         self.terminal.hear_typing(HANDRAIL, INTERRUPT, offset)
@@ -151,7 +152,10 @@ class ShellLine:
 
 
 async def keys_of(command: str, terminal: Terminal) -> bytes:
-    """A line as a keyboard, or a paste, would send it. Raises Refusal when this shell would take it for something else."""
+    """Encode a line as keys or as a bracketed paste.
+
+    Raises Refusal when this shell would misread tabs or newlines.
+    """
     if "\n" not in command and "\t" not in command:
         return f"{command}\r".encode()
     shown = await AGENTS.run(render, terminal.tail, *terminal.size)
@@ -167,30 +171,30 @@ async def keys_of(command: str, terminal: Terminal) -> bytes:
 
 
 FIRST_PROMPT_SECONDS = 5.0
-"""How long a shell that has just been opened may take to its first prompt."""
+"""Bounds the wait for the first prompt of a shell that was just opened."""
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedPlan(Plan):
-    """Frozen bytes, and the very shell they are for."""
+    """The bytes to type, and the shell they are for."""
 
     known: Known
     terminal: Terminal
     data: bytes
     typist: Typist
     seen: Seen | None
-    """As it looked when this was planned."""
+    """The terminal's state when the call was planned."""
     input: ExecuteCommandInput
 
 
 class TypedCommands:
-    """Runs lines in shells that stay."""
+    """Runs lines in open shells."""
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
         self._lines: dict[str, ShellLine] = {}
-        """Under way, by call."""
+        """Running lines, by call id."""
 
     async def plan(self, input: ExecuteCommandInput, caller: Caller) -> TypedPlan:
         if input.cwd is not None or input.env:
@@ -246,7 +250,7 @@ class TypedCommands:
         )
 
     def _check_alone(self, terminal: Terminal) -> None:
-        """Raises Refusal while another call's line is under way there; one that was completed is not waited for."""
+        """Raises Refusal while a line of another call runs there; a force-completed call does not count."""
         for other in self._lines.values():
             if other.terminal is terminal and other.call.ended_by is None:
                 raise Refusal(
@@ -255,7 +259,7 @@ class TypedCommands:
                 )
 
     async def _check_idle(self, known: Known, terminal: Terminal) -> None:
-        """Raises Refusal while something runs there."""
+        """Raises Refusal while a program runs there."""
         with anyio.move_on_after(FIRST_PROMPT_SECONDS):
             async with stirring(terminal) as stir:
                 while terminal.exit is None:
@@ -304,7 +308,7 @@ async def _out_of_time(asked: ExecuteCommandInput, line: ShellLine) -> Refusal:
 
 
 async def _result(asked: ExecuteCommandInput, line: ShellLine) -> Result:
-    with suppress(KeeperError):  # it has ended, and is where it was
+    with suppress(KeeperError):  # it has ended; keep its last known folder
         await line.terminal.look()
     output = await anyio.to_thread.run_sync(_output, asked, line)
     output = await matching_lines(asked, line.terminal.tail, output, line.begin, line.end)

@@ -1,1 +1,1 @@
-"""Reading and changing files: what is proposed, what a person makes of it, and what is written."""
+"""Read and change files: plan a diff, let the person review it, write it atomically."""

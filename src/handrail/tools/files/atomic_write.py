@@ -1,12 +1,8 @@
-"""Putting new content in a file's place, or taking the file away: whole or not at all.
+"""Replace or delete a file atomically, only if it still has its planned content.
 
-Owns the steps on disk: new folders, a temporary file beside the target, the last look at the pre-image, the
-exchange of the two, and the syncs that make it last. What was there is looked at once more after it has left its
-name, when nobody can put another in its place; what is not as planned goes back. It does not know what changes or why.
-
-Two names of a folder that change files in one step, and a name that is given only where it is free.
-
-Giving a new file what the old one wore: owner, mode, extended attributes.
+The new content goes to a temporary file beside the target, synced, with owner, mode and xattrs of the old
+file. Then the two names are exchanged (renameat2), and the old file is checked once more under its temporary
+name, where no other program looks for it. If it is not the planned one, the exchange is reverted.
 """
 
 import ctypes
@@ -27,7 +23,7 @@ _Identity = tuple[int, int]
 
 
 def replace_file(target: Target, after: bytes, executable: bool | None = None) -> None:
-    """Write `after` where `target.before` still stands. Raises Refusal; then nothing has changed."""
+    """Write `after` if the file still holds `target.before`. Raises Refusal; then nothing has changed."""
     folder = target.folder.open(target.place)
     try:
         _write_below(folder, target, after, executable)
@@ -38,7 +34,7 @@ def replace_file(target: Target, after: bytes, executable: bool | None = None) -
 
 
 def remove_file(target: Target) -> None:
-    """Take away the file that still holds `target.before`. Raises Refusal; then it is still there."""
+    """Delete the file if it still holds `target.before`. Raises Refusal; then the file still exists."""
     folder = target.folder.open(target.place)
     try:
         check_unchanged(folder, target.name, target)
@@ -57,7 +53,7 @@ def _failed(error: OSError, target: Target, what: str) -> str:
 
 
 def _write_below(folder: int, target: Target, after: bytes, executable: bool | None) -> None:
-    """Make the missing folders, one by one, and take them away again when the write fails."""
+    """Create the missing folders first; remove them again when the write fails."""
     if not target.missing:
         _write_in(folder, target, after, executable)
         return
@@ -80,7 +76,7 @@ def _write_below(folder: int, target: Target, after: bytes, executable: bool | N
 
 
 def _try_rmdir(parent: int, name: str) -> None:
-    with suppress(OSError):  # somebody may use it already
+    with suppress(OSError):  # another program may use it already
         os.rmdir(name, dir_fd=parent)
 
 
@@ -104,7 +100,7 @@ def _unused_name() -> str:
 
 
 def _fill(folder: int, temporary: str, target: Target, after: bytes, executable: bool | None) -> _Identity:
-    """The new content in a file of its own, with the mode and owner of the old, on disk."""
+    """Write the content to a synced temporary file, with mode and owner of the old file."""
     mode = 0o600 if target.before is not None else 0o777 if executable else 0o666
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, mode, dir_fd=folder)
@@ -127,7 +123,7 @@ def _identity(found: os.stat_result) -> _Identity:
 
 
 def _appear(folder: int, temporary: str, target: Target) -> None:
-    """Give the new file its name, unless somebody took that name meanwhile."""
+    """Link the temporary file to its final name, which must be free."""
     try:
         appear(folder, temporary, target.name)
     except BaseException:
@@ -136,10 +132,10 @@ def _appear(folder: int, temporary: str, target: Target) -> None:
 
 
 def _change_places(folder: int, temporary: str, target: Target, ours: _Identity) -> None:
-    """Let the new file and the old one change names; then the old one goes, if it is the one that was planned for."""
+    """Exchange the names of the new and the old file, then delete the old one if it is the planned one."""
     try:
         exchanged = exchange(folder, temporary, target.name)
-        if not exchanged:  # a file system without that step: whoever writes right now is overwritten
+        if not exchanged:  # no exchange on this file system: a concurrent write is lost
             os.rename(temporary, target.name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         _try_unlink(folder, temporary)
@@ -158,13 +154,13 @@ def _drop_old(folder: int, temporary: str, target: Target, ours: _Identity) -> N
 
 
 def _change_back(folder: int, temporary: str, target: Target, ours: _Identity, refusal: Refusal) -> None:
-    """Somebody was faster, so theirs stays: nothing but our own file is thrown away."""
+    """Revert the exchange after a concurrent write; only our own file is deleted."""
     try:
         exchange(folder, temporary, target.name)
         if _identity(os.lstat(temporary, dir_fd=folder)) == ours:
             os.unlink(temporary, dir_fd=folder)
             return
-        exchange(folder, temporary, target.name)  # they wrote once more meanwhile, and that is the newest
+        exchange(folder, temporary, target.name)  # a second concurrent write: the newest stays
     except OSError:
         pass
     raise Refusal(_left(refusal, temporary)) from None
@@ -196,16 +192,16 @@ _SWAP = 2
 _EXCLUSIVE = 4 if sys.platform == "darwin" else 1
 _CALL = "renameatx_np" if sys.platform == "darwin" else "renameat2"
 _CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM)
-"""What systems and file systems say that do not know the call, or the flag."""
+"""Errors of systems and file systems that lack the call or the flag."""
 
 
 def exchange(folder: int, one: str, other: str) -> bool:
-    """Let two names change their files; False, with nothing done, where the system has no such step."""
+    """Exchange two files atomically; False, with nothing done, when unsupported."""
     return _rename(folder, one, other, _SWAP)
 
 
 def appear(folder: int, temporary: str, name: str) -> None:
-    """Give a file its name. Raises FileExistsError when somebody has that name already."""
+    """Rename a file to a free name. Raises FileExistsError when it is taken."""
     if _rename(folder, temporary, name, _EXCLUSIVE):
         return
     try:
@@ -215,7 +211,7 @@ def appear(folder: int, temporary: str, name: str) -> None:
     except OSError as error:
         if error.errno not in (*_CANNOT, errno.EMLINK):
             raise
-        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)  # no hard links here
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)  # no hard links on this file system
     else:
         os.unlink(temporary, dir_fd=folder)
 
@@ -246,7 +242,7 @@ def _libc() -> ctypes.CDLL | None:
 
 
 def dress(descriptor: int, folder: int, name: str) -> None:
-    """Dress the open new file like the file `name` in an open folder."""
+    """Copy owner, mode and xattrs from the file `name` in an open folder to the open new file."""
     worn = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     try:
         old = os.fstat(worn)

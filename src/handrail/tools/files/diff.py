@@ -1,8 +1,7 @@
-"""A unified diff of two byte strings: what will be written, as a person sees it.
+"""Unified diffs of two byte strings, in bounded time.
 
-Owns rendering only. It does not compare (anchors.py), and reads no diffs (patch.py).
-
-Comparing long sequences of lines in bounded time.
+Long inputs are split at anchors, lines that occur once on each side, before difflib compares the parts. Diffs
+are parsed in patch.py.
 """
 
 from bisect import bisect_left
@@ -30,14 +29,14 @@ class Diff:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Lines of the one that stand where those of the other stood: from, and up to but without, counted from 0."""
+    """A range of old lines and the new lines that replace it; half-open, from 0."""
 
     old: tuple[int, int]
     new: tuple[int, int]
 
 
 def unified(path: str, before: bytes | None, after: bytes | None) -> Diff:
-    """The change of a file; None is no file."""
+    """The diff of a file; None means that there is no file."""
     old, new = split_raw(before or b""), split_raw(after or b"")
     rows = [row for group in _groups(old, new) for row in _rows(group, old, new)]
     left = "/dev/null" if before is None else f"a/{path}"
@@ -50,7 +49,7 @@ def unified(path: str, before: bytes | None, after: bytes | None) -> Diff:
 
 
 def changed(before: Sequence[bytes], after: Sequence[bytes]) -> list[Span]:
-    """The hunks of the diff of two lists of lines, without the lines around them."""
+    """The changed line ranges of a diff, without context."""
     found: list[Span] = []
     for group in _groups(before, after):
         parts = [opcode for opcode in group if opcode[0] != "equal"]
@@ -94,13 +93,13 @@ def _row(sign: str, line: bytes) -> str:
 
 
 BETWEEN_MAX = 1000
-"""Lines compared by difflib between two anchors: its time grows with their square."""
+"""Lines that difflib compares between two anchors: its time is quadratic."""
 
 _Pair = tuple[int, int]
 
 
 class Anchored(SequenceMatcher[bytes]):
-    """A matcher that splits at anchors, so that the time hardly depends on the length."""
+    """A SequenceMatcher that splits at anchors, so that time is almost linear in the length."""
 
     def __init__(self, left: Sequence[bytes], right: Sequence[bytes]) -> None:
         super().__init__(None, left, right)
@@ -133,7 +132,7 @@ class Anchored(SequenceMatcher[bytes]):
 
 
 def anchors(left: Sequence[bytes], right: Sequence[bytes]) -> list[_Pair]:
-    """The longest run of pairs, rising on both sides, of lines that occur once on each."""
+    """The longest increasing sequence of lines that occur exactly once on each side."""
     once_left, once_right = _once(left), _once(right)
     pairs = [(at, once_right[line]) for line, at in once_left.items() if line in once_right]
     return _rising(pairs)
@@ -145,7 +144,7 @@ def _once(lines: Sequence[bytes]) -> dict[bytes, int]:
 
 
 def _rising(pairs: Sequence[_Pair]) -> list[_Pair]:
-    """The longest subsequence that rises in its second number (patience sorting)."""
+    """The longest subsequence whose second numbers increase (patience sorting)."""
     tops: list[int] = []
     top_pairs: list[int] = []
     before: list[int] = []

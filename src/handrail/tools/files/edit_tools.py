@@ -1,9 +1,6 @@
-"""write_file, edit_file and apply_diff: three ways to say what a file should hold.
+"""write_file, edit_file and apply_diff: compute the new content of a file from the tool's input.
 
-Owns their inputs and how each makes new content from old. What they share — the plan with its diff, the
-write itself — is change.py's.
-
-Applying hunks to a text: all of them, or none.
+Planning, review and writing are in file_change.py. All hunks of a diff apply, or none.
 """
 
 from collections.abc import Callable
@@ -53,7 +50,7 @@ class ApplyDiffInput(ChangeInput):
 
 
 class WriteFile(ChangeTool[WriteFileInput]):
-    """Replaces or creates a file."""
+    """Create or replace a file."""
 
     name = "write_file"
     title = "Write file"
@@ -74,7 +71,7 @@ class WriteFile(ChangeTool[WriteFileInput]):
 
 
 class EditFile(ChangeTool[EditFileInput]):
-    """Replaces a passage."""
+    """Replace a passage of a file."""
 
     name = "edit_file"
     title = "Edit file"
@@ -101,7 +98,7 @@ class EditFile(ChangeTool[EditFileInput]):
 
 
 class ApplyDiff(ChangeTool[ApplyDiffInput]):
-    """Applies a patch to one file."""
+    """Apply a patch to one file."""
 
     name = "apply_diff"
     title = "Apply diff"
@@ -158,7 +155,7 @@ class _Change:
 
 
 def apply(text: str, hunks: list[Hunk], path: str) -> str:
-    """The text after every hunk. Raises Refusal, which names the hunk that does not fit."""
+    """Apply all hunks. Raises Refusal, which names the hunk that does not fit."""
     hunks = _in_style(text, hunks)
     says_ends = any(not row.ends for hunk in hunks for row in hunk.rows)
     bare = bool(text) and not text.endswith("\n") and not says_ends
@@ -169,7 +166,7 @@ def apply(text: str, hunks: list[Hunk], path: str) -> str:
 
 
 def _in_style(text: str, hunks: list[Hunk]) -> list[Hunk]:
-    """The hunks with the line endings of the text, where theirs all differ from it."""
+    """Convert the hunks to the line endings of the text, if all of theirs differ."""
     old = [row.text.endswith("\r") for hunk in hunks for row in hunk.old if row.ends]
     if is_crlf(text) and not any(row.text.endswith("\r") for hunk in hunks for row in hunk.rows):
         return [_restyled(hunk, lambda line: line + "\r") for hunk in hunks]
@@ -222,7 +219,7 @@ def _locate(lines: list[str], hunk: Hunk, old: list[str], drift: int, path: str)
 
 
 def _insertion(lines: list[str], hunk: Hunk, drift: int, path: str) -> int:
-    """Where lines go that replace none: only an empty text or a line number can tell."""
+    """Where to insert lines that replace none: in an empty text, or by the line number."""
     if not lines:
         return 0
     at = None if hunk.start is None else hunk.start + drift
@@ -249,13 +246,13 @@ def _merged(lines: list[str], changes: list[_Change]) -> list[str]:
 
 
 _LINES_MAX = 20_000
-"""Lines looked at for a near miss; the search takes time for each."""
+"""Lines searched for a near match; each takes time."""
 _SHOWN = 6
 _ALIKE = 0.6
 
 
 def replace_match(text: str, old: str, new: str, path: str, *, every: bool) -> tuple[str, int]:
-    """The text with `old` replaced by `new`, and how often. Raises Refusal."""
+    """Replace `old` by `new`; return the text and the count. Raises Refusal."""
     old, new = _text_in_style(text, old, new)
     count = text.count(old)
     if count == 0:
@@ -269,7 +266,7 @@ def replace_match(text: str, old: str, new: str, path: str, *, every: bool) -> t
 
 
 def nearest(text: str, old: str) -> str:
-    """A sentence about the lines that come closest to `old`."""
+    """A sentence about the lines most similar to `old`."""
     lines, wanted = split(text)[:_LINES_MAX], split(old)
     at = _spaced_otherwise(lines, wanted)
     if at is not None:
@@ -281,7 +278,7 @@ def nearest(text: str, old: str) -> str:
 
 
 def _text_in_style(text: str, old: str, new: str) -> tuple[str, str]:
-    """The two in the line endings of the text, so that neither a match nor a style is lost."""
+    """Convert both strings to the line endings of the text."""
     if is_crlf(text):
         return to_crlf(old), to_crlf(new)
     if old in text:
@@ -313,7 +310,7 @@ def _spaced_otherwise(lines: list[str], wanted: list[str]) -> int | None:
 
 
 def _alike(lines: list[str], wanted: list[str]) -> int | None:
-    """Where the most telling wanted line has its best likeness, shifted to where the passage would begin."""
+    """Start of the most similar passage, located by the longest of the wanted lines."""
     index = max(range(len(wanted)), key=lambda number: len(wanted[number].strip()), default=None)
     if index is None:
         return None

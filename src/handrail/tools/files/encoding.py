@@ -1,7 +1,6 @@
-"""Bytes as text, and back without loss.
+"""Decode and encode file contents without loss, split lines, detect line endings.
 
-Owns encodings, line endings and splitting. It does not know files. Text that is not UTF-8 keeps its bytes
-(as lone surrogates) while it is edited, and is shown with escapes.
+Bytes that are not UTF-8 survive editing as lone surrogates, and are displayed as escapes.
 """
 
 import re
@@ -21,7 +20,7 @@ def encode(text: str) -> bytes:
 
 
 def shown(raw: bytes) -> str:
-    """For eyes and JSON: what is not UTF-8 as `\\xNN`."""
+    """Text for display and JSON: bytes that are not UTF-8 as `\\xNN`."""
     return raw.decode("utf-8", "backslashreplace")
 
 
@@ -34,7 +33,7 @@ def is_utf8(raw: bytes) -> bool:
 
 
 def split(text: str) -> list[str]:
-    """Lines with their endings. Only a newline ends a line, whatever `str.splitlines` thinks."""
+    """Lines with their endings. Only a newline ends a line, unlike in `str.splitlines`."""
     return _LINE.findall(text)
 
 
@@ -43,7 +42,7 @@ def split_raw(raw: bytes) -> list[bytes]:
 
 
 def is_crlf(text: str) -> bool:
-    """Whether every line that ends, ends with CR LF."""
+    """Whether every line ending is CR LF, and there is at least one."""
     return 0 < text.count("\n") == text.count("\r\n")
 
 

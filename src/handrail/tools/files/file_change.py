@@ -1,11 +1,7 @@
-"""What every change of a file shares: a plan that shows the whole diff, a review of it, and a write of exactly that.
+"""The base of the tools that change a file: plan the full diff, let the person review it, write it.
 
-Owns planning, reviewing and carrying out a change. It does not know how new content is made (edits.py), what a review
-comes to (review.py), or how bytes reach the disk (replace.py).
-
-A change worked out in full: which bytes come where, and how a person sees it.
-
-What a model is told about a change that was carried out: the very lines that were written.
+Exactly the approved bytes are written. The new content is computed in edit_tools.py, the review in review.py,
+the write in atomic_write.py.
 """
 
 import hashlib
@@ -32,28 +28,28 @@ from handrail.tools.workspace import Place, Workspace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """New content, and words for what was done to get it, such as "Replaced 2 occurrences in"."""
+    """New content, and a verb phrase for the result, such as "Replaced 2 occurrences in"."""
 
     after: str | None
     """None deletes the file."""
     did: str
     executable: bool | None = None
-    """Whether the file shall be; None leaves its mode as it is."""
+    """Set or clear the executable bits; None keeps the mode."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What will be written, and where."""
+    """A planned change: target, new bytes, diff and notes."""
 
     target: Target
     after: bytes | None
     executable: bool | None
-    """None where the mode stays."""
+    """None keeps the mode."""
     diff: Diff
     did: str
     notes: tuple[str, ...]
     review: Review | None = None
-    """What a person made of it."""
+    """The person's review, if there was one."""
 
     @property
     def changes(self) -> bool:
@@ -106,7 +102,7 @@ class Work:
         return Editor(before=self.target.before, proposed=self.after)
 
     def reviewed(self, content: str, comments: Sequence[Comment]) -> "Work":
-        """The same with what a person left in the editor. Raises Refusal."""
+        """Apply the person's edits from the editor. Raises Refusal."""
         target = self.target
         final = self.editor.written(content)
         _check(final)
@@ -126,7 +122,7 @@ class Work:
 
 
 def work_of(target: Target, change: Change) -> Work:
-    """Raises Refusal for content that cannot be written."""
+    """Compute the diff and notes of a change. Raises Refusal for content that cannot be written."""
     after = None if change.after is None else _bytes(change.after)
     executable = change.executable
     if target.mode is not None and executable is bool(target.mode & 0o111):
@@ -168,9 +164,9 @@ def _sha256(content: bytes | None) -> str | None:
 
 
 _ECHO_MAX = 10_000
-"""Characters of a diff that is just what the model proposed: it knows them, and pays for reading them again."""
+"""Characters of a diff the model itself proposed: it pays to read them again."""
 _REVIEWED_MAX = 100_000
-"""Characters of one that a person made; it should know all of that."""
+"""Characters of a diff with a person's edits, which the model should see in full."""
 
 
 class CommentOutput(BaseModel):
@@ -208,7 +204,7 @@ class ChangeOutput(BaseModel):
 
 
 def result_of(work: Work) -> Result:
-    """For a change that was carried out, or that had nothing to do."""
+    """The result of a change that was written, or that had nothing to write."""
     path, changed = work.target.place.shown, work.changes
     now = work.after if changed else work.target.before
     data: Json = {
@@ -229,7 +225,7 @@ def result_of(work: Work) -> Result:
 
 
 def told(work: Work) -> list[str]:
-    """What is said about the person's review."""
+    """The text about the person's review; empty without one."""
     return [] if work.review is None else [shortened(work.review.words, _REVIEWED_MAX)]
 
 
@@ -248,7 +244,7 @@ def _same(path: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """The text up to a line's end before `most` characters, and how much is left out."""
+    """Cut the text at a line end before `most` characters, and note how much is left out."""
     if len(text) <= most:
         return text
     cut = text.rfind("\n", 0, most) + 1
@@ -257,7 +253,7 @@ def shortened(text: str, most: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangePlan(Plan):
-    """A change worked out in full; or, where nothing may be told before a person allows it, why it must fail."""
+    """A planned change; or, for a path the caller may not read, the reason why it will fail."""
 
     place: Place
     work: Work | None
@@ -272,7 +268,7 @@ InputT = TypeVar("InputT", bound=ChangeInput)
 
 
 class ChangeTool(Tool[InputT, ChangePlan]):
-    """A tool that changes one file, after its diff was seen."""
+    """Base of the tools that change one file."""
 
     output = ChangeOutput
     destructive = True
@@ -280,13 +276,13 @@ class ChangeTool(Tool[InputT, ChangePlan]):
     verb: ClassVar[str]
 
     def __init__(self, own: Sequence[Path], blobs: Blobs) -> None:
-        """`own` are Handrail's own files, always protected; `blobs` keep what is replaced, so that it can be undone."""
+        """`own` are Handrail's own files, always protected; `blobs` keep old contents for undo."""
         self._own = tuple(own)
         self._blobs = blobs
 
     @abstractmethod
     def change(self, input: InputT, before: str | None, path: str) -> Change:
-        """New content from old; `before` is None when there is no file. Raises Refusal."""
+        """Compute new content; `before` is None when the file does not exist. Raises Refusal."""
 
     def display(self, input: InputT) -> str:
         return f"{self.verb} {brief(input.path)}"
@@ -302,7 +298,7 @@ class ChangeTool(Tool[InputT, ChangePlan]):
         return _planned(place, work)
 
     def proposal(self, plan: ChangePlan) -> Proposal | None:
-        """The file as an editor shows it: newlines only, and no byte order mark."""
+        """The contents for an editor: LF line endings, no byte order mark."""
         if plan.work is None:
             return None
         editor = plan.work.editor
@@ -316,11 +312,11 @@ class ChangeTool(Tool[InputT, ChangePlan]):
         return _planned(plan.place, plan.work.reviewed(content, comments))
 
     def tells(self, plan: ChangePlan) -> str:
-        """What the agent will be told about a review; empty when there was none."""
+        """The text the agent will get about a review; empty without one."""
         return "" if plan.work is None else "\n".join(told(plan.work))
 
     def changed_since(self, plan: ChangePlan) -> tuple[str, str] | None:
-        """How the file on disk differs from what the plan found: a sentence, and a diff for a person's eyes."""
+        """How the file on disk differs from the plan: a sentence, and a diff for the person."""
         drift = None if plan.work is None else changed_since(plan.work.target)
         return None if drift is None else (drift.sentence, drift.diff)
 
@@ -328,7 +324,7 @@ class ChangeTool(Tool[InputT, ChangePlan]):
         if plan.work is None:
             raise Refusal(plan.problem or "")
         if plan.work.changes:
-            # Not abandoned when cancelled: the receipt must say what became of the file.
+            # Not abandoned on cancel: the receipt must state whether the file was written.
             await anyio.to_thread.run_sync(self._carry_out, plan.work)
             call.add_receipt(ReceiptFacts(files_changed=(plan.place.path,)))
         return result_of(plan.work)
@@ -353,7 +349,7 @@ class ChangeTool(Tool[InputT, ChangePlan]):
             replace_file(work.target, work.after, work.executable)
 
     def _keep(self, target: Target) -> None:
-        """What the file held is safe on disk before it leaves its place."""
+        """Save the old content as a blob, on disk, before it is replaced."""
         if target.before is None:
             return
         try:
@@ -377,7 +373,7 @@ def _planned(place: Place, work: Work) -> ChangePlan:
 
 
 def _doomed(place: Place, problem: str) -> ChangePlan:
-    """A plan that asks all the same: that it must fail tells something about a place nobody allowed yet."""
+    """A plan that will fail but still needs approval: the reason reveals facts about an unapproved path."""
     note = f"This will fail: {problem}"
     preview = DiffPreview(path=place.path, diff="", added=0, removed=0, notes=(note,))
     bound: Json = {"path": place.path, "problem": problem}

@@ -1,8 +1,4 @@
-"""A window of lines from a file of any size, in bounded memory.
-
-Owns cutting: which lines, how long each, how much in all. It does not know paths or results; it is given
-an open file.
-"""
+"""Read a range of lines from a file of any size, in bounded memory."""
 
 import os
 from collections.abc import Callable
@@ -12,28 +8,28 @@ from handrail.tools.files.encoding import split, split_raw
 
 CHUNK = 1 << 18
 LINE_MAX = 2000
-"""Characters shown of one line: minified code would otherwise fill a model's context alone."""
+"""Characters shown of one line: minified code would fill a model's context."""
 WINDOW_MAX = 1 << 18
 """Bytes of text in one answer, for the same reason."""
 _BEGINNING = 8192
-"""Bytes looked at to tell text from binary; a stray NUL later in a log does not make it unreadable."""
+"""Bytes checked for NUL to detect binary files; a stray NUL later in a log is accepted."""
 _LINE_BYTES = LINE_MAX * 4 + 4
 
 
 @dataclass(slots=True)
 class Window:
-    """The lines that were asked for, and what is known about the rest."""
+    """The lines of the range, and facts about the rest of the file."""
 
     first: int
     lines: list[str] = field(default_factory=list[str])
-    """Decoded, each with its own line ending, bytes that are not UTF-8 replaced."""
+    """Decoded, with line endings; bytes that are not UTF-8 are replaced."""
     cut: list[int] = field(default_factory=list[int])
-    """Numbers of the lines that are longer than shown."""
+    """Numbers of the lines that were cut."""
     total: int | None = None
     """Lines in the file; None when it was not read to its end."""
     replaced: bool = False
     full: bool = False
-    """Stopped before `limit` lines because there was too much text."""
+    """Stopped before `limit` lines because of WINDOW_MAX."""
 
     @property
     def last(self) -> int:
@@ -41,11 +37,11 @@ class Window:
 
 
 class BinaryError(Exception):
-    """The file begins with bytes that no text has."""
+    """The file is binary."""
 
 
 def is_binary(beginning: bytes) -> bool:
-    """Whether a file with this beginning is no text: it holds a NUL byte."""
+    """Whether the first bytes of a file contain NUL."""
     return b"\0" in beginning[:_BEGINNING]
 
 
@@ -76,7 +72,7 @@ def read_window(
 
 
 def _whole(raw: bytes, first: int, limit: int) -> Window | None:
-    """The same for a small file at once; None when something in it must be cut."""
+    """Fast path for a small file; None when a line or the total must be cut."""
     lines = split(raw.decode(errors="replace"))
     wanted = lines[first - 1 : first - 1 + limit]
     if len(raw) > WINDOW_MAX or max(map(len, wanted), default=0) > LINE_MAX:
@@ -86,12 +82,12 @@ def _whole(raw: bytes, first: int, limit: int) -> Window | None:
 
 
 def _is_replaced(text: str, raw: bytes) -> bool:
-    """Whether decoding put a replacement character where the bytes have none."""
+    """Whether decoding inserted a replacement character."""
     return "\ufffd" in text and not raw.startswith(text.removesuffix("\n").encode())
 
 
 class _Reader:
-    """Splits chunks into lines, keeping only those of the window, and only their beginnings."""
+    """Splits chunks into lines; keeps only the lines of the window, cut to their bound."""
 
     def __init__(self, window: Window, stop: int) -> None:
         self.window = window

@@ -1,9 +1,7 @@
-"""Reading a patch (unified diff or SEARCH/REPLACE blocks) into hunks.
+"""Parse a unified diff or SEARCH/REPLACE blocks into hunks.
 
-Owns both notations, and forgives what models get wrong in them: counts, fences, a missing space on an empty
-line. It does not know the text they are for (hunks.py), nor what a git-style head says (patch_head.py).
-
-The head of a git-style diff: whether a file is made or deleted, and which mode it gets.
+Tolerates common mistakes of models: wrong counts, code fences, a missing space on an empty line. Reads the
+extended header of git diffs: new or deleted file, mode. edit_tools.py applies the hunks.
 """
 
 import re
@@ -17,26 +15,26 @@ _MODE = re.compile(r"(old mode|new mode|new file mode|deleted file mode) ([0-7]{
 _MOVED = ("rename from ", "rename to ", "copy from ", "copy to ")
 _BINARY = ("GIT binary patch", "Binary files ")
 _EXECUTABLE = {"100644": False, "100755": True}
-"""The only modes git gives to a file."""
+"""The only modes git gives to a regular file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """What comes before the first hunk."""
+    """The header before the first hunk."""
 
     creates: bool = False
     deletes: bool = False
     executable: bool | None = None
-    """Whether the file shall be; None when the diff does not say."""
+    """Set or clear the executable bits; None when the diff has no mode."""
 
     @property
     def acts(self) -> bool:
-        """It does something even where no hunk follows."""
+        """Whether the header alone changes the file, without a hunk."""
         return self.creates or self.deletes or self.executable is not None
 
 
 def read_head(lines: Sequence[str]) -> Head:
-    """Raises Refusal."""
+    """Parse the header. Raises Refusal for renames, copies, binary patches, links and several files."""
     for line in lines:
         _check(line)
     if sum(line.startswith("diff --git ") for line in lines) > 1:
@@ -96,16 +94,16 @@ class Row:
     sign: Sign
     text: str
     ends: bool = True
-    """A newline ends it."""
+    """It ends with a newline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Lines to find, and the lines to put in their place."""
+    """Lines to find, and the lines that replace them."""
 
     name: str
     start: int | None
-    """Where the old lines begin, counted from 1, as the patch says; None when it does not."""
+    """Number of the first old line, from 1; None when the patch has none."""
     rows: tuple[Row, ...]
 
     @property
@@ -119,14 +117,14 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """What a patch does to its one file."""
+    """The hunks and header of a patch for one file."""
 
     hunks: list[Hunk]
     head: Head
 
 
 def parse(patch: str) -> Patch:
-    """A patch for one file. Raises Refusal."""
+    """Parse a patch for one file. Raises Refusal."""
     lines = _unfenced(patch.split("\n"))
     if any(_SEARCH.fullmatch(line) for line in lines):
         parsed = Patch(_blocks(lines), Head())
@@ -169,7 +167,7 @@ def _blocks(lines: list[str]) -> list[Hunk]:
 
 
 class _Unified:
-    """Reads a unified diff from top to bottom."""
+    """Parses a unified diff from top to bottom."""
 
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
@@ -204,7 +202,7 @@ class _Unified:
         return Hunk(name, start, tuple(rows))
 
     def _counted(self, old: int, new: int) -> list[Row] | None:
-        """The rows that the header announced; None when it is wrong about them."""
+        """The rows counted by the hunk header; None when the counts are wrong."""
         at, rows = self._at, list[Row]()
         while at < len(self._lines) and (old > 0 or new > 0 or self._lines[at].startswith("\\")):
             row = _row(self._lines[at])
@@ -227,7 +225,7 @@ class _Unified:
             end += 1
         last = end
         while last > self._at and not self._lines[last - 1]:
-            last -= 1  # an empty line before the next hunk is layout
+            last -= 1  # blank lines before the next hunk are layout
         rows: list[Row] = []
         for number in range(self._at, last):
             row = _row(self._lines[number])
@@ -264,7 +262,7 @@ def _row(line: str) -> Row | None:
 
 
 def _add(rows: list[Row], row: Row | None) -> None:
-    """Add a row; None is the note that no newline ends the row before."""
+    """Add a row; None stands for `\\ No newline at end of file` and changes the row before."""
     if row is not None:
         rows.append(row)
     elif rows:

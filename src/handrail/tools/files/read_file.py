@@ -1,10 +1,4 @@
-"""read_file: numbered lines of a text file.
-
-Owns what a reading shows and says. It does not decide where paths lead (workspace.py) or how lines are
-cut (lines.py).
-
-read_text_file: the text of a file as it is, for hosts of agents that read through us.
-"""
+"""read_file, with numbered lines; and read_text_file, the raw text for agents that read through ACP."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -25,11 +19,11 @@ from handrail.tools.results import Format, Input, answer, brief, some
 from handrail.tools.workspace import Place, Workspace, missing
 
 LIMIT = 2000
-"""Lines in one answer unless the caller says otherwise."""
+"""Lines in one answer by default."""
 _SMALL = 1 << 18
-"""Bytes that are read at once, on the loop: a thread would cost more than the reading."""
+"""Bytes read on the event loop: a thread would cost more than the read."""
 _HUGE = 50 << 20
-"""Bytes beyond which the caller must say which lines, and lines are not counted to the end."""
+"""Bytes above which the caller must select lines, and lines are not counted to the end."""
 
 
 class ReadFileInput(Input):
@@ -51,14 +45,14 @@ class ReadFileOutput(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPlan(Plan):
-    """A file, resolved, and the lines wanted of it."""
+    """A resolved file and the lines to read."""
 
     place: Place
     input: ReadFileInput
 
 
 class ReadFile(Tool[ReadFileInput, ReadPlan]):
-    """Shows a text file, with line numbers."""
+    """Read a text file, with line numbers."""
 
     name = "read_file"
     title = "Read file"
@@ -173,7 +167,7 @@ def _is_binary(place: Place, size: int) -> str:
 
 
 MOST = 10 << 20
-"""Bytes in one answer: it is held in memory, sent in one message and kept in the record."""
+"""Bytes in one answer: it is held in memory, sent in one message and stored."""
 
 
 class ReadTextFileInput(Input):
@@ -189,14 +183,14 @@ class ReadTextFileOutput(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawPlan(Plan):
-    """A file, resolved, and the lines wanted of it."""
+    """A resolved file and the lines to read."""
 
     place: Place
     input: ReadTextFileInput
 
 
 class ReadTextFile(Tool[ReadTextFileInput, RawPlan]):
-    """Gives the text of a file as it is."""
+    """Read the text of a file, unchanged."""
 
     name = "read_text_file"
     title = "Read file"
@@ -249,7 +243,7 @@ def _told(place: Place, raw: bytes) -> str:
 
 
 async def _read_bytes(descriptor: int, asked: ReadTextFileInput) -> bytes:
-    """What was asked for; of more than may be given, one byte more."""
+    """Read the selected lines, up to one byte above MOST so that the caller can detect the excess."""
     if os.fstat(descriptor).st_size <= _SMALL:
         return _lines(descriptor, asked, lambda: None)
     return await anyio.to_thread.run_sync(_lines, descriptor, asked, anyio.from_thread.check_cancelled)
@@ -272,7 +266,7 @@ def _lines(descriptor: int, asked: ReadTextFileInput, check: Callable[[], None])
 
 
 def _keep(kept: bytearray, chunk: bytes, number: int, first: int, last: int | None) -> int:
-    """Take the wanted lines of a chunk, which may begin and end within one; the number of the line it ends in."""
+    """Append the selected lines of a chunk; return the number of the line the chunk ends in."""
     for piece in split_raw(chunk):
         if last is not None and number >= last:
             break

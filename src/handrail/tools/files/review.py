@@ -1,9 +1,7 @@
-"""What a person made of a proposed change: hunks kept, rejected and edited, and what they said.
+"""A person's review of a proposed change: hunks kept, rejected or edited, and comments.
 
-Owns the comparison of what was proposed with what the person left, as data and in words. It does not know how either
-is written (change.py), nor how the person works (the page).
-
-A file's bytes as an editor holds them, and back without loss.
+Compares the proposal with the content the person left in the editor. Also converts file bytes to editor text
+and back without loss.
 """
 
 import re
@@ -22,12 +20,12 @@ from handrail.tools.results import some
 Fate = Literal["kept", "rejected", "edited"]
 _Lines = Sequence[bytes]
 _BEGINNING = 50
-"""Lines by which the place is found where a file goes on after an edited hunk; to compare all at each would take long."""
+"""Lines compared first to find where a file continues after an edited hunk; comparing all is slow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """A comment, with the line it is about."""
+    """A comment with the text of its line."""
 
     line: int
     on: str
@@ -36,14 +34,14 @@ class Remark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """What became of a proposal."""
+    """The result of a review."""
 
     fates: tuple[Fate, ...]
-    """Of each of its hunks."""
+    """One per hunk of the proposal."""
     patch: str
-    """What is written, against what was proposed; empty when it is the same."""
+    """Diff from the proposed to the written content; empty when they are equal."""
     writes: bool
-    """Something is written at all."""
+    """Anything is written at all."""
     remarks: tuple[Remark, ...] = ()
 
     @property
@@ -61,7 +59,7 @@ class Review:
 
     @property
     def words(self) -> str:
-        """For the model that proposed it."""
+        """The review as text for the model."""
         return "\n".join([self._verdict, *self._difference, *self._said])
 
     @property
@@ -94,7 +92,7 @@ def review(
     final: bytes | None,
     comments: Sequence[Comment] = (),
 ) -> Review:
-    """Compare what was proposed with what the person left; None is no file."""
+    """Compare the proposal with the content the person left; None means that there is no file."""
     old, new, left = (split_raw(raw or b"") for raw in (before, proposed, final))
     return Review(
         fates=tuple(fates(old, new, left)),
@@ -105,13 +103,13 @@ def review(
 
 
 def fates(old: _Lines, new: _Lines, left: _Lines) -> list[Fate]:
-    """What became of each hunk between `old` and `new` in what was left."""
+    """Classify each hunk between `old` and `new` by the content that was left."""
     spans = changed(old, new)
     return _in_order(spans, old, new, left) or _mapped(spans, old, new, left)
 
 
 def _in_order(spans: Sequence[Span], old: _Lines, new: _Lines, left: _Lines) -> list[Fate] | None:
-    """Walk from hunk to hunk along the lines between them; None where those were changed too."""
+    """Classify hunk by hunk, using the unchanged lines between them; None if those changed too."""
     found: list[Fate] = []
     at = spans[0].new[0] if spans else 0
     if left[:at] != new[:at]:
@@ -130,7 +128,7 @@ def _in_order(spans: Sequence[Span], old: _Lines, new: _Lines, left: _Lines) -> 
 def _next(
     before: _Lines, proposed: _Lines, between: _Lines, left: _Lines, at: int, is_last: bool
 ) -> tuple[Fate, int | None]:
-    """What stands at this place instead of a hunk, and where it ends."""
+    """Classify the hunk at this position, and find where it ends."""
     choices: tuple[tuple[Fate, _Lines], ...] = (("kept", proposed), ("rejected", before))
     for fate, part in choices:
         end = at + len(part)
@@ -144,7 +142,7 @@ def _follows(between: _Lines, left: _Lines, at: int, is_last: bool) -> bool:
 
 
 def _find(between: _Lines, left: _Lines, start: int, is_last: bool) -> int | None:
-    """Where the lines after an edited hunk go on."""
+    """Find where the lines after an edited hunk continue."""
     last = len(left) - len(between)
     begin = between[:_BEGINNING]
     places = range(max(start, last) if is_last else start, last + 1)
@@ -155,7 +153,7 @@ def _find(between: _Lines, left: _Lines, start: int, is_last: bool) -> int | Non
 
 
 def _mapped(spans: Sequence[Span], old: _Lines, new: _Lines, left: _Lines) -> list[Fate]:
-    """By comparison: where the lines of each hunk went, and what stands there."""
+    """Classify by diff: map each hunk to its lines in the left content and compare them."""
     places = _Places(Anchored(new, left).get_opcodes())
     found: list[Fate] = []
     for span in spans:
@@ -167,7 +165,7 @@ def _mapped(spans: Sequence[Span], old: _Lines, new: _Lines, left: _Lines) -> li
 
 
 class _Places:
-    """Where lines of the one stand in the other."""
+    """Maps line numbers of one text to the other, from diff opcodes."""
 
     def __init__(self, opcodes: Sequence[tuple[str, int, int, int, int]]) -> None:
         self._opcodes = opcodes
@@ -184,7 +182,7 @@ class _Places:
         )
 
     def _touching(self, at: int) -> Iterator[tuple[bool, int, int, int]]:
-        """The stretches that begin or end there, or go over it."""
+        """The opcodes that touch or contain this position."""
         for index in range(bisect_left(self._ends, at), len(self._ends)):
             tag, begin, _, left, end = self._opcodes[index]
             if begin > at:
@@ -223,28 +221,28 @@ _ENDING = re.compile(r"\r\n|\r|\n")
 _PRIVATE = re.compile(r"[\ue000-\uefff]")
 _BLOCK = 128
 _BLOCKS = range(0xEF80, 0xE000 - 1, -_BLOCK)
-"""Where 128 private characters can stand for the bytes that are not UTF-8."""
+"""Blocks of 128 private-use characters that can stand for bytes that are not UTF-8."""
 
 
 @dataclass(frozen=True)
 class Editor:
-    """One file in an editor: what it holds, and what is proposed; None is no file."""
+    """Converts a file's present and proposed content for an editor; None means that there is no file."""
 
     before: bytes | None
     proposed: bytes | None
 
     def shown(self, raw: bytes | None) -> str | None:
-        """One of the two as an editor shows it."""
+        """One of the two contents as editor text."""
         if raw is None:
             return None
         text = decode(raw).removeprefix(BOM)
         return _ENDING.sub("\n", text).translate(self._to_private)
 
     def written(self, content: str) -> bytes | None:
-        """What an editor's content means on disk; equal to one of the two where it looks like it. Raises Refusal."""
+        """Convert editor text to bytes; unedited text gives the original bytes. Raises Refusal."""
         known = {self.shown(raw) or "": raw for raw in (self.before, self.proposed)}
         content = _ENDING.sub("\n", content)
-        if not any(text.startswith(BOM) for text in known):  # which the editor did not show
+        if not any(text.startswith(BOM) for text in known):  # the editor was given none
             content = content.removeprefix(BOM)
         if content in known:
             return known[content]
@@ -279,7 +277,7 @@ class Editor:
         return {private: odd for odd, private in self._to_private.items()}
 
     def _with_endings(self, content: str) -> str:
-        """The content with the line endings of the two: each line its own where they are mixed."""
+        """Restore the line endings of the file; when they are mixed, line by line."""
         versions = [_lines(decode(raw)) for raw in (self.proposed, self.before) if raw is not None]
         styles = {ending for version in versions for _, ending in version if ending}
         if len(styles) < 2:
@@ -301,13 +299,13 @@ def _has_odd_bytes(text: str) -> bool:
 
 
 def _lines(text: str) -> list[tuple[str, str]]:
-    """Each line and what ends it."""
+    """Each line and its ending."""
     found = [(line, ending) for line, ending in _LINE.findall(text)]
     return found[:-1] if found and found[-1] == ("", "") else found
 
 
 def _matches(version: list[tuple[str, str]], lines: list[str]) -> list[tuple[int, str]]:
-    """Lines that a version has too, and how they end there."""
+    """Positions of lines that a version has too, with their endings there."""
     old, new = (
         [encode(text) for text, _ in version],
         [line.encode("utf-8", "surrogatepass") for line in lines],
@@ -321,12 +319,12 @@ def _usual(version: list[tuple[str, str]]) -> str:
 
 
 def _joined(lines: list[tuple[str, str]], endings: list[str], ending: str) -> list[str]:
-    """A line that nobody had before ends like the one above it."""
+    """Join the lines; a new line gets the ending of the line above it."""
     joined: list[str] = []
     for (text, ends), own in zip(lines, endings, strict=True):
         ending = own or ending
         line = text + (ending if ends else "")
         if line.startswith("\n") and joined and joined[-1].endswith("\r"):
-            joined[-1] += "\n"  # else the two would pass for one ending, and a line be lost
+            joined[-1] += "\n"  # otherwise CR and LF would merge into one line ending, and a line be lost
         joined.append(line)
     return joined

@@ -1,11 +1,7 @@
-"""A file to be written: what is there now, and the folder it lies in.
+"""The file to be changed: its present content, whether it changed since the plan, and notes.
 
-Owns reading the pre-image and saying why a file cannot be edited. It changes nothing (replace.py), and does
-not know what will be written.
-
-What became of a file since its change was planned.
-
-What a diff cannot show about a change: line endings, mode, encoding, links, new folders.
+Notes cover facts that a diff does not show: line endings, mode, encoding, links, new folders. Nothing is
+written here.
 """
 
 import os
@@ -24,19 +20,19 @@ from handrail.tools.results import some
 from handrail.tools.workspace import Place, kind_of, replaced
 
 SIZE_MAX = 10 << 20
-"""Bytes of a file that is edited: old, new and the diff between them are held in memory while a person looks."""
+"""Bytes of a file to edit: old and new content and the diff stay in memory until the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
-    """A folder, held by identity."""
+    """A folder identified by device and inode."""
 
     path: str
     dev: int
     inode: int
 
     def open(self, place: Place) -> int:
-        """A descriptor of this very folder; `place` is what the refusal speaks of."""
+        """Open this folder; `place` is named in the refusal when it was replaced."""
         try:
             descriptor = open_beneath("/", self.path.lstrip("/") or ".", os.O_RDONLY | os.O_DIRECTORY)
         except OSError:
@@ -50,15 +46,15 @@ class Folder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A place to write, its folder, and its content when it was planned."""
+    """A file to write, its folder, and its content when the call was planned."""
 
     place: Place
     folder: Folder
-    """The nearest folder that exists."""
+    """The nearest existing parent."""
     missing: tuple[str, ...]
-    """Folders to be made below it."""
+    """Names of the folders to create below it."""
     before: bytes | None
-    """None when there is no file yet."""
+    """None when the file does not exist yet."""
 
     @property
     def name(self) -> str:
@@ -66,12 +62,12 @@ class Target:
 
     @property
     def mode(self) -> int | None:
-        """Of the file that is there."""
+        """Permission bits of the existing file."""
         return None if self.place.found is None else stat.S_IMODE(self.place.found.st_mode)
 
     @property
     def made(self) -> tuple[str, ...]:
-        """The paths of the folders to be made, outermost first."""
+        """Paths of the folders to create, outermost first."""
         paths = accumulate(
             self.missing, lambda path, name: f"{path}/{name}", initial=self.folder.path.rstrip("/")
         )
@@ -79,7 +75,7 @@ class Target:
 
 
 def look(place: Place) -> Target:
-    """What a write to this place would meet. Raises Refusal."""
+    """Read the present state of the file to write. Raises Refusal when it cannot be edited."""
     folder, missing = _folder(place)
     before = None if place.found is None else _before(place, place.found)
     return Target(place=place, folder=folder, missing=missing, before=before)
@@ -126,7 +122,7 @@ def _before(place: Place, found: os.stat_result) -> bytes:
 
 
 def read_all(descriptor: int) -> bytes:
-    """What an open file holds, up to one byte more than may be edited."""
+    """Read an open file, up to one byte above SIZE_MAX."""
     chunks: list[bytes] = []
     room = SIZE_MAX + 1
     while room > 0 and (chunk := os.read(descriptor, min(room, 1 << 20))):
@@ -136,20 +132,20 @@ def read_all(descriptor: int) -> bytes:
 
 
 _SHORT_DIFF = 40
-"""Lines of difference shown to a model whose edit came too late."""
+"""Lines of diff shown to a model whose edit came too late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """How a file differs from what it held when its change was planned."""
+    """A difference between the file and its planned content."""
 
     sentence: str
     diff: str = ""
-    """Before → now; empty where there is nothing to compare."""
+    """From the planned to the present content; empty when there is nothing to compare."""
 
 
 def changed_since(target: Target) -> Drift | None:
-    """How a file differs now; None while it is what the plan found."""
+    """Compare the file with the plan; None when it is unchanged."""
     try:
         folder = target.folder.open(target.place)
     except Refusal as refusal:
@@ -164,14 +160,14 @@ def changed_since(target: Target) -> Drift | None:
 
 
 def check_unchanged(folder: int, name: str, target: Target) -> None:
-    """Raises Refusal unless the file of this name in an open folder holds what the plan found."""
+    """Raises Refusal unless the file `name` in an open folder has the planned content."""
     drift = drift_of(target, now_in(folder, name, target))
     if drift is not None:
         raise Refusal(told(drift, target))
 
 
 def told(drift: Drift, target: Target) -> str:
-    """For a model; of a place that it may not read only the fact."""
+    """Text for a model, with a diff only if the model may read the file."""
     if not drift.diff or not target.place.is_common:
         return drift.sentence
     lines = drift.diff.splitlines()
@@ -180,7 +176,7 @@ def told(drift: Drift, target: Target) -> str:
 
 
 def now_in(folder: int, name: str, target: Target) -> bytes | None:
-    """What a file holds; None when there is none. Raises Refusal when it is no file."""
+    """Read a file in an open folder; None when it does not exist. Raises Refusal when it is not a file."""
     try:
         descriptor = openat(folder, name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     except FileNotFoundError:
@@ -213,7 +209,7 @@ def drift_of(target: Target, now: bytes | None) -> Drift | None:
 
 
 def notes_on(target: Target, after: bytes | None, executable: bool | None = None) -> tuple[str, ...]:
-    """`after` is None where the file goes; `executable` is None where its mode stays."""
+    """Notes on a change. `after` None deletes the file; `executable` None keeps the mode."""
     if after == target.before and executable is None:
         return ("Nothing changes: the file has this content already.",)
     content = () if after is None else _content(target.before, after)
@@ -273,6 +269,6 @@ def _content(before: bytes | None, after: bytes) -> Iterator[str]:
 
 
 def with_execution(mode: int, executable: bool) -> int:
-    """The mode of a file that whoever may read it may also execute; or that nobody may."""
+    """The mode with execution allowed to all who may read, or to none."""
     plain = stat.S_IMODE(mode) & 0o777
     return plain | (plain & 0o444) >> 2 if executable else plain & ~0o111

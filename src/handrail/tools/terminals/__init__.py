@@ -1,1 +1,1 @@
-"""Terminals that stay: opened, read, typed into, waited for and closed by agents."""
+"""Tools for persistent terminals: open, list, read, search, type, wait, close."""

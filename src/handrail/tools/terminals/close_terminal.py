@@ -1,6 +1,6 @@
-"""close_terminal: ends a terminal with everything that runs in it.
+"""close_terminal: stop a terminal with all its processes.
 
-Owns what is told of the end. It does not end processes itself (the keeper does).
+The keeper stops the processes; this module reports which were stopped and which survived.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from handrail.tools.terminals.terminal_lookup import Known, ending, is_own, of_t
 from handrail.tools.tool_context import Reach
 
 CLOSE_BOUND = 10.0
-"""Above the grace: how long an end is waited for before it is said that it takes longer."""
+"""Seconds after the grace period before the call reports that the terminal is still ending."""
 
 
 class CloseTerminalInput(Input):
@@ -39,14 +39,14 @@ class CloseTerminalOutput(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosePlan(Plan):
-    """Which one."""
+    """The terminal to close."""
 
     known: Known
     input: CloseTerminalInput
 
 
 class CloseTerminal(Tool[CloseTerminalInput, ClosePlan]):
-    """Ends a terminal with everything that runs in it."""
+    """Stop a terminal with all its processes."""
 
     name = "close_terminal"
     title = "Close terminal"

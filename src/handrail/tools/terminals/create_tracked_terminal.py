@@ -1,6 +1,6 @@
-"""create_tracked_terminal: a shell that stays.
+"""create_tracked_terminal: open a shell that stays open between calls.
 
-Owns what an agent may say about a new terminal and what it is told of it. It does not start it (terminal/opening.py).
+The shell is started by terminal/open_shell.py.
 """
 
 import os
@@ -26,7 +26,7 @@ from handrail.tools.tool_context import PLAIN, Reach, hash_of
 from handrail.tools.workspace import Place
 
 FIRST_PROMPT_SECONDS = 3.0
-"""How long a new shell's first prompt is waited for; start-up files can take their time."""
+"""Bounds the wait for a new shell's first prompt; start-up files can be slow."""
 
 
 SHELLS = frozenset(("bash", "zsh", "fish", "sh", "dash", "ksh", "mksh", "tcsh", "nu", "xonsh", "elvish"))
@@ -62,7 +62,7 @@ class CreateTrackedTerminalOutput(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpeningPlan(Plan):
-    """A program, and everything it will find when it starts."""
+    """The program to start, with its folder and environment."""
 
     shell: str
     place: Place
@@ -72,7 +72,7 @@ class OpeningPlan(Plan):
 
 
 class CreateTrackedTerminal(Tool[CreateTrackedTerminalInput, OpeningPlan]):
-    """Opens a shell that stays until it is closed."""
+    """Open a shell that stays open until it is closed."""
 
     name = "create_tracked_terminal"
     title = "Open terminal"
@@ -127,7 +127,10 @@ class CreateTrackedTerminal(Tool[CreateTrackedTerminalInput, OpeningPlan]):
         )
 
     def _is_installed(self, shell: str, caller: Caller) -> bool:
-        """The person's own shell, or one on their PATH: a file of a workspace may have any name."""
+        """Whether it is the person's own shell, or on their PATH and outside the workspace.
+
+        A file of the workspace could have the name of a shell.
+        """
         environment = self._reach.means.environment
         known = shell == shell_for(self._reach.means.shell, environment)
         folders = environment.get("PATH", os.defpath).split(":")
@@ -174,7 +177,7 @@ class CreateTrackedTerminal(Tool[CreateTrackedTerminalInput, OpeningPlan]):
             raise Refusal(f"The terminal could not be opened: {problem}") from None
 
     async def _first_prompt(self, terminal: Terminal) -> bool:
-        """Whether it marks its prompts; returns once the first has come, or after a while."""
+        """Wait for the first prompt, up to the bound; return whether the shell marks its prompts."""
         if not terminal.note.nonce:
             return False
         known, marks = of_terminal(terminal), None
@@ -189,7 +192,7 @@ class CreateTrackedTerminal(Tool[CreateTrackedTerminalInput, OpeningPlan]):
 
 
 def is_shell(program: str, args: Sequence[str]) -> bool:
-    """A shell and nothing more: what it will run is asked when it is typed."""
+    """Whether it is a plain interactive shell: its commands are approved when they are typed."""
     return Path(program).name in SHELLS and all(word in _SHELL_ARGS for word in args)
 
 

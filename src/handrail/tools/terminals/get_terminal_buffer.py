@@ -1,10 +1,7 @@
-"""get_terminal_buffer: what a terminal printed, by cursor, by lines, by chunks, or as its screen shows it.
+"""get_terminal_buffer: read a terminal's output by cursor, lines, chunks, or as a rendered screen.
 
-Owns the forms in which output is told. It does not know what escapes mean (terminal/output/screen.py) or where output lies.
-
-What get_terminal_buffer is asked and what it tells.
-
-Output of a terminal as JSON can carry it: text, or bytes beside it, with nothing lost.
+Text is exact: bytes that are not UTF-8 are also returned as base64. The nonce of the shell's marks is masked,
+so that an agent does not learn it and cannot forge marks.
 """
 
 import base64
@@ -28,7 +25,7 @@ from handrail.tools.terminals.terminal_lookup import Known, ending, is_inside, l
 from handrail.tools.tool_context import Reach
 
 LINES = 200
-"""Told when nothing is said about which."""
+"""Lines returned when the input selects nothing else."""
 
 
 class GetTerminalBufferInput(Input):
@@ -101,18 +98,18 @@ class GetTerminalBufferOutput(BaseModel):
 
 
 MOST_BYTES = 32 * 1024
-"""Of output in one answer: more would crowd out a model's context. What is cut is a cursor away."""
+"""Bytes of output in one answer: more would fill a model's context. `next` leads to the rest."""
 HISTORY = 20
-"""Inputs told with the output."""
+"""Inputs returned with the output, newest last."""
 
 
 QUICK_BYTES = 4096
-"""Of news that are made into text at once: even hostile output takes no more than some milliseconds then."""
+"""Bytes converted to text on the event loop; even hostile output then takes a few milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BufferPlan(Plan):
-    """Which terminal, for whom, and what of it."""
+    """The terminal, the caller and the requested part of the output."""
 
     known: Known
     caller: Caller
@@ -120,7 +117,7 @@ class BufferPlan(Plan):
 
 
 class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
-    """Reads what a terminal printed."""
+    """Read the output of a terminal."""
 
     name = "get_terminal_buffer"
     title = "Read terminal"
@@ -179,7 +176,7 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
         }
 
     async def _output(self, known: Known, asked: GetTerminalBufferInput) -> Json:
-        # Bytes come from the page cache, at most 32 KiB, and little text is soon made: a thread would cost more.
+        # At most 32 KiB from the page cache, and little text to convert: a thread would cost more.
         extent = None if asked.after is None else known.tail.extent
         if extent is not None and (asked.mode == "raw" or extent.end - (asked.after or 0) <= QUICK_BYTES):
             found = _read(known, asked, extent)
@@ -207,7 +204,7 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
 
     async def _history(self, known: Known, after: int | None) -> list[JsonValue]:
         if known.typed_to is not None and known.typed_to < (after or 0):
-            return []  # as a reader by cursor mostly finds it
+            return []  # the usual case for a reader that polls by cursor
         typed = await self._reach.records.terminals.typed(known.id)
         wanted = typed if after is None else [item for item in typed if item.offset >= after]
         return [_typed(item) for item in wanted[-HISTORY:]]
@@ -233,7 +230,7 @@ def _read(known: Known, asked: GetTerminalBufferInput, extent: Extent | None) ->
 
 
 def _chunks(known: Known, found: Reading, mode: str) -> list[JsonValue]:
-    """The reading, cut where the program's writes were."""
+    """Split the output at the program's writes."""
     assert isinstance(found.data, bytes)
     data = mask(found.data, found.start, known.tail, known.nonce)
     edges = known.tail.pieces(found.start, found.next)
@@ -291,16 +288,16 @@ _LONGEST_CHARACTER = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raw:
-    """Bytes as text, exactly: `text` encodes to them, unless `base64` is there, which then holds them."""
+    """Output bytes for JSON: `text` encodes to exactly these bytes, unless `base64` is set and holds them."""
 
     text: str
     base64: str | None
     length: int
-    """Bytes told; an unfinished character at the end is left for the next reading."""
+    """Bytes consumed; an incomplete UTF-8 sequence at the end is left for the next read."""
 
 
 def raw(data: bytes, *, final: bool) -> Raw:
-    """`final` when nothing can come after, so that an unfinished character will stay one."""
+    """Convert bytes for JSON. `final`: no output can follow, so an incomplete sequence is kept."""
     whole = data if final else data[: len(data) - _unfinished(data)]
     try:
         return Raw(text=whole.decode(), base64=None, length=len(whole))
@@ -310,7 +307,7 @@ def raw(data: bytes, *, final: bool) -> Raw:
 
 
 def mask(data: bytes, start: int, tail: Tail, nonce: str) -> bytes:
-    """The same bytes, read at `start`, with the nonce of the shell's marks blotted out, also where it was cut."""
+    """Mask the nonce in bytes read at `start`, including a nonce cut by either end."""
     if not nonce:
         return data
     secret, reach = nonce.encode(), len(nonce) - 1
@@ -321,7 +318,10 @@ def mask(data: bytes, start: int, tail: Tail, nonce: str) -> bytes:
 
 
 def blot(result: Result, nonce: str) -> Result:
-    """The same without the nonce, where a program printed it as text. It is no secret to who runs that program."""
+    """Mask the nonce in a result, for a program that printed it as text.
+
+    The process that runs in the shell can read the nonce anyway; the mask keeps it from other readers.
+    """
     if not nonce or (nonce not in result.text and nonce not in str(result.data)):
         return result
     told = {name: _without(value, nonce) for name, value in result.data.items()}
@@ -341,7 +341,7 @@ def _without(value: JsonValue, nonce: str) -> JsonValue:
 
 
 def _unfinished(data: bytes) -> int:
-    """How many bytes at the end begin a character that is not all there."""
+    """Bytes at the end that start an incomplete UTF-8 sequence."""
     for back in range(1, min(_LONGEST_CHARACTER, len(data) + 1)):
         byte = data[-back]
         if byte & 0xC0 == 0x80:

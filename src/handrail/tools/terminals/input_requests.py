@@ -1,6 +1,6 @@
-"""Who was told of which question: a terminal that waits for input is news once.
+"""Which caller has seen which input request, so that each is reported once.
 
-Owns that memory. It does not notice the waiting (terminal/waiting/knowing.py) and types no answer.
+Requests are detected in terminal/wait/. No answer is typed here.
 """
 
 import time
@@ -12,19 +12,20 @@ from handrail.terminal.terminal import Asks, Terminal
 from handrail.terminal.wait.wait import LIKELY_SECONDS
 
 MOST = 1000
-"""Questions remembered; of an older one somebody may be told twice."""
+"""Requests remembered; an older one may be reported a second time."""
 
 
 class Askings:
-    """The question last told, by terminal and caller."""
+    """The last input request each caller has seen, by terminal."""
 
     def __init__(self) -> None:
         self._told: OrderedDict[tuple[str, str], float] = OrderedDict()
 
     def fresh(self, terminal: Terminal, who: str) -> Asks | None:
-        """What it asks, when `who` does not know it yet. What is only likely a question must have stood for a while.
+        """The terminal's input request, if it is new to `who`.
 
-        A question from before the last input has its answer, and is not yet known to be gone.
+        A probable request must have lasted LIKELY_SECONDS. A request from before the last input has been
+        answered, even if the terminal still shows it.
         """
         asks = terminal.asks
         if asks is None or self._told.get((terminal.id, who)) == asks.since:
@@ -34,14 +35,14 @@ class Askings:
         return asks if asks.sure == "certain" or time.time() - asks.since >= LIKELY_SECONDS else None
 
     def heed(self, terminal: Terminal, call: CallReport) -> None:
-        """A call whose command has a new question is handed back, so that somebody can answer."""
+        """Hand the call back if its command has a new input request, so that the caller can answer."""
         is_waited_for = not call.handed_back and call.ended_by is None
         if is_waited_for and self.fresh(terminal, call.caller.key) is not None:
             self.tell(terminal, call.caller.key)
             call.hand_back()
 
     def tell(self, terminal: Terminal, who: str) -> None:
-        """`who` now knows what it asks."""
+        """Mark the terminal's input request as seen by `who`."""
         if terminal.asks is None:
             return
         self._told[terminal.id, who] = terminal.asks.since
@@ -51,7 +52,7 @@ class Askings:
 
 
 def advice(asks: Asks, terminal: str, then: str) -> str:
-    """What to do about a question, for a model. `then` says how to go on waiting."""
+    """Advice for a model on how to answer. `then` is the advice on how to resume waiting."""
     prompt = f" Its prompt: {asks.prompt}" if asks.prompt else ""
     if asks.secret:
         return (
@@ -63,7 +64,7 @@ def advice(asks: Asks, terminal: str, then: str) -> str:
 
 
 def question_of(asks: Asks, terminal: str, then: str) -> Json:
-    """A question as data."""
+    """An input request as JSON."""
     return {
         "prompt": asks.prompt,
         "sure": asks.sure,

@@ -1,9 +1,4 @@
-"""list_tracked_terminals: what there is, and how it stands.
-
-Owns which terminals an agent is shown. It does not open them (opening.py), end them (closing.py) or type (keyboard.py).
-
-What is told of a terminal: its facts as data, and as a line.
-"""
+"""list_tracked_terminals: list terminals and their state, as JSON and as lines of text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +15,7 @@ from handrail.tools.terminals.terminal_lookup import Known, is_inside, is_own, l
 from handrail.tools.tool_context import Reach
 
 MOST_LISTED = 100
-"""Terminals told of at once, the newest first."""
+"""Terminals in one answer, newest first."""
 
 
 class ListTrackedTerminalsInput(Input):
@@ -39,14 +34,14 @@ class ListTrackedTerminalsOutput(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListPlan(Plan):
-    """For whom, and which."""
+    """The caller and the filter."""
 
     caller: Caller
     input: ListTrackedTerminalsInput
 
 
 class ListTrackedTerminals(Tool[ListTrackedTerminalsInput, ListPlan]):
-    """Names the terminals there are."""
+    """List the terminals."""
 
     name = "list_tracked_terminals"
     title = "List terminals"
@@ -101,11 +96,11 @@ def _is_listed(known: Known, caller: Caller) -> bool:
 
 
 LAST_COMMANDS = 10
-"""Of a shell's commands that are told with it."""
+"""Commands listed with each shell, newest last."""
 
 
 def facts(known: Known, commands: Sequence[Command], *, private: bool) -> Json:
-    """All there is to tell; what is `private` to another workspace is what it shows and runs."""
+    """The state of a terminal as JSON. `private`: without input requests and commands."""
     live = known.running
     seen = live and live.seen
     told: Json = {
@@ -137,7 +132,7 @@ def facts(known: Known, commands: Sequence[Command], *, private: bool) -> Json:
 
 
 def line(told: Json) -> str:
-    """One terminal in a list."""
+    """One terminal as a line of text."""
     state = ending_of(told)
     if told["running"]:
         state = _doing(told)

@@ -1,6 +1,6 @@
-"""search_terminal_buffer: lines of a terminal's output that match a pattern.
+"""search_terminal_buffer: search a terminal's output with a regular expression.
 
-Owns how matches are told. It does not search (terminal/output/search.py).
+The search itself is in terminal/output/.
 """
 
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ from handrail.tools.terminals.terminal_lookup import Known, reading
 from handrail.tools.tool_context import Reach
 
 LINE_CHARS = 1000
-"""Told of one line."""
+"""Characters returned of one line."""
 MOST_CHARS = 30_000
-"""Of all that is told: more would crowd out a model's context."""
+"""Characters of one answer: more would fill a model's context."""
 
 
 class SearchTerminalBufferInput(Input):
@@ -59,7 +59,7 @@ class SearchPlan(Plan):
 
 
 class SearchTerminalBuffer(Tool[SearchTerminalBufferInput, SearchPlan]):
-    """Searches what a terminal printed."""
+    """Search the output of a terminal."""
 
     name = "search_terminal_buffer"
     title = "Search terminal"
@@ -113,7 +113,7 @@ class SearchTerminalBuffer(Tool[SearchTerminalBufferInput, SearchPlan]):
 
 
 def _cut(matches: tuple[Match, ...]) -> list[Match]:
-    """As many as can be told at once."""
+    """The first matches that fit into one answer."""
     shown: list[Match] = []
     room = MOST_CHARS
     for item in matches:

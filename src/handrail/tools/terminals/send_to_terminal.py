@@ -1,8 +1,7 @@
-"""send_to_terminal: text and keys, as from a keyboard.
+"""send_to_terminal: type text and keys into a terminal.
 
-Owns the bytes that are typed. It does not decide whether they may be (typists.py), and names no keys itself (keys.py).
-
-An agent as a typist: into what it may type, and what an approval of that is bound to.
+Also the checks that every tool shares which types: whether the agent may type into this terminal, and the
+facts that an approval of typed input is bound to.
 """
 
 import hashlib
@@ -25,7 +24,7 @@ from handrail.tools.terminals.terminal_lookup import Known, ended, is_inside, is
 from handrail.tools.tool_context import Reach
 
 MOST_TYPED = 65_536
-"""Bytes typed at once: more waits unread in most programs, and nobody could read it in an approval."""
+"""Bytes typed in one call: most programs do not read more at a time, and a person cannot review it."""
 
 
 class SendToTerminalInput(Input):
@@ -59,18 +58,18 @@ class SendToTerminalOutput(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypingPlan(Plan):
-    """Frozen bytes, and the very program they are for."""
+    """The bytes to type, and the terminal and program they are for."""
 
     terminal: Terminal
     data: bytes
     typist: Typist
     seen: Seen | None
-    """As it looked when this was planned."""
+    """The terminal's state when the call was planned."""
     input: SendToTerminalInput
 
 
 class SendToTerminal(Tool[SendToTerminalInput, TypingPlan]):
-    """Types into a terminal."""
+    """Type into a terminal."""
 
     name = "send_to_terminal"
     title = "Type into terminal"
@@ -151,18 +150,18 @@ async def _data(input: SendToTerminalInput, terminal: Terminal) -> bytes:
 
 
 def _lines(text: str) -> bytes:
-    """As a keyboard sends it."""
+    """Encode text with CR line ends, as a keyboard sends them."""
     return text.replace("\r\n", "\r").replace("\n", "\r").encode()
 
 
 async def _application(terminal: Terminal) -> bool:
-    """Whether the program asked for application cursor keys, as vim and less do."""
+    """Whether the program switched on application cursor keys, as vim and less do."""
     shown = await AGENTS.run(render, terminal.tail, *terminal.size)
     return shown.application_keys
 
 
 def open_to(known: Known, caller: Caller) -> Terminal:
-    """The terminal, when this caller's keys may go there at all. Raises Refusal."""
+    """The running terminal, if this caller may type into it. Raises Refusal."""
     terminal = known.running
     if terminal is None:
         raise ended(known)
@@ -185,7 +184,7 @@ def open_to(known: Known, caller: Caller) -> Terminal:
 
 
 def typing(known: Known, data: bytes, caller: Caller) -> Claim:
-    """What typing claims; a person's own terminal is a protected place."""
+    """The claim of typing; a person's own terminal counts as protected."""
     return Claim(
         action="type",
         resource=data.decode(errors="replace"),
@@ -207,8 +206,10 @@ def preview(known: Known, data: bytes, keys: tuple[str, ...] = ()) -> InputPrevi
 
 
 def bound(known: Known, data: bytes) -> Json:
-    """An answer holds for these very bytes, this terminal, the program in it and where its shell is: what another
-    program reads, or the same shell elsewhere, is another question."""
+    """Facts an approval is bound to: the bytes, the terminal, its foreground program and folder.
+
+    The same bytes mean something else to another program, or to the shell in another folder.
+    """
     seen = known.live.seen if known.live else None
     reader = seen.foreground if seen else None
     return {
@@ -221,8 +222,7 @@ def bound(known: Known, data: bytes) -> Json:
 
 
 async def type_to(terminal: Terminal, planned: Seen | None, data: bytes, typist: Typist) -> None:
-    """Type, if the program in the foreground is still the one it was planned for, and the shell still there. Raises
-    Refusal."""
+    """Type if foreground program and folder are still as planned. Raises Refusal."""
     try:
         seen = await terminal.look()
         if seen.foreground != (planned and planned.foreground):
@@ -242,5 +242,5 @@ async def type_to(terminal: Terminal, planned: Seen | None, data: bytes, typist:
 
 
 def reader_of(seen: Seen | None) -> str:
-    """The program that reads the keys, by name."""
+    """Name of the foreground program, which reads the input."""
     return seen.foreground.name if seen is not None and seen.foreground is not None else ""

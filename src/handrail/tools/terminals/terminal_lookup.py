@@ -1,8 +1,4 @@
-"""Which terminal a caller means, and what it is to that caller.
-
-Owns finding a terminal, running or long gone, and the sentences for one that cannot be had. It does not decide what
-may be done with it (gate/), and reads nothing of what it printed.
-"""
+"""Look up a terminal, running or ended, and check how it relates to the caller."""
 
 import os
 from contextlib import suppress
@@ -23,7 +19,7 @@ NOBODY = Owner(person=False, name="")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """One terminal. `live` while the daemon holds it, which may be a moment longer than it runs."""
+    """A running or ended terminal. `live` is set while the daemon holds it, even shortly after its exit."""
 
     id: str
     name: str
@@ -37,14 +33,14 @@ class Known:
     opened_at: int
     """Milliseconds since 1970."""
     cwd: str
-    """Where its shell is now, as far as known."""
+    """The shell's present folder, as far as known."""
     tail: Tail
     exit: Exit | None
     live: Terminal | None = None
     forgotten: bool = False
-    """Its output was deleted, to keep within what is kept."""
+    """Its output was deleted by the retention settings."""
     typed_to: int | None = None
-    """No input came after the output had come this far; None when that is not known."""
+    """Output offset at the last input; -1 when there was none, None when unknown."""
 
     @property
     def running(self) -> Terminal | None:
@@ -52,7 +48,7 @@ class Known:
 
 
 async def find(terminals: Terminals, records: Records, id: str) -> Known:
-    """The terminal of that id. Raises Refusal when there is none."""
+    """Look up a terminal by id. Raises Refusal when the id is unknown."""
     at_hand = terminals.get(id) or terminals.left(id)
     if at_hand is not None:
         return of_terminal(at_hand)
@@ -106,26 +102,26 @@ def of_record(record: TerminalRecord, tail: Tail) -> Known:
 
 
 async def look(known: Known) -> Known:
-    """The same, seen now: what runs in it, and where."""
+    """Refresh the state of a running terminal: foreground program and folder."""
     if known.running is None:
         return known
-    with suppress(KeeperError):  # it has just ended, or its keeper has
+    with suppress(KeeperError):  # the terminal or its keeper has just ended
         await known.running.look()
     return of_terminal(known.running)
 
 
 def is_own(known: Known, caller: Caller) -> bool:
-    """An agent of the caller's workspace opened it."""
+    """Whether an agent of the caller's workspace opened it."""
     return not known.owner.person and _is_same(known.owner.workspace, caller.workspace)
 
 
 def is_inside(known: Known, caller: Caller) -> bool:
-    """It belongs to the caller's workspace: opened from there, or there now."""
+    """Whether it belongs to the caller's workspace: opened from there, or its shell is there now."""
     return _is_same(known.owner.workspace, caller.workspace) or _is_beneath(known.cwd, caller.workspace)
 
 
 def reading(known: Known, caller: Caller) -> Claim:
-    """What reading it claims."""
+    """The claim of reading its output."""
     return Claim(action="read", resource=f"terminal {known.id}", inside=is_inside(known, caller))
 
 
@@ -138,7 +134,7 @@ def ending(exit: Exit | None) -> str:
 
 
 def ended(known: Known) -> Refusal:
-    """Nothing can be typed into it any more."""
+    """The refusal to type into a terminal that has ended."""
     return Refusal(
         f"Terminal {known.id} has ended ({ending(known.exit)}), so nothing can be typed into it. get_terminal_buffer "
         "still reads its output; create_tracked_terminal opens another."

@@ -1,8 +1,6 @@
-"""wait_for_terminal: until something is so, and then why the wait ended.
+"""wait_for_terminal: wait for output, exit, idle, shell prompt, port or file.
 
-Owns how a wait is asked for and told. It does not wait itself (terminal/waiting/wait.py).
-
-What wait_for_terminal is asked, what it tells, and which wishes make no sense.
+Returns why the wait ended and the output since. The conditions are implemented in terminal/wait/.
 """
 
 from collections.abc import Callable
@@ -41,7 +39,7 @@ from handrail.tools.tool_context import Reach
 from handrail.tools.workspace import Place
 
 TIMEOUT_SECONDS = 40.0
-"""Below the shortest patience, so that a wait ends by itself and is not handed back."""
+"""Below the shortest client timeout, so that a wait returns its result and is not handed back."""
 
 
 class WaitForTerminalInput(Input):
@@ -91,7 +89,7 @@ class WaitForTerminalOutput(BaseModel):
 
 
 def check(input: WaitForTerminalInput) -> None:
-    """Raises Refusal when the value does not fit what is waited for."""
+    """Raises Refusal when `value` does not fit the condition."""
     value = input.value
     match input.until:
         case "exit" | "prompt":
@@ -130,12 +128,12 @@ def _between(value: str | float | None, low: float, high: float) -> bool:
 
 IDLE_SECONDS = 2.0
 HEAD_LINES, TAIL_LINES = 50, 150
-"""Of the output since, told with the wake."""
+"""Lines of the new output returned with the result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitPlan(Plan):
-    """Which terminal, and for what."""
+    """The terminal and the condition."""
 
     known: Known
     place: Place | None
@@ -144,7 +142,7 @@ class WaitPlan(Plan):
 
 
 class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
-    """Waits for a terminal."""
+    """Wait for a condition of a terminal."""
 
     name = "wait_for_terminal"
     title = "Wait for terminal"
@@ -197,7 +195,7 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
         if terminal is not None:
             asks = partial(self._reach.askings.fresh, terminal, plan.who)
             return await wait(terminal, condition, plan.input.timeout_seconds, asks)
-        if (detail := await condition.met()) is not None:  # it has ended, and what was wished for is so
+        if (detail := await condition.met()) is not None:  # it has ended, and the condition holds
             return Woke(why=condition.until, detail=detail)
         return Woke(why="exit", detail={"exit_code": left and left.code, "signal": left and left.signal})
 
@@ -222,14 +220,14 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
                 return Exits()
 
     async def _since(self, known: Known) -> float:
-        """When somebody typed last, or it was opened; in seconds since 1970."""
+        """Time of the last input, else of opening; in seconds since 1970."""
         if known.live is not None and known.live.last_input_at is not None:
             return known.live.last_input_at
         typed = await self._reach.records.terminals.typed(known.id, 1)
         return (typed[-1].at if typed else known.opened_at) / 1000
 
     async def _start(self, known: Known, asked: WaitForTerminalInput) -> int:
-        """Where new output begins: where somebody typed last."""
+        """Offset where new output starts: at the last input, unless `after` is given."""
         if asked.after is not None:
             return asked.after
         if known.live is not None and known.live.last_input is not None:
