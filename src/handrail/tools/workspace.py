@@ -105,7 +105,7 @@ class Place:
         try:
             descriptor = open_beneath(self.root, self.rest, flags)
         except OSError as error:
-            raise Refusal(said(error, self)) from None
+            raise Refusal(describe_open_error(error, self)) from None
         now = os.fstat(descriptor)
         if self.found is None or not os.path.samestat(now, self.found) or not expected(now.st_mode):
             os.close(descriptor)
@@ -143,7 +143,7 @@ def replaced(place: Place) -> str:
     )
 
 
-def said(error: OSError, place: Place) -> str:
+def describe_open_error(error: OSError, place: Place) -> str:
     """A sentence for an error from opening a place."""
     match error.errno:
         case errno.ENOENT | errno.ELOOP | errno.ENOTDIR | errno.EXDEV:
