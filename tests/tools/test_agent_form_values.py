@@ -9,7 +9,7 @@ from tests.tools.desk import BOUND
 
 from handrail.store.values import Json
 from handrail.tools import agent_form
-from handrail.tools.agent_form import defaults, problem
+from handrail.tools.agent_form import find_problem, form_defaults
 
 pytestmark = pytest.mark.anyio
 
@@ -20,7 +20,7 @@ def form(field: Json, *required: str) -> Json:
 
 async def why(field: Json, value: Any) -> str:
     """The problem with one value, without what all such sentences share."""
-    told = await problem(form(field), {"f": value})
+    told = await find_problem(form(field), {"f": value})
     return told.removeprefix("This is not what is asked for: `f` ").removesuffix(".")
 
 
@@ -60,7 +60,7 @@ SEVERAL_TITLED: Json = {"type": "array", "items": {"anyOf": [{"const": "a", "tit
     ],
 )
 async def test_what_is_asked_for_is_taken(field: Json, value: Any) -> None:
-    assert await problem(form(field), {"f": value}) == ""
+    assert await find_problem(form(field), {"f": value}) == ""
 
 
 @pytest.mark.parametrize(
@@ -99,52 +99,52 @@ async def test_what_is_not_is_said_in_words(field: Json, value: Any, said: str) 
 
 async def test_a_field_is_called_by_its_title() -> None:
     field: Json = {"type": "boolean", "title": "Go on"}
-    assert await problem(form(field, "f"), {}) == "This is not what is asked for: Go on is required."
+    assert await find_problem(form(field, "f"), {}) == "This is not what is asked for: Go on is required."
 
 
 async def test_all_problems_are_told_up_to_a_number() -> None:
     many = 8
     asked: Json = {"properties": {f"f{n}": {"type": "boolean"} for n in range(many)}}
-    told = await problem(asked, {f"f{n}": "x" for n in range(many)})
+    told = await find_problem(asked, {f"f{n}": "x" for n in range(many)})
     assert told.count("must be true or false") == 5
     assert told.endswith("; and 3 more.")
 
 
 async def test_what_was_not_asked_for_is_refused() -> None:
-    told = await problem(form({"type": "string"}), {"g": "x"})
+    told = await find_problem(form({"type": "string"}), {"g": "x"})
     assert told == "This is not what is asked for: `g` is not asked for."
 
 
 async def test_a_catastrophic_pattern_is_compared_within_the_time() -> None:
     with anyio.fail_after(BOUND):
-        told = await problem(form({"type": "string", "pattern": "(a+)+$"}), {"f": "a" * (1 << 20) + "!"})
+        told = await find_problem(form({"type": "string", "pattern": "(a+)+$"}), {"f": "a" * (1 << 20) + "!"})
     assert told == "This is not what is asked for: `f` must match `(a+)+$`."
 
 
 async def test_a_pattern_that_cannot_be_used_asks_for_nothing() -> None:
-    assert await problem(form({"type": "string", "pattern": "^(?=a)"}), {"f": "b"}) == ""
+    assert await find_problem(form({"type": "string", "pattern": "^(?=a)"}), {"f": "b"}) == ""
 
 
 async def test_a_comparison_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent_form, "SECONDS", 0.001)
     field: Json = {"type": "string", "pattern": "[ab]*a[ab]{400}c"}
     value = "".join(random.Random(1).choice("ab") for _ in range(1 << 17))
-    assert "takes too long" in await problem(form(field), {"f": value})
+    assert "takes too long" in await find_problem(form(field), {"f": value})
 
 
 @pytest.mark.parametrize("odd", [{}, {"properties": 7}, {"properties": {"f": "x"}, "required": "f"}])
 async def test_a_form_that_makes_no_sense_harms_nobody(odd: Json) -> None:
-    assert defaults(odd) == {}
-    assert await problem(odd, {}) == ""
+    assert form_defaults(odd) == {}
+    assert await find_problem(odd, {}) == ""
 
 
 def test_the_defaults_are_those_that_are_said() -> None:
     asked: Json = {"properties": {"a": {"default": False}, "b": {"default": None}, "c": {"type": "string"}}}
-    assert defaults(asked) == {"a": False}
+    assert form_defaults(asked) == {"a": False}
 
 
 async def test_numbers_that_no_float_holds_are_compared_and_told_all_the_same() -> None:
     large = 10**400
     form: Json = {"properties": {"a": {"type": "integer", "minimum": large}}}
-    assert "at least 1000" in await problem(form, {"a": 1})
-    assert await problem(form, {"a": large}) == ""
+    assert "at least 1000" in await find_problem(form, {"a": 1})
+    assert await find_problem(form, {"a": large}) == ""

@@ -7,7 +7,7 @@ import pytest
 
 from handrail.gate.tool import Refusal
 from handrail.store.values import Caller, CommandPreview, DiffPreview, PathPreview
-from handrail.tools.agent_work import UNCLEAR, UNSAID, AgentWork, AgentWorkInput, WorkPlan
+from handrail.tools.agent_work import UNCLEAR, UNSTATED, AgentWork, AgentWorkInput, WorkPlan
 
 pytestmark = pytest.mark.anyio
 
@@ -144,7 +144,7 @@ async def test_what_says_too_little_is_one_claim_that_no_rule_can_allow(
     tool: AgentWork, caller: Caller, said: dict[str, Any]
 ) -> None:
     found = await plan(tool, caller, **said)
-    assert [claim.opaque for claim in found.claims] == [UNSAID]
+    assert [claim.opaque for claim in found.claims] == [UNSTATED]
     assert found.preview is None
 
 
@@ -152,7 +152,7 @@ async def test_what_is_no_plain_command_is_forbidden_like_one_but_never_allowed(
     tool: AgentWork, caller: Caller
 ) -> None:
     found = await plan(tool, caller, sort="other", input={"command": "git push"}, title="deploy.run")
-    assert [(claim.words, claim.opaque) for claim in found.claims] == [(("git", "push"), ""), ((), UNSAID)]
+    assert [(claim.words, claim.opaque) for claim in found.claims] == [(("git", "push"), ""), ((), UNSTATED)]
 
 
 @pytest.mark.parametrize("path", ["", "a\0b", "/proc/self/environ", "x" * 5000])
@@ -207,4 +207,4 @@ async def test_what_was_said_before_counts_and_what_was_left_out_is_not_understo
     partly = await plan(tool, caller, **here, partly=True)
     assert [claim.opaque for claim in partly.claims] == ["", UNCLEAR]
     nothing = await plan(tool, caller, sort="edit", before=here)
-    assert UNSAID in [claim.opaque for claim in nothing.claims]
+    assert UNSTATED in [claim.opaque for claim in nothing.claims]

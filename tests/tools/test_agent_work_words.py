@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handrail.tools.agent_work import Words
+from handrail.tools.agent_work import AgentInput
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from handrail.tools.agent_work import Words
     ],
 )
 def test_lines_are_read_whole_or_not_at_all(given: Any, lines: list[str]) -> None:
-    assert Words(given).lines == lines
+    assert AgentInput(given).lines == lines
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_lines_are_read_whole_or_not_at_all(given: Any, lines: list[str]) -> Non
     ],
 )
 def test_a_line_is_plain_when_nothing_beside_it_could_change_it(given: Any, plain: bool) -> None:
-    assert Words(given).one_line is plain
+    assert AgentInput(given).one_line is plain
 
 
 @pytest.mark.parametrize(
@@ -56,19 +56,19 @@ def test_a_line_is_plain_when_nothing_beside_it_could_change_it(given: Any, plai
     ],
 )
 def test_paths_are_found_wherever_they_stand(given: Any, paths: list[str]) -> None:
-    assert Words(given).paths == paths
+    assert AgentInput(given).paths == paths
 
 
 def test_every_url_must_say_which_machine() -> None:
-    both = Words({"url": "https://a.org/x", "urls": ["https://b.org"], "prompt": "see https://c.org"})
+    both = AgentInput({"url": "https://a.org/x", "urls": ["https://b.org"], "prompt": "see https://c.org"})
     assert (both.hosts, both.reaches) == (["a.org", "b.org"], True)
-    assert not Words({"url": "https://a.org", "uri": "b"}).reaches
-    assert not Words({"query": "weather"}).reaches
+    assert not AgentInput({"url": "https://a.org", "uri": "b"}).reaches
+    assert not AgentInput({"query": "weather"}).reaches
 
 
 def test_what_is_no_object_is_not_read() -> None:
-    assert Words(None).readable
-    assert Words({}).readable
-    assert not Words("a part of something").readable
-    assert Words({"new_string": "x"}).changes
-    assert not Words({"pattern": "x", "content": None}).changes
+    assert AgentInput(None).readable
+    assert AgentInput({}).readable
+    assert not AgentInput("a part of something").readable
+    assert AgentInput({"new_string": "x"}).changes
+    assert not AgentInput({"pattern": "x", "content": None}).changes

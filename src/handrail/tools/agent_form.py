@@ -60,102 +60,110 @@ class AgentForm(Tool[AgentFormInput, FormPlan]):
         return brief(input.message) or "Fill in a form"
 
     async def plan(self, input: AgentFormInput, caller: Caller) -> FormPlan:
-        if input.values is not None and (why := await problem(input.form, input.values)):
+        if input.values is not None and (why := await find_problem(input.form, input.values)):
             raise Refusal(why)
         preview = FormPreview(message=input.message, schema=input.form)
         return FormPlan(claims=(), preview=preview, bound={}, asks=ASKS, input=input)
 
     async def run(self, plan: FormPlan, call: CallReport) -> Result:
         """Return the values to the agent; a form allowed without edits returns its defaults."""
-        asked = plan.input
-        values = defaults(asked.form) if asked.values is None else asked.values
-        if asked.values is None and (why := await problem(asked.form, values)):
+        params = plan.input
+        values = form_defaults(params.form) if params.values is None else params.values
+        if params.values is None and (why := await find_problem(params.form, values)):
             raise Refusal(why)
         return Result(text=f"Answered: {', '.join(values) or 'nothing'}.", data={"values": values})
 
 
 SECONDS = 3.0
 """Bounds the matching of patterns the agent wrote: there can be many, and a value can be large."""
-MOST_TOLD = 5
+PROBLEMS_MAX = 5
 _LARGE, _DIGITS = 10**6, 50
 
 
-def fields(form: Json) -> dict[str, Json]:
+def form_fields(form: Json) -> dict[str, Json]:
     """The fields of the form, by name."""
-    found = form.get("properties")
-    named = found if isinstance(found, dict) else {}
+    properties = form.get("properties")
+    named = properties if isinstance(properties, dict) else {}
     return {name: field if isinstance(field, dict) else {} for name, field in named.items()}
 
 
-def defaults(form: Json) -> Json:
+def form_defaults(form: Json) -> Json:
     """The values that submitting the form unchanged would send."""
     return {
-        name: field["default"] for name, field in fields(form).items() if field.get("default") is not None
+        name: field["default"]
+        for name, field in form_fields(form).items()
+        if field.get("default") is not None
     }
 
 
-async def problem(form: Json, values: Json) -> str:
+async def find_problem(form: Json, values: Json) -> str:
     """Check values against the form: one sentence on the first problems, empty when valid."""
-    told = [*_missing(form, values), *_wrong(form, values)] or await _mismatched(form, values)
-    more = [f"and {len(told) - MOST_TOLD} more"] if len(told) > MOST_TOLD else []
-    return f"This is not what is asked for: {'; '.join([*told[:MOST_TOLD], *more])}." if told else ""
+    problems = [*_find_missing(form, values), *_find_wrong(form, values)] or await _find_mismatches(
+        form, values
+    )
+    more = [f"and {len(problems) - PROBLEMS_MAX} more"] if len(problems) > PROBLEMS_MAX else []
+    return (
+        f"This is not what is asked for: {'; '.join([*problems[:PROBLEMS_MAX], *more])}." if problems else ""
+    )
 
 
-def _missing(form: Json, values: Json) -> Iterator[str]:
+def _find_missing(form: Json, values: Json) -> Iterator[str]:
     required = form.get("required")
     for name in required if isinstance(required, list) else ():
         if isinstance(name, str) and values.get(name) is None:
             yield f"{_name(form, name)} is required"
 
 
-def _wrong(form: Json, values: Json) -> Iterator[str]:
-    known = fields(form)
+def _find_wrong(form: Json, values: Json) -> Iterator[str]:
+    known = form_fields(form)
     for name, value in values.items():
         if name not in known:
             yield f"`{name}` is not asked for"
-        elif value is not None and (why := _why(known[name], value)):
+        elif value is not None and (why := _check_value(known[name], value)):
             yield f"{_name(form, name)} {why}"
 
 
 def _name(form: Json, name: str) -> str:
-    title = fields(form).get(name, {}).get("title")
+    title = form_fields(form).get(name, {}).get("title")
     return title if isinstance(title, str) and title.strip() else f"`{name}`"
 
 
-def _why(field: Json, value: JsonValue) -> str:
+def _check_value(field: Json, value: JsonValue) -> str:
     match field.get("type"):
         case "string":
-            return _text(field, value)
+            return _check_text(field, value)
         case "boolean":
             return "" if isinstance(value, bool) else "must be true or false"
         case "integer":
-            return _number(field, value, whole=True)
+            return _check_number(field, value, whole=True)
         case "number":
-            return _number(field, value, whole=False)
+            return _check_number(field, value, whole=False)
         case "array":
-            return _several(field, value)
+            return _check_list(field, value)
         case _:
             return ""
 
 
-def _text(field: Json, value: JsonValue) -> str:
+def _check_text(field: Json, value: JsonValue) -> str:
     if not isinstance(value, str):
         return "must be text"
     allowed = _choices(field, "oneOf")
     if allowed is not None:
         return "" if value in allowed else f"must be one of: {', '.join(allowed)}"
-    return _between(field, len(value), "minLength", "maxLength", "characters") or _form_of(field, value)
+    return _check_range(field, len(value), "minLength", "maxLength", "characters") or _check_format(
+        field, value
+    )
 
 
-def _number(field: Json, value: JsonValue, *, whole: bool) -> str:
+def _check_number(field: Json, value: JsonValue, *, whole: bool) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "must be a number"
     if whole and isinstance(value, float) and not value.is_integer():
         return "must be a whole number"
-    return _between(field, value, "minimum", "maximum")
+    return _check_range(field, value, "minimum", "maximum")
 
 
-def _several(field: Json, value: JsonValue) -> str:
+def _check_list(field: Json, value: JsonValue) -> str:
     if not isinstance(value, list):
         return "must be a list"
     items = field.get("items")
@@ -163,7 +171,7 @@ def _several(field: Json, value: JsonValue) -> str:
     other = [each for each in value if allowed is not None and each not in allowed]
     if other and allowed is not None:
         return f"may only hold: {', '.join(allowed)}"
-    return _between(field, len(value), "minItems", "maxItems", "entries")
+    return _check_range(field, len(value), "minItems", "maxItems", "entries")
 
 
 def _choices(field: Json, titled: str) -> list[str] | None:
@@ -177,22 +185,22 @@ def _choices(field: Json, titled: str) -> list[str] | None:
     return [each for each in values if isinstance(each, str)]
 
 
-def _between(field: Json, size: float, least: str, most: str, unit: str = "") -> str:
+def _check_range(field: Json, size: float, least: str, most: str, unit: str = "") -> str:
     low, high = field.get(least), field.get(most)
     of = f" {unit}" if unit else ""
     if isinstance(low, int | float) and size < low:
-        return f"must {'have' if unit else 'be'} at least {_figure(low)}{of}"
+        return f"must {'have' if unit else 'be'} at least {_format_limit(low)}{of}"
     if isinstance(high, int | float) and size > high:
-        return f"must {'have' if unit else 'be'} at most {_figure(high)}{of}"
+        return f"must {'have' if unit else 'be'} at most {_format_limit(high)}{of}"
     return ""
 
 
-def _figure(value: float) -> str:
+def _format_limit(value: float) -> str:
     """Format a limit for a message; very large integers are cut, since `:g` overflows on them."""
     return f"{value:g}" if isinstance(value, float) or abs(value) < _LARGE else str(value)[:_DIGITS]
 
 
-def _form_of(field: Json, value: str) -> str:
+def _check_format(field: Json, value: str) -> str:
     match field.get("format"):
         case "email":
             return "" if re.fullmatch(r"[^@\s]+@[^@\s]+", value) else "must be an e-mail address"
@@ -222,27 +230,27 @@ def _is_moment(value: str) -> bool:
     return "T" in value.upper()
 
 
-async def _mismatched(form: Json, values: Json) -> Sequence[str]:
+async def _find_mismatches(form: Json, values: Json) -> Sequence[str]:
     """Messages for fields that do not match their pattern, matched in a thread: a value can be large."""
-    asked = [
+    patterns = [
         (name, str(field["pattern"]), value)
-        for name, field in fields(form).items()
+        for name, field in form_fields(form).items()
         if isinstance(field.get("pattern"), str) and isinstance(value := values.get(name), str)
     ]
-    if not asked:
+    if not patterns:
         return ()
     with anyio.move_on_after(SECONDS):
-        failed = await THREADS.run(_failed, asked, time.monotonic() + SECONDS, abandon=True)
+        failed = await THREADS.run(_match_all, patterns, time.monotonic() + SECONDS, abandon=True)
         return [f"{_name(form, name)} must match `{pattern}`" for name, pattern in failed]
     return ("to compare it with the agent's pattern takes too long",)
 
 
-def _failed(asked: Sequence[tuple[str, str, str]], until: float) -> list[tuple[str, str]]:
-    in_time = takewhile(lambda _: time.monotonic() < until, asked)
-    return [(name, pattern) for name, pattern, value in in_time if not _fits(pattern, value)]
+def _match_all(patterns: Sequence[tuple[str, str, str]], until: float) -> list[tuple[str, str]]:
+    in_time = takewhile(lambda _: time.monotonic() < until, patterns)
+    return [(name, pattern) for name, pattern, value in in_time if not _is_match(pattern, value)]
 
 
-def _fits(pattern: str, value: str) -> bool:
+def _is_match(pattern: str, value: str) -> bool:
     """Whether the value matches; a pattern that does not compile accepts everything."""
     try:
         return compile_pattern(pattern).search(value.encode(errors="replace")) is not None

@@ -58,59 +58,59 @@ _CHANGES = frozenset(
 _URLS = ("url", "uri", "urls", "href", "link")
 
 
-class Words:
+class AgentInput:
     """Parser for the input of an agent's own tool, whose schema is unknown."""
 
-    def __init__(self, given: JsonValue) -> None:
-        self._given = given if isinstance(given, dict) else {}
-        self._is_read = given is None or isinstance(given, dict)
+    def __init__(self, input: JsonValue) -> None:
+        self._input = input if isinstance(input, dict) else {}
+        self._is_object = input is None or isinstance(input, dict)
 
     @property
     def readable(self) -> bool:
         """Whether the input is an object or missing; any other JSON may be a fragment of a larger input."""
-        return self._is_read
+        return self._is_object
 
     @property
     def lines(self) -> list[str]:
         """The command lines it would run, from any of the known fields."""
-        found = (self._line(name) for name in _LINES if self._given.get(name) is not None)
-        return [line for line in found if line]
+        lines = (self._line(name) for name in _LINES if self._input.get(name) is not None)
+        return [line for line in lines if line]
 
     @property
     def one_line(self) -> bool:
         """Whether it runs exactly one line, and no other field could change what that line does."""
-        said = [name for name, value in self._given.items() if value not in (None, "", False, [], {})]
+        names = [name for name, value in self._input.items() if value not in (None, "", False, [], {})]
         others = [
-            name for name in said if name not in (*_LINES, *_WORDS, *_FOLDERS) and name not in _HARMLESS
+            name for name in names if name not in (*_LINES, *_WORDS, *_FOLDERS) and name not in _HARMLESS
         ]
-        lines = [name for name in said if name in _LINES]
+        lines = [name for name in names if name in _LINES]
         return not others and len(lines) == 1 and len(self.lines) == 1 and len(self.folders) <= 1
 
     @property
     def folders(self) -> list[str]:
         """Working directories; a value that is not a string becomes an empty one."""
-        said = [value for name in _FOLDERS if (value := self._given.get(name)) not in (None, "")]
-        return list(dict.fromkeys(value if isinstance(value, str) else "" for value in said))
+        values = [value for name in _FOLDERS if (value := self._input.get(name)) not in (None, "")]
+        return list(dict.fromkeys(value if isinstance(value, str) else "" for value in values))
 
     @property
     def paths(self) -> list[str]:
         """Every path it names, at any depth."""
-        return list(dict.fromkeys(_paths(self._given)))
+        return list(dict.fromkeys(_paths(self._input)))
 
     @property
     def changes(self) -> bool:
         """Whether it has new content for a file."""
-        return any(name.lower() in _CHANGES and value is not None for name, value in self._given.items())
+        return any(name.lower() in _CHANGES and value is not None for name, value in self._input.items())
 
     @property
     def hosts(self) -> list[str]:
         """Hosts of all the URLs in it."""
-        return list(dict.fromkeys(host for word in _texts(self._given) for host in hosts(("fetch", word))))
+        return list(dict.fromkeys(host for word in _texts(self._input) for host in hosts(("fetch", word))))
 
     @property
     def reaches(self) -> bool:
         """Whether it names URLs, and each has a host."""
-        named = [value for name in _URLS if (value := self._given.get(name)) is not None]
+        named = [value for name in _URLS if (value := self._input.get(name)) is not None]
         return bool(named) and all(
             isinstance(word, str) and any(hosts(("fetch", word)))
             for value in named
@@ -119,35 +119,35 @@ class Words:
 
     def _line(self, name: str) -> str:
         """The command line in a field; empty when it cannot be run unchanged."""
-        more = next((value for name in _WORDS if (value := self._given.get(name)) is not None), None)
-        said = self._given[name]
-        line = said if isinstance(said, str) and more in (None, [], "") else _joined(said, more)
+        more = next((value for name in _WORDS if (value := self._input.get(name)) is not None), None)
+        words = self._input[name]
+        line = words if isinstance(words, str) and more in (None, [], "") else _join_words(words, more)
         is_line = bool(line.strip()) and len(line) <= COMMAND_BYTES and "\0" not in line
         return line if is_line else ""
 
 
-def _joined(said: JsonValue, more: JsonValue) -> str:
+def _join_words(first_words: JsonValue, more: JsonValue) -> str:
     """Join the words into a shell line;
 
     empty when a word is not a string, since dropping it would mislead.
     """
-    first = said if isinstance(said, list) else [said]
+    first = first_words if isinstance(first_words, list) else [first_words]
     rest = more if isinstance(more, list) else [] if more is None else [more]
     words = [word for word in (*first, *rest) if isinstance(word, str)]
     return shlex.join(words) if len(words) == len(first) + len(rest) else ""
 
 
-def _paths(given: JsonValue) -> Iterator[str]:
-    if isinstance(given, list):
-        for each in given:
+def _paths(node: JsonValue) -> Iterator[str]:
+    if isinstance(node, list):
+        for each in node:
             yield from _paths(each)
-    if isinstance(given, dict):
-        for name, value in given.items():
+    if isinstance(node, dict):
+        for name, value in node.items():
             low = name.lower()
             if low in _BY_PATH and isinstance(value, dict):
                 yield from value
             elif low.endswith(_PATHS) or (low in _ENDS and _looks_like_a_path(value)):
-                yield from _at_once(value)
+                yield from _strings(value)
             if isinstance(value, dict | list):
                 yield from _paths(value)
 
@@ -157,28 +157,28 @@ def _looks_like_a_path(value: JsonValue) -> bool:
     return isinstance(value, str) and value.startswith(("/", "~", "./", "../", "file://"))
 
 
-def _at_once(value: JsonValue) -> Iterator[str]:
+def _strings(value: JsonValue) -> Iterator[str]:
     for each in value if isinstance(value, list) else [value]:
         if isinstance(each, str) and each:
             yield each
 
 
-def _texts(given: JsonValue) -> Iterator[str]:
-    match given:
+def _texts(node: JsonValue) -> Iterator[str]:
+    match node:
         case str():
-            yield given
+            yield node
         case list():
-            for each in given:
+            for each in node:
                 yield from _texts(each)
         case dict():
-            for each in given.values():
+            for each in node.values():
                 yield from _texts(each)
         case _:
             return
 
 
 ALLOWED = "Allowed. The agent does this itself."
-UNSAID = "the agent does not say what this would touch"
+UNSTATED = "the agent does not say what this would touch"
 UNCLEAR = "the agent says more of this than can be judged"
 _WORD = "As the agent says it; Handrail has not looked at the file."
 _ACTIONS: dict[str, tuple[Action, ...]] = {
@@ -197,7 +197,7 @@ class Location(Input):
     line: int | None = None
 
 
-class Said(Input):
+class DescribedDiff(Input):
     """A change to one file, as described by the agent."""
 
     path: str
@@ -213,7 +213,7 @@ class Work(Input):
     ] = "other"
     input: Annotated[JsonValue, Field(description="The agent's own, as it is.")] = None
     locations: tuple[Location, ...] = ()
-    diffs: tuple[Said, ...] = ()
+    diffs: tuple[DescribedDiff, ...] = ()
 
 
 class AgentWorkInput(Work):
@@ -255,19 +255,19 @@ class AgentWork(Tool[AgentWorkInput, WorkPlan]):
         self._path = environment.get("PATH", os.defpath)
 
     def display(self, input: AgentWorkInput) -> str:
-        return brief(_line(input) or input.title or input.sort)
+        return brief(_first_line(input) or input.title or input.sort)
 
     async def plan(self, input: AgentWorkInput, caller: Caller) -> WorkPlan:
         """Claim the union of all that the agent described: one description cannot weaken another."""
         workspace = Workspace.of(caller, self._own)
         earlier = () if input.before is None else (input.before,)
-        claims = await self._claims(input, input, caller, workspace) or [_unsaid(input, UNSAID)]
+        claims = await self._claims(input, input, caller, workspace) or [_opaque_claim(input, UNSTATED)]
         for work in earlier:
             claims += await self._claims(work, input, caller, workspace)
         if input.partly:
-            claims.append(_unsaid(input, UNCLEAR))
-        found = tuple(dict.fromkeys(claims))
-        return WorkPlan(claims=found, preview=_preview(input, found, caller, workspace), bound={})
+            claims.append(_opaque_claim(input, UNCLEAR))
+        unique = tuple(dict.fromkeys(claims))
+        return WorkPlan(claims=unique, preview=_preview(input, unique, caller, workspace), bound={})
 
     async def run(self, plan: WorkPlan, call: CallReport) -> Result:
         return Result(text=ALLOWED, data={})
@@ -275,29 +275,29 @@ class AgentWork(Tool[AgentWorkInput, WorkPlan]):
     async def _claims(
         self, work: Work, input: AgentWorkInput, caller: Caller, workspace: Workspace
     ) -> list[Claim]:
-        words = Words(work.input)
-        found = _path_claims_of(work, words, input, workspace)
+        words = AgentInput(work.input)
+        claims = _path_claims_of(work, words, input, workspace)
         if work.sort == "fetch":
-            found += [Claim(action="connect", resource=host, inside=True) for host in words.hosts]
+            claims += [Claim(action="connect", resource=host, inside=True) for host in words.hosts]
         for line in words.lines:
-            found += await self._runs(line, words, input, caller, workspace)
-        if not _is_plain(work, words) and (found or work.sort == "execute"):
-            found.append(_unsaid(input, UNSAID))
-        return found
+            claims += await self._run_claims(line, words, input, caller, workspace)
+        if not _is_covered(work, words) and (claims or work.sort == "execute"):
+            claims.append(_opaque_claim(input, UNSTATED))
+        return claims
 
-    async def _runs(
-        self, line: str, words: Words, input: AgentWorkInput, caller: Caller, workspace: Workspace
+    async def _run_claims(
+        self, line: str, words: AgentInput, input: AgentWorkInput, caller: Caller, workspace: Workspace
     ) -> list[Claim]:
         """Claims of a command line, judged as for a command that Handrail would run."""
         read = await anyio.to_thread.run_sync(read_line, line)
         try:
             places = [workspace.place(folder) for folder in words.folders or [_folder(input, caller)]]
         except Refusal as refusal:
-            return [_unsaid(input, refusal.sentence)]
+            return [_opaque_claim(input, refusal.sentence)]
         return [claim for place in places for claim in command_claims(read, place, workspace, self._path)]
 
 
-def _is_plain(work: Work, words: Words) -> bool:
+def _is_covered(work: Work, words: AgentInput) -> bool:
     """Whether the claims cover all of the input; if not, no rule may allow it."""
     if not words.readable or (work.sort != "execute" and words.lines):
         return False
@@ -316,14 +316,16 @@ def _folder(input: AgentWorkInput, caller: Caller) -> str:
     return input.cwd or caller.workspace or "/"
 
 
-def _line(input: AgentWorkInput) -> str:
-    return next(iter(Words(input.input).lines), "")
+def _first_line(input: AgentWorkInput) -> str:
+    return next(iter(AgentInput(input.input).lines), "")
 
 
-def _path_claims_of(work: Work, words: Words, input: AgentWorkInput, workspace: Workspace) -> list[Claim]:
+def _path_claims_of(
+    work: Work, words: AgentInput, input: AgentWorkInput, workspace: Workspace
+) -> list[Claim]:
     actions = _ACTIONS.get(work.sort, ())
     named = [*(location.path for location in work.locations), *(words.paths if actions else ())]
-    found = [
+    claims = [
         claim
         for said in work.diffs
         for claim in _path_claims(input, said.path, ("write", *actions), workspace)
@@ -331,10 +333,10 @@ def _path_claims_of(work: Work, words: Words, input: AgentWorkInput, workspace: 
     if work.sort == "execute":  # the command line has claims of its own
         actions = ("read",)
     if len(named) > MOST_NAMED:
-        found.append(_unsaid(input, UNCLEAR))
+        claims.append(_opaque_claim(input, UNCLEAR))
     for path in dict.fromkeys(named[:MOST_NAMED]) if actions else ():
-        found += _path_claims(input, path, actions, workspace)
-    return found
+        claims += _path_claims(input, path, actions, workspace)
+    return claims
 
 
 def _path_claims(
@@ -343,11 +345,11 @@ def _path_claims(
     try:
         place = workspace.place(path.removeprefix("file://"))
     except Refusal as refusal:
-        return (_unsaid(input, refusal.sentence),)
+        return (_opaque_claim(input, refusal.sentence),)
     return tuple(place.claim(action) for action in actions)
 
 
-def _unsaid(input: AgentWorkInput, why: str) -> Claim:
+def _opaque_claim(input: AgentWorkInput, why: str) -> Claim:
     return Claim(action="run", resource=brief(input.title or input.sort), inside=True, opaque=why)
 
 
@@ -355,19 +357,19 @@ def _preview(
     input: AgentWorkInput, claims: tuple[Claim, ...], caller: Caller, workspace: Workspace
 ) -> Preview | None:
     """A preview that shows all of the work; None shows the person the agent's raw input instead."""
-    words = Words(input.input)
-    if input.before is not None or input.partly or not _is_plain(input, words):
+    words = AgentInput(input.input)
+    if input.before is not None or input.partly or not _is_covered(input, words):
         return None
     if input.sort == "execute":
-        return None if input.diffs else _command(words, input, caller, workspace)
+        return None if input.diffs else _preview_command(words, input, caller, workspace)
     if input.diffs:
-        return _diff(input.diffs)
+        return _preview_diff(input.diffs)
     is_path = len(claims) == 1 and claims[0].action in ("read", "write", "delete")
     return PathPreview(path=claims[0].resource) if is_path else None
 
 
-def _command(
-    words: Words, input: AgentWorkInput, caller: Caller, workspace: Workspace
+def _preview_command(
+    words: AgentInput, input: AgentWorkInput, caller: Caller, workspace: Workspace
 ) -> CommandPreview | None:
     try:
         place = workspace.place(next(iter(words.folders), _folder(input, caller)))
@@ -376,18 +378,18 @@ def _command(
     return CommandPreview(command=words.lines[0], cwd=place.path, program=f"{caller.client}, by itself")
 
 
-def _diff(said: Sequence[Said]) -> DiffPreview:
-    made = [unified(each.path, _raw(each.old), _raw(each.new)) for each in said]
-    more = (f"Changes {len(said)} files.",) if len({each.path for each in said}) > 1 else ()
+def _preview_diff(diffs: Sequence[DescribedDiff]) -> DiffPreview:
+    parts = [unified(each.path, _encode(each.old), _encode(each.new)) for each in diffs]
+    more = (f"Changes {len(diffs)} files.",) if len({each.path for each in diffs}) > 1 else ()
     return DiffPreview(
-        path=said[0].path,
-        diff="".join(each.text for each in made),
-        added=sum(each.added for each in made),
-        removed=sum(each.removed for each in made),
-        creates=len(said) == 1 and said[0].old is None,
+        path=diffs[0].path,
+        diff="".join(each.text for each in parts),
+        added=sum(each.added for each in parts),
+        removed=sum(each.removed for each in parts),
+        creates=len(diffs) == 1 and diffs[0].old is None,
         notes=(*more, _WORD),
     )
 
 
-def _raw(text: str | None) -> bytes | None:
+def _encode(text: str | None) -> bytes | None:
     return None if text is None else text.encode(errors="replace")

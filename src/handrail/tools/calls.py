@@ -75,13 +75,13 @@ class ListCalls(Tool[ListCallsInput, RecallPlan]):
         return _plan(caller, input)
 
     async def run(self, plan: RecallPlan, call: CallReport) -> Result:
-        asked: ListCallsInput = plan.input
-        limit = asked.limit + 1  # this call may be in the list
-        found = await self._records.calls.find(of=plan.caller, open_only=asked.open_only, limit=limit)
-        shown = [record for record in found if record.id != call.id][: asked.limit]
+        params: ListCallsInput = plan.input
+        limit = params.limit + 1  # this call may be in the list
+        records = await self._records.calls.find(of=plan.caller, open_only=params.open_only, limit=limit)
+        shown = [record for record in records if record.id != call.id][: params.limit]
         lines = [f"{record.id}  {record.status:<11} {record.tool}  {record.title}" for record in shown]
-        data: Json = {"calls": [_brief(record) for record in shown]}
-        return answer("\n".join(lines) or "There are no calls.", data, asked.response_format)
+        data: Json = {"calls": [_summarize(record) for record in shown]}
+        return answer("\n".join(lines) or "There are no calls.", data, params.response_format)
 
 
 class GetCallInput(Input):
@@ -118,8 +118,8 @@ class GetCall(Tool[GetCallInput, RecallPlan]):
         return _plan(caller, input)
 
     async def run(self, plan: RecallPlan, call: CallReport) -> Result:
-        asked: GetCallInput = plan.input
-        return _told(await _own(self._records, asked.call_id, plan.caller), asked)
+        params: GetCallInput = plan.input
+        return _call_result(await _read_own_call(self._records, params.call_id, plan.caller), params)
 
 
 class WaitForCallInput(GetCallInput):
@@ -159,21 +159,21 @@ class WaitForCall(Tool[WaitForCallInput, RecallPlan]):
         return _plan(caller, input)
 
     async def run(self, plan: RecallPlan, call: CallReport) -> Result:
-        asked: WaitForCallInput = plan.input
-        await _own(self._records, asked.call_id, plan.caller)
-        with anyio.move_on_after(asked.wait_seconds):
-            if (waited := self._live.get(asked.call_id)) is not None:
-                await self._news(waited, plan.caller.key)
+        params: WaitForCallInput = plan.input
+        await _read_own_call(self._records, params.call_id, plan.caller)
+        with anyio.move_on_after(params.wait_seconds):
+            if (waited := self._live.get(params.call_id)) is not None:
+                await self._wait_for_news(waited, plan.caller.key)
             else:  # it may have just ended: wait until its outcome is in the records
                 await self._journal.committed(self._journal.head)
-        detail = await _own(self._records, asked.call_id, plan.caller)
-        return _told(detail, asked, self._asking(asked.call_id, plan.caller.key))
+        detail = await _read_own_call(self._records, params.call_id, plan.caller)
+        return _call_result(detail, params, self._asking_terminal(params.call_id, plan.caller.key))
 
-    async def _news(self, call: "Call", who: str) -> None:
+    async def _wait_for_news(self, call: "Call", who: str) -> None:
         """Return when the call has settled, or its command asks a question that is new to `who`."""
         problem: Unwritable | None = None
         async with anyio.create_task_group() as group:
-            group.start_soon(self._asked, call, who, group.cancel_scope)
+            group.start_soon(self._wait_for_question, call, who, group.cancel_scope)
             try:
                 await call.settled()
             except Unwritable as error:  # raise it bare, not inside an ExceptionGroup
@@ -182,7 +182,7 @@ class WaitForCall(Tool[WaitForCallInput, RecallPlan]):
         if problem is not None:
             raise problem
 
-    async def _asked(self, call: "Call", who: str, scope: anyio.CancelScope) -> None:
+    async def _wait_for_question(self, call: "Call", who: str, scope: anyio.CancelScope) -> None:
         while (terminal := self._reach.terminals.get(call.terminal or "")) is None:  # noqa: ASYNC110
             await anyio.sleep(LOOK_SECONDS)  # no notification exists before the terminal does
         while self._reach.askings.fresh(terminal, who) is None:
@@ -190,7 +190,7 @@ class WaitForCall(Tool[WaitForCallInput, RecallPlan]):
                 await terminal.changed()
         scope.cancel()
 
-    def _asking(self, id: str, who: str) -> Terminal | None:
+    def _asking_terminal(self, id: str, who: str) -> Terminal | None:
         """The terminal of an open call while it asks for input; marks the question as seen by `who`."""
         call = self._live.get(id)
         terminal = self._reach.terminals.get((call and call.terminal) or "")
@@ -200,7 +200,7 @@ class WaitForCall(Tool[WaitForCallInput, RecallPlan]):
         return terminal
 
 
-async def _own(records: Records, id: str, caller: Caller) -> CallHistory:
+async def _read_own_call(records: Records, id: str, caller: Caller) -> CallHistory:
     detail = await records.calls.get(id)
     if detail is None or not _is_own(detail.call, caller):
         raise Refusal(f"There is no call {id} in this workspace. list_calls names the ones there are.")
@@ -213,7 +213,7 @@ def _is_own(record: CallRecord, caller: Caller) -> bool:
     return caller.workspace is not None and record.caller.workspace == caller.workspace
 
 
-def _brief(record: CallRecord) -> Json:
+def _summarize(record: CallRecord) -> Json:
     return {
         "call_id": record.id,
         "tool": record.tool,
@@ -224,19 +224,19 @@ def _brief(record: CallRecord) -> Json:
     }
 
 
-def _told(detail: CallHistory, asked: GetCallInput, asking: Terminal | None = None) -> Result:
+def _call_result(detail: CallHistory, params: GetCallInput, asking: Terminal | None = None) -> Result:
     record = detail.call
-    told: dict[str, JsonValue] = {**_brief(record), "message": record.message, "by": record.settled_by}
+    view: dict[str, JsonValue] = {**_summarize(record), "message": record.message, "by": record.settled_by}
     if detail.result is not None:
-        told["result"] = detail.result.data
+        view["result"] = detail.result.data
     if detail.receipt is not None:
-        told["receipt"] = _receipts.dump_python(detail.receipt, mode="json")
+        view["receipt"] = _receipts.dump_python(detail.receipt, mode="json")
     words = record.message or ""
     if asking is not None and asking.asks is not None and record.status == "running":
         question = question_of(asking.asks, asking.id, "call wait_for_call again")
-        told |= {"status": "waiting_for_input", "terminal_id": asking.id, "waiting_for_input": question}
+        view |= {"status": "waiting_for_input", "terminal_id": asking.id, "waiting_for_input": question}
         words = str(question["advice"])
-    text = f"{record.id} {record.tool}: {told['status']}. {words}".rstrip()
+    text = f"{record.id} {record.tool}: {view['status']}. {words}".rstrip()
     if detail.result is not None:
         text = f"{text}\n\n{detail.result.text}"
-    return answer(text, {"call": told}, asked.response_format)
+    return answer(text, {"call": view}, params.response_format)

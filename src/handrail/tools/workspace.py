@@ -50,7 +50,7 @@ class Place:
 
     @property
     def rest(self) -> str:
-        return below(self.root, self.path)
+        return relative_path(self.root, self.path)
 
     @property
     def identity(self) -> tuple[int, int] | None:
@@ -93,7 +93,7 @@ class Place:
 
     def _kind(self) -> str:
         if self.found is None:
-            raise Refusal(missing(self))
+            raise Refusal(describe_missing(self))
         return kind_of(self.found.st_mode)
 
     def _is_no_file(self, kind: str) -> str:
@@ -109,16 +109,16 @@ class Place:
         now = os.fstat(descriptor)
         if self.found is None or not os.path.samestat(now, self.found) or not expected(now.st_mode):
             os.close(descriptor)
-            raise Refusal(replaced(self))
+            raise Refusal(describe_replaced(self))
         return descriptor
 
 
-def below(root: str, path: str) -> str:
+def relative_path(root: str, path: str) -> str:
     """The part of a real path below `root`."""
     return path[len(root.rstrip("/")) + 1 :] or "."
 
 
-def missing(place: Place) -> str:
+def describe_missing(place: Place) -> str:
     where = f" in the workspace {place.root}" if place.inside else ""
     near = _near_names(place) if place.is_common else []
     hint = f"Did you mean {' or '.join(near)}?" if near else "Look with list_files or search_files."
@@ -136,7 +136,7 @@ def _near_names(place: Place) -> list[str]:
     return [str(Path(place.shown).with_name(near)) for near in close]
 
 
-def replaced(place: Place) -> str:
+def describe_replaced(place: Place) -> str:
     return (
         f"{place.shown} is no longer what it was when this call was checked: something replaced it meanwhile. "
         "Nothing was done. Ask again."
@@ -147,7 +147,7 @@ def describe_open_error(error: OSError, place: Place) -> str:
     """A sentence for an error from opening a place."""
     match error.errno:
         case errno.ENOENT | errno.ELOOP | errno.ENOTDIR | errno.EXDEV:
-            return replaced(place)
+            return describe_replaced(place)
         case errno.EACCES | errno.EPERM:
             return f"The system does not let this user open {place.shown} (permission denied)."
         case errno.EMFILE | errno.ENFILE:
@@ -207,7 +207,7 @@ class Workspace:
         return Place(
             path=real,
             root=self.root if inside and self.root is not None else "/",
-            shown=below(self.root, real) if inside and self.root is not None else real,
+            shown=relative_path(self.root, real) if inside and self.root is not None else real,
             inside=inside,
             protected=self.protects(real),
             linked=real != os.path.normpath(asked),

@@ -11,7 +11,7 @@ from tests.tools.desk import refused
 
 from handrail.tools.files import atomic_write
 from handrail.tools.files.atomic_write import remove_file, replace_file
-from handrail.tools.files.target import Target, look, notes_on
+from handrail.tools.files.target import Target, build_notes, look
 from handrail.tools.workspace import Workspace
 
 
@@ -23,7 +23,7 @@ def test_other_names_of_a_file_keep_the_old_content_and_that_is_noted(root: Path
     (root / "a").write_text("old\n")
     os.link(root / "a", root / "b")
     target = target_of(root, "a")
-    assert notes_on(target, b"new\n") == (
+    assert build_notes(target, b"new\n") == (
         "The old content stays under 1 other name of the file (hard links).",
     )
     replace_file(target, b"new\n")
@@ -35,7 +35,7 @@ def test_special_mode_bits_are_dropped_and_that_is_noted(root: Path) -> None:
     (root / "a").write_text("old\n")
     (root / "a").chmod(0o4755)
     target = target_of(root, "a")
-    assert "The file loses its special mode bits (mode 4755)." in notes_on(target, b"new\n")
+    assert "The file loses its special mode bits (mode 4755)." in build_notes(target, b"new\n")
     replace_file(target, b"new\n")
     assert stat.S_IMODE((root / "a").stat().st_mode) == 0o755
 
@@ -134,14 +134,14 @@ def test_whoever_writes_twice_while_a_file_is_put_back_loses_neither(
     """They write just before the two change places, and again just before they change back."""
     (root / "a").write_text("old\n")
     target = target_of(root, "a")
-    writes = iter(["theirs\n", "theirs again\n"])
+    writes, exchange = iter(["theirs\n", "theirs again\n"]), atomic_write.exchange
 
     def exchange_after_a_write(folder: int, one: str, other: str) -> bool:
         content = next(writes, None)
         if content is not None:
             (root / "b").write_text(content)
             (root / "b").rename(root / "a")
-        return atomic_write.exchange(folder, one, other)
+        return exchange(folder, one, other)
 
     monkeypatch.setattr(atomic_write, "exchange", exchange_after_a_write)
     said = refused(lambda: replace_file(target, b"new\n"))

@@ -488,7 +488,7 @@ async def test_a_link_swapped_in_after_it_was_written_down_is_not_followed(
     (root / "sub" / "a").write_text("old\n")
     call = await regret.write("sub/a", "new\n")
     elsewhere = tmp_path / "elsewhere"
-    put_back, swapped = undo_call.put_back, list[bool]()
+    put_back, swapped = undo_call.restore_file, list[bool]()
 
     def swap_then_put_back(target: Target, content: bytes | None, mode: int | None) -> None:
         (root / "sub").rename(elsewhere)
@@ -496,7 +496,7 @@ async def test_a_link_swapped_in_after_it_was_written_down_is_not_followed(
         swapped.append(True)
         put_back(target, content, mode)
 
-    monkeypatch.setattr(undo_call, "put_back", swap_then_put_back)
+    monkeypatch.setattr(undo_call, "restore_file", swap_then_put_back)
     done = await regret.take_back(call)
     assert swapped == [True]
     assert does(done) == {"a": "refuse"}
@@ -508,13 +508,13 @@ async def test_an_edit_in_the_last_moment_is_not_overwritten(
 ) -> None:
     (root / "a").write_text("old\n")
     call = await regret.write("a", "new\n")
-    put_back = undo_call.put_back
+    put_back = undo_call.restore_file
 
     def edit_then_put_back(target: Target, content: bytes | None, mode: int | None) -> None:
         (root / "a").write_text("by hand\n")
         put_back(target, content, mode)
 
-    monkeypatch.setattr(undo_call, "put_back", edit_then_put_back)
+    monkeypatch.setattr(undo_call, "restore_file", edit_then_put_back)
     done = await regret.take_back(call)
     assert does(done) == {"a": "refuse"}
     assert says(done, "a").startswith("It was left alone.")
@@ -528,14 +528,14 @@ async def test_an_edit_while_contents_are_kept_is_seen(
     for name in ("a", "b"):
         (root / name).write_text("old\n")
         await regret.write(name, "new\n")
-    keep = undo_call.Hands.keep
+    keep = undo_call.UndoRun.keep
 
-    def keep_and_edit(hands: undo_call.Hands) -> tuple[FileChange, ...]:
-        kept = keep(hands) if after_keeping else ()
+    def keep_and_edit(run: undo_call.UndoRun) -> tuple[FileChange, ...]:
+        kept = keep(run) if after_keeping else ()
         (root / "a").write_text("by hand\n")
-        return kept or keep(hands)
+        return kept or keep(run)
 
-    monkeypatch.setattr(undo_call.Hands, "keep", keep_and_edit)
+    monkeypatch.setattr(undo_call.UndoRun, "keep", keep_and_edit)
     done = await regret.take_back("o1")
     assert does(done) == {"b": "restore", "a": "refuse"}
     assert says(done, "a") == "It was left alone. It changed at the very moment it was undone. Look again."
@@ -587,7 +587,7 @@ async def test_an_undo_that_was_written_down_but_not_done_is_shown_as_it_is_and_
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(undo_call.Hands, "carry_out", die)
+        patched.setattr(undo_call.UndoRun, "carry_out", die)
         with pytest.raises(KeyboardInterrupt):
             await regret.take_back(call)
     (event,) = await regret.restored()
@@ -607,7 +607,7 @@ async def test_an_undo_that_was_done_in_part_is_gone_on_with(
     for name in ("a", "b"):
         (root / name).write_text("old\n")
         await regret.write(name, "new\n")
-    put_back = undo_call.put_back
+    put_back = undo_call.restore_file
 
     def die_at_the_second(target: Target, content: bytes | None, mode: int | None) -> None:
         if target.name == "a":
@@ -615,7 +615,7 @@ async def test_an_undo_that_was_done_in_part_is_gone_on_with(
         put_back(target, content, mode)
 
     with monkeypatch.context() as patched:
-        patched.setattr(undo_call, "put_back", die_at_the_second)
+        patched.setattr(undo_call, "restore_file", die_at_the_second)
         with pytest.raises(KeyboardInterrupt):
             await regret.take_back("o1")
     assert [(root / name).read_text() for name in ("a", "b")] == ["new\n", "old\n"]

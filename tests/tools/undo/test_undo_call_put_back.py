@@ -11,7 +11,7 @@ from tests.tools.desk import refused
 
 from handrail.tools.files.target import Target
 from handrail.tools.undo._undo_plan import target_of
-from handrail.tools.undo.undo_call import put_back, remove_empty
+from handrail.tools.undo.undo_call import remove_empty_folders, restore_file
 
 
 def target(path: Path) -> Target:
@@ -39,26 +39,26 @@ def test_a_file_that_comes_back_is_never_readable_to_more_than_it_was(
     monkeypatch.setattr(os, "fchmod", watch)
     umask = os.umask(0)
     try:
-        put_back(target(root / "a"), b"secret", 0o640)
+        restore_file(target(root / "a"), b"secret", 0o640)
     finally:
         os.umask(umask)
     assert (seen, mode(root / "a")) == ([0o600], 0o640)
 
 
 def test_a_file_that_comes_back_becomes_nobodys_program(root: Path) -> None:
-    put_back(target(root / "a"), b"x", 0o4755)
+    restore_file(target(root / "a"), b"x", 0o4755)
     assert mode(root / "a") == 0o755
 
 
 def test_a_file_whose_mode_is_not_known_comes_back_for_its_owner_alone(root: Path) -> None:
-    put_back(target(root / "a"), b"x", None)
+    restore_file(target(root / "a"), b"x", None)
     assert mode(root / "a") == 0o600
 
 
 def test_a_file_that_appeared_meanwhile_is_not_overwritten(root: Path) -> None:
     looked_at = target(root / "a")
     (root / "a").write_text("theirs")
-    assert "something replaced it meanwhile" in refused(lambda: put_back(looked_at, b"ours", 0o644))
+    assert "something replaced it meanwhile" in refused(lambda: restore_file(looked_at, b"ours", 0o644))
     assert ((root / "a").read_text(), below(root)) == ("theirs", ["a"])
 
 
@@ -66,7 +66,7 @@ def test_a_file_that_changed_meanwhile_is_not_removed(root: Path) -> None:
     (root / "a").write_text("seen")
     looked_at = target(root / "a")
     (root / "a").write_text("theirs")
-    refused(lambda: put_back(looked_at, None, None))
+    refused(lambda: restore_file(looked_at, None, None))
     assert ((root / "a").read_text(), below(root)) == ("theirs", ["a"])
 
 
@@ -78,7 +78,7 @@ def test_a_failed_return_leaves_no_folder_and_no_half_file(
 
     looked_at = target(root / "new" / "deep" / "a")
     monkeypatch.setattr(os, "fchmod", full)
-    said = refused(lambda: put_back(looked_at, b"x", 0o644))
+    said = refused(lambda: restore_file(looked_at, b"x", 0o644))
     assert said.endswith("could not be written: No space left on device. It is as it was before.")
     assert below(root) == []
 
@@ -96,7 +96,7 @@ def test_the_mode_of_a_file_that_was_swapped_after_its_content_came_back_is_not_
         (root / "a").chmod(0o755)
 
     monkeypatch.setattr("handrail.tools.undo.undo_call.replace_file", replace_then_swap)
-    refused(lambda: put_back(looked_at, b"old", 0o600))
+    refused(lambda: restore_file(looked_at, b"old", 0o600))
     assert mode(root / "a") == 0o755
 
 
@@ -108,6 +108,6 @@ def test_only_empty_folders_go_and_no_link_to_one(root: Path, tmp_path: Path) ->
     (outside / "inner").mkdir(parents=True)
     (root / "link").symlink_to(outside)
     folders = ("a", "a/b", "used", "used/empty", "link", "link/inner", "gone", "used/file")
-    remove_empty(str(root / name) for name in folders)
+    remove_empty_folders(str(root / name) for name in folders)
     assert below(root) == ["link", "used", "used/file"]
     assert (outside / "inner").is_dir()

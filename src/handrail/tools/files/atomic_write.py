@@ -15,9 +15,9 @@ from contextlib import suppress
 from functools import cache
 
 from handrail.gate.tool import Refusal
-from handrail.tools.files.target import Target, check_unchanged, with_execution
+from handrail.tools.files.target import Target, check_unchanged, mode_with_execution
 from handrail.tools.open_beneath import openat
-from handrail.tools.workspace import replaced
+from handrail.tools.workspace import describe_replaced
 
 _Identity = tuple[int, int]
 
@@ -28,7 +28,7 @@ def replace_file(target: Target, after: bytes, executable: bool | None = None) -
     try:
         _write_below(folder, target, after, executable)
     except OSError as error:
-        raise Refusal(_failed(error, target, "written")) from None
+        raise Refusal(_describe_failure(error, target, "written")) from None
     finally:
         os.close(folder)
 
@@ -38,17 +38,17 @@ def remove_file(target: Target) -> None:
     folder = target.folder.open(target.place)
     try:
         check_unchanged(folder, target.name, target)
-        _take_away(folder, _unused_name(), target)
+        _move_and_unlink(folder, _unused_name(), target)
         os.fsync(folder)
     except OSError as error:
-        raise Refusal(_failed(error, target, "deleted")) from None
+        raise Refusal(_describe_failure(error, target, "deleted")) from None
     finally:
         os.close(folder)
 
 
-def _failed(error: OSError, target: Target, what: str) -> str:
+def _describe_failure(error: OSError, target: Target, what: str) -> str:
     if error.errno in (errno.EEXIST, errno.ENOENT, errno.ELOOP, errno.ENOTDIR):
-        return replaced(target.place)
+        return describe_replaced(target.place)
     return f"{target.place.shown} could not be {what}: {error.strerror}. It is as it was before."
 
 
@@ -89,9 +89,9 @@ def _write_in(folder: int, target: Target, after: bytes, executable: bool | None
         _try_unlink(folder, temporary)
         raise
     if target.before is None:
-        _appear(folder, temporary, target)
+        _publish_new(folder, temporary, target)
     else:
-        _change_places(folder, temporary, target, ours)
+        _swap_with_old(folder, temporary, target, ours)
     os.fsync(folder)
 
 
@@ -109,9 +109,9 @@ def _fill(folder: int, temporary: str, target: Target, after: bytes, executable:
         while rest:
             rest = rest[os.write(descriptor, rest) :]
         if target.before is not None:
-            dress(descriptor, folder, target.name)
+            copy_metadata(descriptor, folder, target.name)
             if executable is not None:
-                os.fchmod(descriptor, with_execution(os.fstat(descriptor).st_mode, executable))
+                os.fchmod(descriptor, mode_with_execution(os.fstat(descriptor).st_mode, executable))
         os.fsync(descriptor)
         return _identity(os.fstat(descriptor))
     finally:
@@ -122,7 +122,7 @@ def _identity(found: os.stat_result) -> _Identity:
     return found.st_dev, found.st_ino
 
 
-def _appear(folder: int, temporary: str, target: Target) -> None:
+def _publish_new(folder: int, temporary: str, target: Target) -> None:
     """Link the temporary file to its final name, which must be free."""
     try:
         appear(folder, temporary, target.name)
@@ -131,7 +131,7 @@ def _appear(folder: int, temporary: str, target: Target) -> None:
         raise
 
 
-def _change_places(folder: int, temporary: str, target: Target, ours: _Identity) -> None:
+def _swap_with_old(folder: int, temporary: str, target: Target, ours: _Identity) -> None:
     """Exchange the names of the new and the old file, then delete the old one if it is the planned one."""
     try:
         exchanged = exchange(folder, temporary, target.name)
@@ -148,12 +148,12 @@ def _drop_old(folder: int, temporary: str, target: Target, ours: _Identity) -> N
     try:
         check_unchanged(folder, temporary, target)
     except Refusal as refusal:
-        _change_back(folder, temporary, target, ours, refusal)
+        _swap_back(folder, temporary, target, ours, refusal)
         raise
     os.unlink(temporary, dir_fd=folder)
 
 
-def _change_back(folder: int, temporary: str, target: Target, ours: _Identity, refusal: Refusal) -> None:
+def _swap_back(folder: int, temporary: str, target: Target, ours: _Identity, refusal: Refusal) -> None:
     """Revert the exchange after a concurrent write; only our own file is deleted."""
     try:
         exchange(folder, temporary, target.name)
@@ -163,10 +163,10 @@ def _change_back(folder: int, temporary: str, target: Target, ours: _Identity, r
         exchange(folder, temporary, target.name)  # a second concurrent write: the newest stays
     except OSError:
         pass
-    raise Refusal(_left(refusal, temporary)) from None
+    raise Refusal(_describe_leftover(refusal, temporary)) from None
 
 
-def _take_away(folder: int, temporary: str, target: Target) -> None:
+def _move_and_unlink(folder: int, temporary: str, target: Target) -> None:
     os.rename(target.name, temporary, src_dir_fd=folder, dst_dir_fd=folder)
     try:
         check_unchanged(folder, temporary, target)
@@ -174,12 +174,12 @@ def _take_away(folder: int, temporary: str, target: Target) -> None:
         try:
             appear(folder, temporary, target.name)
         except OSError:
-            raise Refusal(_left(refusal, temporary)) from None
+            raise Refusal(_describe_leftover(refusal, temporary)) from None
         raise
     os.unlink(temporary, dir_fd=folder)
 
 
-def _left(refusal: Refusal, temporary: str) -> str:
+def _describe_leftover(refusal: Refusal, temporary: str) -> str:
     return f"{refusal.sentence}\nWhat stood there for a moment is kept beside it as {temporary}."
 
 
@@ -241,19 +241,19 @@ def _libc() -> ctypes.CDLL | None:
     return libc
 
 
-def dress(descriptor: int, folder: int, name: str) -> None:
+def copy_metadata(descriptor: int, folder: int, name: str) -> None:
     """Copy owner, mode and xattrs from the file `name` in an open folder to the open new file."""
-    worn = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    source = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     try:
-        old = os.fstat(worn)
+        old = os.fstat(source)
         new = os.fstat(descriptor)
         if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
             _try_chown(descriptor, old)
         os.fchmod(descriptor, stat.S_IMODE(old.st_mode) & 0o777)
         if sys.platform == "linux":
-            _copy_attributes(worn, descriptor)
+            _copy_attributes(source, descriptor)
     finally:
-        os.close(worn)
+        os.close(source)
 
 
 def _try_chown(descriptor: int, old: os.stat_result) -> None:
@@ -265,10 +265,10 @@ def _try_chown(descriptor: int, old: os.stat_result) -> None:
         return
 
 
-def _copy_attributes(worn: int, descriptor: int) -> None:
+def _copy_attributes(source: int, descriptor: int) -> None:
     try:
-        for name in os.listxattr(worn):
-            os.setxattr(descriptor, name, os.getxattr(worn, name))
+        for name in os.listxattr(source):
+            os.setxattr(descriptor, name, os.getxattr(source, name))
     except OSError as error:
         if error.errno not in (errno.ENOTSUP, errno.EPERM, errno.EACCES, errno.ENODATA):
             raise

@@ -21,7 +21,7 @@ from handrail.tools.files.atomic_write import remove_file, replace_file
 from handrail.tools.files.diff import Diff, unified
 from handrail.tools.files.encoding import decode, encode
 from handrail.tools.files.review import Editor, Review, review
-from handrail.tools.files.target import SIZE_MAX, Target, changed_since, look, notes_on
+from handrail.tools.files.target import SIZE_MAX, Target, build_notes, changed_since, look
 from handrail.tools.results import Input, answer, brief, some
 from handrail.tools.workspace import Place, Workspace
 
@@ -105,7 +105,7 @@ class Work:
         """Apply the person's edits from the editor. Raises Refusal."""
         target = self.target
         final = self.editor.written(content)
-        _check(final)
+        _check_content(final)
         seen = review(target.place.shown, target.before, self.after, final, comments)
         if final == self.after:
             return replace(self, review=seen) if comments else self
@@ -116,14 +116,14 @@ class Work:
             executable=executable,
             diff=unified(target.place.shown, target.before, final),
             did="Created" if target.before is None else "Wrote",
-            notes=notes_on(target, final, executable) if seen.writes else (),
+            notes=build_notes(target, final, executable) if seen.writes else (),
             review=seen,
         )
 
 
-def work_of(target: Target, change: Change) -> Work:
+def plan_work(target: Target, change: Change) -> Work:
     """Compute the diff and notes of a change. Raises Refusal for content that cannot be written."""
-    after = None if change.after is None else _bytes(change.after)
+    after = None if change.after is None else _encode_content(change.after)
     executable = change.executable
     if target.mode is not None and executable is bool(target.mode & 0o111):
         executable = None
@@ -133,22 +133,22 @@ def work_of(target: Target, change: Change) -> Work:
         executable=executable,
         diff=unified(target.place.shown, target.before, after),
         did=change.did,
-        notes=notes_on(target, after, executable),
+        notes=build_notes(target, after, executable),
     )
 
 
-def _bytes(text: str) -> bytes:
+def _encode_content(text: str) -> bytes:
     try:
         raw = encode(text)
     except UnicodeEncodeError:
         raise Refusal(
             "The new content holds half a character (a lone surrogate), which no file can. Remove it."
         ) from None
-    _check(raw)
+    _check_content(raw)
     return raw
 
 
-def _check(raw: bytes | None) -> None:
+def _check_content(raw: bytes | None) -> None:
     if raw is not None and b"\0" in raw:
         raise Refusal(
             "The new content holds a NUL character, so it is no text. Use execute_command to write it."
@@ -216,34 +216,34 @@ def result_of(work: Work) -> Result:
         "removed": work.diff.removed,
         "size": len(now or b""),
         "notes": list(work.notes),
-        "applied": shortened(work.diff.text, _REVIEWED_MAX if work.review else _ECHO_MAX),
+        "applied": shorten_text(work.diff.text, _REVIEWED_MAX if work.review else _ECHO_MAX),
     }
     if work.review is not None:
         data["review"] = work.review.data
     notes = work.notes if changed else ()
-    return answer("\n".join([_headline(work), *told(work), *notes]), data)
+    return answer("\n".join([_headline(work), *review_lines(work), *notes]), data)
 
 
-def told(work: Work) -> list[str]:
+def review_lines(work: Work) -> list[str]:
     """The text about the person's review; empty without one."""
-    return [] if work.review is None else [shortened(work.review.words, _REVIEWED_MAX)]
+    return [] if work.review is None else [shorten_text(work.review.words, _REVIEWED_MAX)]
 
 
 def _headline(work: Work) -> str:
     path = work.target.place.shown
     if not work.changes:
-        return f"{path} is as it was." if work.review else _same(path)
+        return f"{path} is as it was." if work.review else _describe_unchanged(path)
     if work.after is None:
         return f"{work.did} {path} (-{work.diff.removed} lines)."
     sizes = f"+{work.diff.added} -{work.diff.removed} lines, {len(work.after):,} bytes now"
     return f"{work.did} {path} ({sizes})."
 
 
-def _same(path: str) -> str:
+def _describe_unchanged(path: str) -> str:
     return f"{path} already has exactly this content; nothing was written."
 
 
-def shortened(text: str, most: int) -> str:
+def shorten_text(text: str, most: int) -> str:
     """Cut the text at a line end before `most` characters, and note how much is left out."""
     if len(text) <= most:
         return text
@@ -294,8 +294,8 @@ class ChangeTool(Tool[InputT, ChangePlan]):
         except Refusal as refusal:
             if place.is_common:
                 raise
-            return _doomed(place, refusal.sentence)
-        return _planned(place, work)
+            return _plan_failure(place, refusal.sentence)
+        return _plan_for(place, work)
 
     def proposal(self, plan: ChangePlan) -> Proposal | None:
         """The contents for an editor: LF line endings, no byte order mark."""
@@ -309,11 +309,11 @@ class ChangeTool(Tool[InputT, ChangePlan]):
     def review(self, plan: ChangePlan, content: str, comments: tuple[Comment, ...]) -> ChangePlan:
         if plan.work is None:
             raise Refusal(plan.problem or "")
-        return _planned(plan.place, plan.work.reviewed(content, comments))
+        return _plan_for(plan.place, plan.work.reviewed(content, comments))
 
     def tells(self, plan: ChangePlan) -> str:
         """The text the agent will get about a review; empty without one."""
-        return "" if plan.work is None else "\n".join(told(plan.work))
+        return "" if plan.work is None else "\n".join(review_lines(plan.work))
 
     def changed_since(self, plan: ChangePlan) -> tuple[str, str] | None:
         """How the file on disk differs from the plan: a sentence, and a diff for the person."""
@@ -339,7 +339,7 @@ class ChangeTool(Tool[InputT, ChangePlan]):
             raise Refusal(f"{input.path} names a directory. Give the path of a file.")
         target = look(place)
         before = None if target.before is None else decode(target.before)
-        return work_of(target, self.change(input, before, place.shown))
+        return plan_work(target, self.change(input, before, place.shown))
 
     def _carry_out(self, work: Work) -> None:
         self._keep(work.target)
@@ -361,7 +361,7 @@ class ChangeTool(Tool[InputT, ChangePlan]):
             ) from None
 
 
-def _planned(place: Place, work: Work) -> ChangePlan:
+def _plan_for(place: Place, work: Work) -> ChangePlan:
     return ChangePlan(
         claims=(place.claim(work.action),),
         preview=work.preview,
@@ -372,7 +372,7 @@ def _planned(place: Place, work: Work) -> ChangePlan:
     )
 
 
-def _doomed(place: Place, problem: str) -> ChangePlan:
+def _plan_failure(place: Place, problem: str) -> ChangePlan:
     """A plan that will fail but still needs approval: the reason reveals facts about an unapproved path."""
     note = f"This will fail: {problem}"
     preview = DiffPreview(path=place.path, diff="", added=0, removed=0, notes=(note,))

@@ -16,7 +16,7 @@ from handrail.store.values import Caller, Json, PathPreview, Result
 from handrail.tools.files.encoding import split_raw
 from handrail.tools.files.line_window import CHUNK, LINE_MAX, BinaryError, Window, is_binary, read_window
 from handrail.tools.results import Format, Input, answer, brief, some
-from handrail.tools.workspace import Place, Workspace, missing
+from handrail.tools.workspace import Place, Workspace, describe_missing
 
 LIMIT = 2000
 """Lines in one answer by default."""
@@ -178,7 +178,7 @@ class ReadTextFileInput(Input):
 
 class ReadTextFileOutput(BaseModel):
     content: str | None = None
-    missing: bool | None = Field(None, description="There is no such file.")
+    describe_missing: bool | None = Field(None, description="There is no such file.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +219,7 @@ class ReadTextFile(Tool[ReadTextFileInput, RawPlan]):
     async def run(self, plan: RawPlan, call: CallReport) -> Result:
         place = plan.place
         if place.found is None:
-            raise Refusal(missing(place), Result(text="", data={"missing": True}))
+            raise Refusal(describe_missing(place), Result(text="", data={"missing": True}))
         descriptor = place.open_file()
         try:
             raw = await _read_bytes(descriptor, plan.input)

@@ -17,7 +17,7 @@ from handrail.tools.files.encoding import BOM, decode, is_crlf, is_mixed, is_utf
 from handrail.tools.files.line_window import is_binary
 from handrail.tools.open_beneath import open_beneath, openat
 from handrail.tools.results import some
-from handrail.tools.workspace import Place, kind_of, replaced
+from handrail.tools.workspace import Place, describe_replaced, kind_of
 
 SIZE_MAX = 10 << 20
 """Bytes of a file to edit: old and new content and the diff stay in memory until the answer."""
@@ -36,11 +36,11 @@ class Folder:
         try:
             descriptor = open_beneath("/", self.path.lstrip("/") or ".", os.O_RDONLY | os.O_DIRECTORY)
         except OSError:
-            raise Refusal(replaced(place)) from None
+            raise Refusal(describe_replaced(place)) from None
         now = os.fstat(descriptor)
         if (now.st_dev, now.st_ino) != (self.dev, self.inode):
             os.close(descriptor)
-            raise Refusal(replaced(place))
+            raise Refusal(describe_replaced(place))
         return descriptor
 
 
@@ -76,12 +76,12 @@ class Target:
 
 def look(place: Place) -> Target:
     """Read the present state of the file to write. Raises Refusal when it cannot be edited."""
-    folder, missing = _folder(place)
-    before = None if place.found is None else _before(place, place.found)
+    folder, missing = _find_folder(place)
+    before = None if place.found is None else _read_before(place, place.found)
     return Target(place=place, folder=folder, missing=missing, before=before)
 
 
-def _folder(place: Place) -> tuple[Folder, tuple[str, ...]]:
+def _find_folder(place: Place) -> tuple[Folder, tuple[str, ...]]:
     missing: list[str] = []
     for path in Path(place.path).parents:
         try:
@@ -99,7 +99,7 @@ def _folder(place: Place) -> tuple[Folder, tuple[str, ...]]:
     raise Refusal(f"The system does not let this user write {place.shown}: its directory is closed to them.")
 
 
-def _before(place: Place, found: os.stat_result) -> bytes:
+def _read_before(place: Place, found: os.stat_result) -> bytes:
     if found.st_size > SIZE_MAX:
         raise Refusal(
             f"{place.shown} is too large to edit here ({found.st_size:,} bytes; {SIZE_MAX:,} at most). "
@@ -152,7 +152,7 @@ def changed_since(target: Target) -> Drift | None:
         return Drift(sentence=refusal.sentence)
     try:
         name = target.missing[0] if target.missing else target.name
-        return drift_of(target, now_in(folder, name, target))
+        return compare_content(target, read_present(folder, name, target))
     except Refusal as refusal:
         return Drift(sentence=refusal.sentence)
     finally:
@@ -161,12 +161,12 @@ def changed_since(target: Target) -> Drift | None:
 
 def check_unchanged(folder: int, name: str, target: Target) -> None:
     """Raises Refusal unless the file `name` in an open folder has the planned content."""
-    drift = drift_of(target, now_in(folder, name, target))
+    drift = compare_content(target, read_present(folder, name, target))
     if drift is not None:
-        raise Refusal(told(drift, target))
+        raise Refusal(describe_drift(drift, target))
 
 
-def told(drift: Drift, target: Target) -> str:
+def describe_drift(drift: Drift, target: Target) -> str:
     """Text for a model, with a diff only if the model may read the file."""
     if not drift.diff or not target.place.is_common:
         return drift.sentence
@@ -175,23 +175,23 @@ def told(drift: Drift, target: Target) -> str:
     return "\n".join([f"{drift.sentence} It changed like this:", *lines[:_SHORT_DIFF], *more])
 
 
-def now_in(folder: int, name: str, target: Target) -> bytes | None:
+def read_present(folder: int, name: str, target: Target) -> bytes | None:
     """Read a file in an open folder; None when it does not exist. Raises Refusal when it is not a file."""
     try:
         descriptor = openat(folder, name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     except FileNotFoundError:
         return None
     except OSError:
-        raise Refusal(replaced(target.place)) from None
+        raise Refusal(describe_replaced(target.place)) from None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise Refusal(replaced(target.place))
+            raise Refusal(describe_replaced(target.place))
         return read_all(descriptor)
     finally:
         os.close(descriptor)
 
 
-def drift_of(target: Target, now: bytes | None) -> Drift | None:
+def compare_content(target: Target, now: bytes | None) -> Drift | None:
     if now == target.before:
         return None
     shown = target.place.shown
@@ -208,15 +208,15 @@ def drift_of(target: Target, now: bytes | None) -> Drift | None:
     )
 
 
-def notes_on(target: Target, after: bytes | None, executable: bool | None = None) -> tuple[str, ...]:
+def build_notes(target: Target, after: bytes | None, executable: bool | None = None) -> tuple[str, ...]:
     """Notes on a change. `after` None deletes the file; `executable` None keeps the mode."""
     if after == target.before and executable is None:
         return ("Nothing changes: the file has this content already.",)
-    content = () if after is None else _content(target.before, after)
-    return (*_around(target, after), *_mode(target, after, executable), *content)
+    content = () if after is None else _content_notes(target.before, after)
+    return (*_place_notes(target, after), *_mode_notes(target, after, executable), *content)
 
 
-def _around(target: Target, after: bytes | None) -> Iterator[str]:
+def _place_notes(target: Target, after: bytes | None) -> Iterator[str]:
     place, found = target.place, target.place.found
     if after is None:
         yield "Deletes the file."
@@ -230,7 +230,7 @@ def _around(target: Target, after: bytes | None) -> Iterator[str]:
         yield f"The old content stays under {some(found.st_nlink - 1, 'other name')} of the file (hard links)."
 
 
-def _mode(target: Target, after: bytes | None, executable: bool | None) -> Iterator[str]:
+def _mode_notes(target: Target, after: bytes | None, executable: bool | None) -> Iterator[str]:
     mode = target.mode
     if after is None:
         return
@@ -239,7 +239,7 @@ def _mode(target: Target, after: bytes | None, executable: bool | None) -> Itera
             yield "The new file is executable."
         return
     if executable is not None:
-        change = f"mode {mode & 0o777:o} → {with_execution(mode, executable):o}"
+        change = f"mode {mode & 0o777:o} → {mode_with_execution(mode, executable):o}"
         yield (
             f"Makes the file executable ({change})."
             if executable
@@ -251,7 +251,7 @@ def _mode(target: Target, after: bytes | None, executable: bool | None) -> Itera
         yield f"The file loses its special mode bits (mode {mode:o})."
 
 
-def _content(before: bytes | None, after: bytes) -> Iterator[str]:
+def _content_notes(before: bytes | None, after: bytes) -> Iterator[str]:
     text = decode(after)
     if is_crlf(text):
         kept = before is not None and is_crlf(decode(before))
@@ -268,7 +268,7 @@ def _content(before: bytes | None, after: bytes) -> Iterator[str]:
         yield "The file is not UTF-8: its other bytes stay as they are, and are shown as \\xNN."
 
 
-def with_execution(mode: int, executable: bool) -> int:
+def mode_with_execution(mode: int, executable: bool) -> int:
     """The mode with execution allowed to all who may read, or to none."""
     plain = stat.S_IMODE(mode) & 0o777
     return plain | (plain & 0o444) >> 2 if executable else plain & ~0o111

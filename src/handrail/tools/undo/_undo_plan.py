@@ -1,7 +1,7 @@
 """Plan the undo of one file: compare its recorded history with its present content.
 
 A file is restored only if the undone calls made all its changes since. A change by another call, a command or
-a person, between or after them, refuses the file: undoing would lose it. `judge` is pure; `step_of` reads the
+a person, between or after them, refuses the file: undoing would lose it. `judge_history` is pure; `step_of` reads the
 file and the blobs and renders the diff.
 """
 
@@ -22,7 +22,7 @@ from handrail.tools.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class PriorState:
     """The state of a file before the calls to be undone."""
 
     sha: str | None
@@ -33,7 +33,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InTheWay:
+class UndoConflict:
     """Why a file cannot be undone."""
 
     sentence: str
@@ -43,63 +43,69 @@ class InTheWay:
     """SHA-256 of the content before them."""
 
 
-def with_undos(selected: Collection[str], undos: Iterable[UndoRecord]) -> set[str]:
+def include_undos(selected: Collection[str], undos: Iterable[UndoRecord]) -> set[str]:
     """Add the undos that reverted only selected calls; `undos` oldest first."""
-    found = set(selected)
+    calls = set(selected)
     for undo in undos:
-        if found.issuperset(undo.calls):
-            found.add(undo.id)
-    return found
+        if calls.issuperset(undo.calls):
+            calls.add(undo.id)
+    return calls
 
 
-def judge(history: list[ChangeRecord], selected: Collection[str], now: str | None) -> Wish | InTheWay:
+def judge_history(
+    history: list[ChangeRecord], selected: Collection[str], now: str | None
+) -> PriorState | UndoConflict:
     """Decide on one file. `history` is all its changes, oldest first, at least one of them selected."""
     ours = [record for record in history if record.call in selected]
     running = next((record for record in ours if record.title is not None and record.ending is None), None)
     if running is not None:
-        return InTheWay(sentence=f"{_named(running)} is still at it. Undo when that has ended.")
-    return _judged(history, ours, now)
+        return UndoConflict(sentence=f"{_name_change(running)} is still at it. Undo when that has ended.")
+    return _judge_selected(history, ours, now)
 
 
-def _judged(history: list[ChangeRecord], ours: list[ChangeRecord], now: str | None) -> Wish | InTheWay:
+def _judge_selected(
+    history: list[ChangeRecord], ours: list[ChangeRecord], now: str | None
+) -> PriorState | UndoConflict:
     first = ours[0].change
-    wish = Wish(sha=first.before, mode=first.mode, because=_named(ours[0]))
-    problem = _break(history, ours, now)
+    prior = PriorState(sha=first.before, mode=first.mode, because=_name_change(ours[0]))
+    problem = _find_conflict(history, ours, now)
     if problem is None:
-        return wish
-    if now == wish.sha:  # restored by another writer: its mode is theirs to choose
-        return replace(wish, mode=None)
-    if len(ours) > 1 and not _surely_written(ours[0]):  # it may never have happened: judge the others
-        return _judged(history, ours[1:], now)
-    return replace(problem, then=wish.sha)
+        return prior
+    if now == prior.sha:  # restored by another writer: its mode is theirs to choose
+        return replace(prior, mode=None)
+    if len(ours) > 1 and not _is_surely_written(ours[0]):  # it may never have happened: judge the others
+        return _judge_selected(history, ours[1:], now)
+    return replace(problem, then=prior.sha)
 
 
-def _break(history: list[ChangeRecord], ours: list[ChangeRecord], now: str | None) -> InTheWay | None:
+def _find_conflict(
+    history: list[ChangeRecord], ours: list[ChangeRecord], now: str | None
+) -> UndoConflict | None:
     """The first foreign change between the selected changes, or after them."""
     possible, last = {ours[0].change.before}, ours[0]
     for record in ours:
         if record.change.before not in possible:
             between = [other for other in history if last.seq < other.seq < record.seq]
-            return _in_the_way(between, ours, last, record.change.before)
-        possible, last = _left(record), record
+            return _describe_conflict(between, ours, last, record.change.before)
+        possible, last = _possible_hashes(record), record
     after = [other for other in history if other.seq > last.seq]
-    return None if now in possible else _in_the_way(after, ours, last, now)
+    return None if now in possible else _describe_conflict(after, ours, last, now)
 
 
-def _left(record: ChangeRecord) -> set[str | None]:
+def _possible_hashes(record: ChangeRecord) -> set[str | None]:
     """Hashes the file may have after a change."""
     change = record.change
-    return {change.after} if _surely_written(record) else {change.before, change.after}
+    return {change.after} if _is_surely_written(record) else {change.before, change.after}
 
 
-def _surely_written(record: ChangeRecord) -> bool:
+def _is_surely_written(record: ChangeRecord) -> bool:
     """Changes are recorded before they are made; only a call that ended as done has surely made them."""
     return record.ending == "done"
 
 
-def _in_the_way(
+def _describe_conflict(
     since: list[ChangeRecord], ours: list[ChangeRecord], last: ChangeRecord, holds: str | None
-) -> InTheWay:
+) -> UndoConflict:
     others = [
         record
         for record in since
@@ -107,14 +113,14 @@ def _in_the_way(
         and (record.ending == "done" or record.title is None or record.change.after == holds)
     ]
     became = "was deleted" if holds is None else "was changed"
-    by = f"by {_named(others[-1])}" if others else "by hand or by a command"
+    by = f"by {_name_change(others[-1])}" if others else "by hand or by a command"
     more = " Undo that first." if others else ""
-    return InTheWay(
+    return UndoConflict(
         sentence=f"It {became} since, {by}, and that would be lost.{more}", left=last.change.after
     )
 
 
-def _named(record: ChangeRecord) -> str:
+def _name_change(record: ChangeRecord) -> str:
     if record.title is None:
         at = datetime.fromtimestamp(record.at / 1000, UTC)
         return f"the undo {record.call} of {at:%Y-%m-%d %H:%M} UTC"
@@ -165,11 +171,11 @@ def step_of(
     now = sha_of(target.before)
     recorded = (folder for record in history if record.call in selected for folder in record.change.made)
     made = tuple(folder for folder in recorded if path.startswith(f"{folder}/"))  # parents of the file only
-    match judge(history, selected, now):
-        case InTheWay() as refused:
-            step = _refused(target, refused, blobs)
-        case Wish() as wish:
-            step = replace(_wished(target, wish, blobs), then=wish.sha, then_mode=wish.mode)
+    match judge_history(history, selected, now):
+        case UndoConflict() as conflict:
+            step = _plan_refusal(target, conflict, blobs)
+        case PriorState() as prior:
+            step = replace(_plan_restore(target, prior, blobs), then=prior.sha, then_mode=prior.mode)
     return replace(step, now=now, now_mode=target.mode, made=made)
 
 
@@ -185,53 +191,55 @@ def sha_of(content: bytes | None) -> str | None:
     return None if content is None else hashlib.sha256(content).hexdigest()
 
 
-def _wished(target: Target, wish: Wish, blobs: Blobs) -> Step:
+def _plan_restore(target: Target, prior: PriorState, blobs: Blobs) -> Step:
     path, now = target.place.path, target.before
-    if sha_of(now) == wish.sha and not is_other_mode(target.mode, wish.mode):
+    if sha_of(now) == prior.sha and not is_other_mode(target.mode, prior.mode):
         return Step(file=UndoFile(path=path, does="nothing", says="It is as it was before already."))
     try:
-        then = now if sha_of(now) == wish.sha else None if wish.sha is None else blobs.get(wish.sha)
+        then = now if sha_of(now) == prior.sha else None if prior.sha is None else blobs.get(prior.sha)
     except NotKept as problem:
         return Step(file=UndoFile(path=path, does="refuse", says=f"It cannot come back: {problem}."))
-    does: Does = "remove" if wish.sha is None else "recreate" if now is None else "restore"
-    return Step(file=_shown(target, does, _says(target, wish, does), _diff(path, now, then)))
+    does: Does = "remove" if prior.sha is None else "recreate" if now is None else "restore"
+    return Step(file=_build_file(target, does, _describe_step(target, prior, does), _diff(path, now, then)))
 
 
-def _says(target: Target, wish: Wish, does: Does) -> str:
+def _describe_step(target: Target, prior: PriorState, does: Does) -> str:
     match does:
         case "remove":
-            said = f"It goes: it was not there before {wish.because}."
+            sentence = f"It goes: it was not there before {prior.because}."
         case "recreate":
-            said = f"It comes back, with mode {_octal(wish.mode)}, as it was before {wish.because}."
+            sentence = f"It comes back, with mode {_octal(prior.mode)}, as it was before {prior.because}."
         case _:
-            said = _says_restored(target, wish)
-    return said + (" It is a protected place." if target.place.protected else "")
+            sentence = _describe_restore(target, prior)
+    return sentence + (" It is a protected place." if target.place.protected else "")
 
 
-def _says_restored(target: Target, wish: Wish) -> str:
-    content = f"It gets back what it held before {wish.because}." if sha_of(target.before) != wish.sha else ""
-    modes = f"Its mode goes back from {_octal(target.mode)} to {_octal(wish.mode)}."
-    return " ".join(filter(None, [content, modes if is_other_mode(target.mode, wish.mode) else ""]))
+def _describe_restore(target: Target, prior: PriorState) -> str:
+    content = (
+        f"It gets back what it held before {prior.because}." if sha_of(target.before) != prior.sha else ""
+    )
+    modes = f"Its mode goes back from {_octal(target.mode)} to {_octal(prior.mode)}."
+    return " ".join(filter(None, [content, modes if is_other_mode(target.mode, prior.mode) else ""]))
 
 
 def _octal(mode: int | None) -> str:
     return "600" if mode is None else f"{mode & 0o777:o}"
 
 
-def _refused(target: Target, refused: InTheWay, blobs: Blobs) -> Step:
+def _plan_refusal(target: Target, conflict: UndoConflict, blobs: Blobs) -> Step:
     """Refuse with a diff: the foreign change, or all that undoing would change if the blob is gone."""
     path, now = target.place.path, target.before
-    left, then = _kept(refused.left, blobs), _kept(refused.then, blobs)
+    left, then = _read_blob(conflict.left, blobs), _read_blob(conflict.then, blobs)
     if left is not None:
         diff, shows = _diff(path, left, now), " The diff is what was changed since."
     elif then is not None and now is not None:
         diff, shows = _diff(path, now, then), " The diff is what undoing would change, that included."
     else:
         diff, shows = _NO_DIFF, ""
-    return Step(file=_shown(target, "refuse", refused.sentence + shows, diff))
+    return Step(file=_build_file(target, "refuse", conflict.sentence + shows, diff))
 
 
-def _kept(sha: str | None, blobs: Blobs) -> bytes | None:
+def _read_blob(sha: str | None, blobs: Blobs) -> bytes | None:
     try:
         return None if sha is None else blobs.get(sha)
     except NotKept:
@@ -242,7 +250,7 @@ def _diff(path: str, before: bytes | None, after: bytes | None) -> Diff:
     return unified(path.lstrip("/"), before, after)
 
 
-def _shown(target: Target, does: Does, says: str, diff: Diff) -> UndoFile:
+def _build_file(target: Target, does: Does, says: str, diff: Diff) -> UndoFile:
     return UndoFile(
         path=target.place.path,
         does=does,

@@ -35,20 +35,20 @@ from handrail.tools.results import brief, some
 from handrail.tools.undo._undo_plan import (
     MODE_BITS,
     Step,
+    include_undos,
     is_other_mode,
     sha_of,
     step_of,
     target_of,
-    with_undos,
 )
-from handrail.tools.workspace import replaced
+from handrail.tools.workspace import describe_replaced
 
 _COMMANDS = ("execute_command", "send_to_terminal", "create_tracked_terminal")
 """Tools that run arbitrary programs: their changes to files are unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Undone:
+class UndoScope:
     """The calls that an id stands for."""
 
     id: str
@@ -59,35 +59,35 @@ class Undone:
     not_covered: tuple[str, ...]
 
 
-async def undone(records: Records, id: str) -> Undone:
+async def resolve_scope(records: Records, id: str) -> UndoScope:
     """Resolve the id of a call, undo, operation or thread. Raises `UnknownUndo`."""
     call = await records.calls.get(id)
     if call is not None:
-        return await _undone(records, id, "call", [call.call])
+        return await _scope_of_calls(records, id, "call", [call.call])
     undo = await records.changes.undo(id)
     if undo is not None:
         title = f"Undo of {', '.join(undo.calls)}"
-        return Undone(id=id, of="undo", title=brief(title), calls=(id,), not_covered=())
+        return UndoScope(id=id, of="undo", title=brief(title), calls=(id,), not_covered=())
     if calls := await records.calls.of_operation(id):
-        return await _undone(records, id, "operation", calls)
+        return await _scope_of_calls(records, id, "operation", calls)
     if calls := await records.calls.of_thread(id):
-        return await _undone(records, id, "thread", calls)
+        return await _scope_of_calls(records, id, "thread", calls)
     raise UnknownUndo(id)
 
 
-async def _undone(records: Records, id: str, of: Of, calls: Sequence[CallRecord]) -> Undone:
+async def _scope_of_calls(records: Records, id: str, of: Of, calls: Sequence[CallRecord]) -> UndoScope:
     kept = {change.call for change in await records.changes.of_calls(call.id for call in calls)}
     started = [call for call in calls if call.started_at is not None and call.id not in kept]
-    return Undone(
+    return UndoScope(
         id=id,
         of=of,
         title=calls[0].title if of == "call" else f"{some(len(calls), 'call')} of {of} {id}",
         calls=tuple(call.id for call in calls if call.id in kept),
-        not_covered=tuple([line for call in started for line in await _not_covered(records, call)]),
+        not_covered=tuple([line for call in started for line in await _list_not_covered(records, call)]),
     )
 
 
-async def _not_covered(records: Records, call: CallRecord) -> list[str]:
+async def _list_not_covered(records: Records, call: CallRecord) -> list[str]:
     """What an undo cannot restore of a call that started and has no recorded changes."""
     if call.tool in _COMMANDS:
         return [f"Whatever this changed: {brief(call.title, 200)}"]
@@ -112,7 +112,7 @@ SECONDS_MAX = 120.0
 class _Work:
     """The calls to undo, and the step for each file."""
 
-    what: Undone
+    what: UndoScope
     steps: tuple[Step, ...]
 
     @property
@@ -137,7 +137,7 @@ class Undo:
         self._journal = journal
         self._blobs = blobs
         self._own = tuple(own)
-        self._one = anyio.Lock()
+        self._lock = anyio.Lock()
 
     async def preview(self, id: str) -> UndoPlan:
         """Plan an undo without doing it. Raises `UnknownUndo`."""
@@ -148,7 +148,7 @@ class Undo:
 
         Raises `UnknownUndo`, `Conflict` when the plan differs from the preview's `digest`, and `Unwritable`.
         """
-        async with self._one:
+        async with self._lock:
             work = await self._work(id)
             plan = work.plan
             if plan.digest != digest:
@@ -158,16 +158,16 @@ class Undo:
             if not any(step.acts for step in work.steps):
                 return plan
             with anyio.fail_after(SECONDS_MAX, shield=True):
-                return await self._done(work, plan, by)
+                return await self._run(work, plan, by)
 
-    async def _done(self, work: _Work, plan: UndoPlan, by: Actor) -> UndoPlan:
-        hands = Hands(work.steps, self._blobs, self._own)
-        changes = await anyio.to_thread.run_sync(hands.keep)
-        undo = await self._written_down(work.what.calls, changes, by) if changes else None
-        files = await anyio.to_thread.run_sync(hands.carry_out)
+    async def _run(self, work: _Work, plan: UndoPlan, by: Actor) -> UndoPlan:
+        run = UndoRun(work.steps, self._blobs, self._own)
+        changes = await anyio.to_thread.run_sync(run.keep)
+        undo = await self._record(work.what.calls, changes, by) if changes else None
+        files = await anyio.to_thread.run_sync(run.carry_out)
         return replace(plan, files=tuple(_bounded(files)), undo=undo)
 
-    async def _written_down(self, calls: tuple[str, ...], changes: tuple[FileChange, ...], by: Actor) -> str:
+    async def _record(self, calls: tuple[str, ...], changes: tuple[FileChange, ...], by: Actor) -> str:
         undo = new_id("u")
         event = FilesRestored(undo=undo, calls=calls, files=changes, by=str(by))
         await self._journal.committed(self._journal.append(event))
@@ -176,10 +176,10 @@ class Undo:
     async def _work(self, id: str) -> _Work:
         with suppress(Unwritable):  # an event that could not be written has no effect
             await self._journal.committed(self._journal.head)
-        what = await undone(self._records, id)
+        what = await resolve_scope(self._records, id)
         histories = await self._histories(what.calls)
         undos = await self._records.changes.undos({record.call for history in histories for record in history})
-        selected = with_undos(what.calls, undos)
+        selected = include_undos(what.calls, undos)
 
         def look() -> tuple[Step, ...]:
             return tuple(step_of(history, selected, self._blobs, self._own) for history in histories)
@@ -210,14 +210,14 @@ def _bounded(files: Iterable[UndoFile]) -> Iterable[UndoFile]:
             )
 
 
-class Hands:
+class UndoRun:
     """Runs the steps of one undo, with one file's contents in memory at a time."""
 
     def __init__(self, steps: Sequence[Step], blobs: Blobs, own: Sequence[Path]) -> None:
         self._steps = steps
         self._blobs = blobs
         self._own = own
-        self._left: dict[str, str] = {}
+        self._skipped: dict[str, str] = {}
         """Files left unchanged, and why."""
 
     def keep(self) -> tuple[FileChange, ...]:
@@ -227,37 +227,37 @@ class Hands:
 
     def carry_out(self) -> list[UndoFile]:
         """Restore the files; return the result for each."""
-        files = [self._put_back(step) if step.acts else step.file for step in self._steps]
+        files = [self._restore(step) if step.acts else step.file for step in self._steps]
         gone = [step for step, file in zip(self._steps, files, strict=True) if file.does == "remove"]
-        remove_empty(folder for step in gone for folder in step.made)
+        remove_empty_folders(folder for step in gone for folder in step.made)
         return files
 
     def _keep(self, step: Step) -> FileChange | None:
         path = step.file.path
         try:
-            target = self._unchanged(step)
+            target = self._check_unchanged(step)
             if target.before is not None:
                 self._blobs.put(target.before)
         except Refusal as refusal:
-            self._left[path] = refusal.sentence
+            self._skipped[path] = refusal.sentence
         except OSError as error:
-            self._left[path] = f"What it holds now could not be kept ({error.strerror})."
+            self._skipped[path] = f"What it holds now could not be kept ({error.strerror})."
         else:
             return FileChange(path=path, before=step.now, after=step.then, mode=target.mode, made=target.made)
         return None
 
-    def _put_back(self, step: Step) -> UndoFile:
-        if step.file.path in self._left:
-            return _left_alone(step, self._left[step.file.path])
+    def _restore(self, step: Step) -> UndoFile:
+        if step.file.path in self._skipped:
+            return _skip_file(step, self._skipped[step.file.path])
         try:
-            target = self._unchanged(step)
+            target = self._check_unchanged(step)
             content = None if step.then is None else self._blobs.get(step.then)
-            put_back(target, content, step.then_mode)
+            restore_file(target, content, step.then_mode)
         except (Refusal, NotKept, OSError) as problem:
-            return _left_alone(step, str(problem))
+            return _skip_file(step, str(problem))
         return replace(step.file, says=_DONE[step.file.does])
 
-    def _unchanged(self, step: Step) -> Target:
+    def _check_unchanged(self, step: Step) -> Target:
         """Look at the file again. Raises Refusal when it changed since the plan."""
         target = target_of(step.file.path, self._own)
         if sha_of(target.before) != step.now:
@@ -265,7 +265,7 @@ class Hands:
         return target
 
 
-def _left_alone(step: Step, why: str) -> UndoFile:
+def _skip_file(step: Step, why: str) -> UndoFile:
     return replace(step.file, does="refuse", says=f"It was left alone. {why}")
 
 
@@ -276,7 +276,7 @@ _DONE = {
 }
 
 
-def put_back(target: Target, content: bytes | None, mode: int | None) -> None:
+def restore_file(target: Target, content: bytes | None, mode: int | None) -> None:
     """Restore one file; `target` is its present state. Raises Refusal; the file is then unchanged."""
     if content is None:
         remove_file(target)
@@ -289,7 +289,7 @@ def put_back(target: Target, content: bytes | None, mode: int | None) -> None:
             _set_mode(target, content, mode)
 
 
-def remove_empty(folders: Iterable[str]) -> None:
+def remove_empty_folders(folders: Iterable[str]) -> None:
     """Remove those of the folders that are empty, deepest first."""
     for folder in sorted(set(folders), key=len, reverse=True):
         with suppress(OSError):  # not empty, already removed, or no longer a folder
@@ -310,8 +310,8 @@ def _recreate(target: Target, content: bytes, mode: int) -> None:
         finally:
             os.close(inner)
     except OSError as error:
-        remove_empty(target.made)
-        raise Refusal(_failed(error, target)) from None
+        remove_empty_folders(target.made)
+        raise Refusal(_describe_failure(error, target)) from None
     finally:
         os.close(folder)
 
@@ -361,7 +361,7 @@ def _set_mode(target: Target, content: bytes, mode: int) -> None:
             os.close(folder)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode) or read_all(descriptor) != content:
-                raise Refusal(replaced(target.place))
+                raise Refusal(describe_replaced(target.place))
             os.fchmod(descriptor, mode & MODE_BITS)
             os.fsync(descriptor)
         finally:
@@ -376,7 +376,7 @@ def _open_folder(path: str) -> int:
     return open_beneath("/", path.lstrip("/") or ".", os.O_RDONLY | os.O_DIRECTORY)
 
 
-def _failed(error: OSError, target: Target) -> str:
+def _describe_failure(error: OSError, target: Target) -> str:
     if isinstance(error, FileExistsError | FileNotFoundError | NotADirectoryError):
-        return replaced(target.place)
+        return describe_replaced(target.place)
     return f"{target.place.shown} could not be written: {error.strerror}. It is as it was before."
