@@ -57,10 +57,10 @@ def walk(folder: int, rest: str, flags: int) -> int:
             below = os.open(part, LOOK | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=held)
             os.close(held)
             held = below
-        found = os.open(parts[-1] if parts else ".", flags | os.O_NOFOLLOW, dir_fd=held)
+        descriptor = os.open(parts[-1] if parts else ".", flags | os.O_NOFOLLOW, dir_fd=held)
     finally:
         os.close(held)
-    return found
+    return descriptor
 
 
 @cache
@@ -81,11 +81,11 @@ def _openat2(folder: int, rest: str, flags: int) -> int:
     how = _OpenHow(flags=flags, mode=0, resolve=_BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
     code = errno.EAGAIN
     for _ in range(_INTERRUPTIONS_MAX):
-        found = _libc().syscall(
+        descriptor = _libc().syscall(
             _SYS_OPENAT2, folder, os.fsencode(rest), ctypes.byref(how), ctypes.sizeof(how)
         )
-        if found >= 0:
-            return int(found)
+        if descriptor >= 0:
+            return int(descriptor)
         code = ctypes.get_errno()
         if code not in (errno.EAGAIN, errno.EINTR):
             break

@@ -62,7 +62,7 @@ def child_environment(environ: Mapping[str, str], passed: Sequence[str]) -> dict
     }
 
 
-def hash_of(env: Mapping[str, str]) -> str:
+def hash_environment(env: Mapping[str, str]) -> str:
     """A digest that is equal for equal environments."""
-    told = "\0".join(f"{name}={value}" for name, value in sorted(env.items()))
-    return hashlib.sha256(told.encode(errors="surrogateescape")).hexdigest()
+    lines = "\0".join(f"{name}={value}" for name, value in sorted(env.items()))
+    return hashlib.sha256(lines.encode(errors="surrogateescape")).hexdigest()

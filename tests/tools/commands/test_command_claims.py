@@ -9,11 +9,11 @@ from handrail.gate.shell.shell_parser import MOST_PARTS, parse
 from handrail.store.values import Claim
 from handrail.tools.commands.command_claims import (
     command_claims,
-    line_typed,
     opening_claims,
     programs,
     read_line,
     text_typed,
+    typed_line_claims,
 )
 from handrail.tools.workspace import Workspace
 
@@ -153,8 +153,8 @@ def test_a_line_of_more_commands_than_anybody_could_judge_is_refused() -> None:
 
 def test_typing_a_line_claims_typing_alone_with_the_words_of_each_command() -> None:
     typing = Claim(action="type", resource="…", inside=True)
-    one = line_typed(typing, "git push")
-    several = line_typed(typing, "cd x; git push > y")
+    one = typed_line_claims(typing, "git push")
+    several = typed_line_claims(typing, "cd x; git push > y")
     assert [(item.action, item.words, item.opaque) for item in one] == [("type", ("git", "push"), "")]
     assert {item.action for item in several} == {"type"}
     assert ("git", "push") in [item.words for item in several]

@@ -10,8 +10,8 @@ from handrail.keeper.protocol import Exit, Process, Report, Sent
 from handrail.store.values import Caller, Owner, ProcessSeen, SignalSent
 from handrail.terminal.output.tail import Tail
 from handrail.tools.results import facts_of
-from handrail.tools.terminals.list_tracked_terminals import facts, line
-from handrail.tools.terminals.terminal_lookup import Known, ended, ending, is_inside, is_own
+from handrail.tools.terminals.list_tracked_terminals import facts, format_line
+from handrail.tools.terminals.terminal_lookup import Known, describe_exit, is_inside, is_own, refuse_ended
 
 AGENT = Caller(door="stdio", client="agent", key="k", workspace="/project")
 KNOWN = Known(
@@ -63,15 +63,15 @@ def test_a_terminal_is_ones_own_by_its_owner_and_inside_by_its_owner_or_its_plac
     ],
 )
 def test_an_end_is_told_in_words(exit: Exit | None, words: str) -> None:
-    assert ending(exit) == words
+    assert describe_exit(exit) == words
 
 
 def test_one_that_ended_says_what_can_still_be_done() -> None:
-    assert "get_terminal_buffer still reads its output" in ended(KNOWN).sentence
+    assert "get_terminal_buffer still reads its output" in refuse_ended(KNOWN).sentence
 
 
 def test_an_ended_terminal_is_one_line_in_a_list() -> None:
-    assert line(facts(KNOWN, (), private=False)) == "t1  work  exit code 3  pid 7  /elsewhere"
+    assert format_line(facts(KNOWN, (), private=False)) == "t1  work  exit code 3  pid 7  /elsewhere"
 
 
 def test_a_receipt_says_how_a_tree_was_ended() -> None:

@@ -38,7 +38,7 @@ _PIECES = re.compile(r"[=:,@]")
 _FILE_URL = re.compile(r"file://[^/]*(/.*)", re.IGNORECASE)
 
 
-class Judged(NamedTuple):
+class TouchedPlaces(NamedTuple):
     """Which places a command may touch."""
 
     inside: bool
@@ -47,7 +47,7 @@ class Judged(NamedTuple):
     """A glob may expand to a name that starts with `-`, which the program would read as an option."""
 
 
-class Mentions:
+class PathTracker:
     """Tracks the possible working folders through the commands of a line."""
 
     def __init__(self, cwd: str, workspace: Workspace, path: str) -> None:
@@ -61,17 +61,17 @@ class Mentions:
         self._lost = False
         """The folder is unknown."""
 
-    def judge(self, part: Part) -> Judged:
+    def judge(self, part: Part) -> TouchedPlaces:
         folders = self._where(part)
         found = [path for folder in folders for path in self._paths(part, folder)]
         inside = not self._lost and len(folders) <= MOST_FOLDERS and None not in found
         real = [os.path.realpath(folder) for folder in folders] + [path for path in found if path is not None]
         if part.words[0] == "cd":
             self._follow(part, folders)
-        return Judged(
+        return TouchedPlaces(
             inside and all(self._is_inside(path) for path in real),
             any(self._workspace.protects(path) for path in real),
-            any(matches(folder, part.words[at]).poses for folder in folders for at in part.live if at),
+            any(expand_glob(folder, part.words[at]).poses for folder in folders for at in part.live if at),
         )
 
     def _where(self, part: Part) -> tuple[str, ...]:
@@ -107,13 +107,13 @@ class Mentions:
             if len(word) > _LONGEST or "\0" in word or _CLUSTER.match(word):
                 yield None
             elif at in part.live:
-                yield from matches(folder, word).paths
+                yield from expand_glob(folder, word).paths
             elif program not in _TEXT_ONLY:
-                found = _pieces(word) if "://" not in word else _in_url(folder, word)
+                found = _pieces(word) if "://" not in word else _url_paths(folder, word)
                 yield from (_real(folder, piece) for piece in found if piece not in _HARMLESS)
 
 
-def _in_url(folder: str, word: str) -> Iterator[str]:
+def _url_paths(folder: str, word: str) -> Iterator[str]:
     """Paths in a URL word: a `file:` URL, or a folder whose name happens to end with a colon."""
     if os.path.lexists(os.path.join(folder, word.partition("/")[0])):  # noqa: PTH118
         yield word
@@ -145,7 +145,7 @@ MOST_NAMES = 2000
 _PATTERN = frozenset("*?[")
 
 
-class Matches(NamedTuple):
+class GlobMatches(NamedTuple):
     """The expansion of a glob."""
 
     paths: tuple[str | None, ...]
@@ -154,10 +154,10 @@ class Matches(NamedTuple):
     """A match starts with `-`, or may."""
 
 
-_UNKNOWN = Matches((None,), True)
+_UNKNOWN = GlobMatches((None,), True)
 
 
-def matches(folder: str, word: str) -> Matches:
+def expand_glob(folder: str, word: str) -> GlobMatches:
     """Expand a word with a glob, relative to `folder`."""
     names = word.split("/")
     first = next((at for at, name in enumerate(names) if not _PATTERN.isdisjoint(name)), len(names))
@@ -165,25 +165,25 @@ def matches(folder: str, word: str) -> Matches:
         return _UNKNOWN
     base = os.path.join(folder, "/".join(names[:first]) or ("/" if word.startswith("/") else "."))  # noqa: PTH118
     budget = [MOST_NAMES]
-    found = list(_walk(base, [name for name in names[first:] if name], budget))
+    found = list(_expand(base, [name for name in names[first:] if name], budget))
     if budget[0] <= 0:
-        return Matches((None,), first == 0)
+        return GlobMatches((None,), first == 0)
     poses = first == 0 and any(os.path.relpath(path, base).startswith("-") for path in found)
-    return Matches((os.path.realpath(base), *map(os.path.realpath, found)), poses)
+    return GlobMatches((os.path.realpath(base), *map(os.path.realpath, found)), poses)
 
 
-def _walk(base: str, names: list[str], budget: list[int]) -> Iterator[str]:
+def _expand(base: str, names: list[str], budget: list[int]) -> Iterator[str]:
     """Paths below `base` that match, component by component, until the budget is used up."""
     if not names:
         yield base
     elif _PATTERN.isdisjoint(names[0]):
-        yield from _walk(os.path.join(base, names[0]), names[1:], budget)  # noqa: PTH118
+        yield from _expand(os.path.join(base, names[0]), names[1:], budget)  # noqa: PTH118
     else:
-        for name in _fitting(base, names[0], budget):
-            yield from _walk(os.path.join(base, name), names[1:], budget)  # noqa: PTH118
+        for name in _matching_entries(base, names[0], budget):
+            yield from _expand(os.path.join(base, name), names[1:], budget)  # noqa: PTH118
 
 
-def _fitting(folder: str, pattern: str, budget: list[int]) -> Iterator[str]:
+def _matching_entries(folder: str, pattern: str, budget: list[int]) -> Iterator[str]:
     """Entries that match. A `[` matches anything after it: shells have classes that fnmatch lacks.
 
     In many shells `.*` also matches `..`.
@@ -229,16 +229,16 @@ def command_claims(
     line: Line, place: Place, workspace: Workspace, path: str, variables: Iterable[str] = ()
 ) -> tuple[Claim, ...]:
     """Claims of a line run in `place`; `path` is its PATH, `variables` the names the call sets."""
-    mentions = Mentions(place.path, workspace, path)
+    tracker = PathTracker(place.path, workspace, path)
     claims = (
         *(
             claim
             for part in line.parts
-            for claim in _part(part, mentions.judge(part), place, workspace, path)
+            for claim in _part_claims(part, tracker.judge(part), place, workspace, path)
         ),
         *(_opaque(item) for item in line.opaque),
-        *_around(place, variables),
-        *_connects(line),
+        *_context_claims(place, variables),
+        *_host_claims(line),
     )
     return tuple(dict.fromkeys(claims))
 
@@ -247,15 +247,15 @@ def opening_claims(line: str, is_shell: bool, place: Place, variables: Iterable[
     """Claims of a program that stays open. Command rules can deny it, never allow it. Raises Refusal."""
     runs = Claim(action="run", resource=line, inside=place.inside, protected=place.protected)
     if is_shell:
-        return (runs, *_around(place, variables))
+        return (runs, *_context_claims(place, variables))
     read = read_line(line)
     found = (*(part.words for part in read.parts), *(item.words for item in read.opaque))
     why = "opens a terminal with something else than a plain shell"
     opaque = (replace(runs, words=words, opaque=why) for words in found or ((),))
-    return tuple(dict.fromkeys((*opaque, *_around(place, variables), *_connects(read))))
+    return tuple(dict.fromkeys((*opaque, *_context_claims(place, variables), *_host_claims(read))))
 
 
-def line_typed(typing: Claim, text: str) -> tuple[Claim, ...]:
+def typed_line_claims(typing: Claim, text: str) -> tuple[Claim, ...]:
     """Claims of a line typed into a shell: the typing, its opaque parts and its commands. Raises Refusal.
 
     All have the action `type`, which no command rule can allow: aliases and other shell state may change the
@@ -263,7 +263,7 @@ def line_typed(typing: Claim, text: str) -> tuple[Claim, ...]:
     """
     line = read_line(text)
     opaque = (replace(typing, resource=item.text, words=item.words, opaque=item.why) for item in line.opaque)
-    return tuple(dict.fromkeys((*_typed(typing, line), *opaque)))
+    return tuple(dict.fromkeys((*_typing_claims(typing, line), *opaque)))
 
 
 def text_typed(typing: Claim, text: str, *, shell: bool = False, whole: bool = True) -> tuple[Claim, ...]:
@@ -277,10 +277,10 @@ def text_typed(typing: Claim, text: str, *, shell: bool = False, whole: bool = T
     if shell and text.strip():
         whys += [item.why for item in line.opaque] + ([] if whole else [UNFINISHED])
     opaque = (replace(typing, opaque=why) for why in whys)
-    return tuple(dict.fromkeys((*_typed(typing, line), *wrapped, *opaque)))
+    return tuple(dict.fromkeys((*_typing_claims(typing, line), *wrapped, *opaque)))
 
 
-def _typed(typing: Claim, line: Line) -> Iterator[Claim]:
+def _typing_claims(typing: Claim, line: Line) -> Iterator[Claim]:
     """The claim of typing, with the words of its command; with several commands, also a claim for each."""
     if len(line.parts) == 1:
         yield replace(typing, words=line.parts[0].words)
@@ -289,7 +289,9 @@ def _typed(typing: Claim, line: Line) -> Iterator[Claim]:
     yield from (replace(typing, resource=part.text, words=part.words) for part in line.parts)
 
 
-def _part(part: Part, where: Judged, place: Place, workspace: Workspace, path: str) -> Iterator[Claim]:
+def _part_claims(
+    part: Part, where: TouchedPlaces, place: Place, workspace: Workspace, path: str
+) -> Iterator[Claim]:
     """Claims of one command, with opaque claims for doubts that the text alone cannot settle."""
     program = part.words[0]
     yield Claim(
@@ -302,7 +304,7 @@ def _part(part: Part, where: Judged, place: Place, workspace: Workspace, path: s
     doubts = {
         POSES: where.poses,
         ELSEWHERE: place.path != workspace.root and _is_relative(program),
-        SHADOWS: program in READERS and _lies_inside(program, place, workspace, path),
+        SHADOWS: program in READERS and _is_workspace_program(program, place, workspace, path),
     }
     yield from (
         Claim(action="run", resource=part.text, inside=True, opaque=why)
@@ -311,7 +313,7 @@ def _part(part: Part, where: Judged, place: Place, workspace: Workspace, path: s
     )
 
 
-def _lies_inside(program: str, place: Place, workspace: Workspace, path: str) -> bool:
+def _is_workspace_program(program: str, place: Place, workspace: Workspace, path: str) -> bool:
     """Whether a name on the PATH resolves to a workspace file, which an agent may have written."""
     match facts(program, place.path, path):
         case [str(found), *_]:
@@ -328,7 +330,7 @@ def _opaque(item: Opaque) -> Claim:
     return Claim(action="run", resource=item.text, inside=True, words=item.words, opaque=item.why)
 
 
-def _around(place: Place, variables: Iterable[str]) -> Iterator[Claim]:
+def _context_claims(place: Place, variables: Iterable[str]) -> Iterator[Claim]:
     """Claims of the variables and the folder of a line."""
     names = ", ".join(sorted(variables))
     if names:
@@ -343,7 +345,7 @@ def _around(place: Place, variables: Iterable[str]) -> Iterator[Claim]:
         )
 
 
-def _connects(line: Line) -> Iterator[Claim]:
+def _host_claims(line: Line) -> Iterator[Claim]:
     for words in (*(part.words for part in line.parts), *(item.words for item in line.opaque if item.words)):
         yield from (Claim(action="connect", resource=host, inside=True) for host in hosts(words))
 
@@ -367,16 +369,16 @@ def hosts(words: Sequence[str]) -> Iterator[str]:
     if name in _SAY_ONLY:
         return
     for word in words[1:]:
-        yield from _in_urls(word)
+        yield from _url_hosts(word)
         spaced = any(map(str.isspace, word))
-        found = None if spaced or "://" in word else _without_url(name, word)
+        found = None if spaced or "://" in word else _match_remote(name, word)
         if found:
-            yield _clean(found.group(1))
-    if name == "ssh" and (login := _login(words[1:])):
+            yield _normalize_host(found.group(1))
+    if name == "ssh" and (login := _ssh_host(words[1:])):
         yield login
 
 
-def _in_urls(word: str) -> Iterator[str]:
+def _url_hosts(word: str) -> Iterator[str]:
     """Hosts of URLs in a word; in a word with blanks, probably prose, only of a URL at its start."""
     is_prose = any(map(str.isspace, word.strip()))
     for found in _URL.finditer(word):
@@ -386,10 +388,10 @@ def _in_urls(word: str) -> Iterator[str]:
             host = authority.rpartition("@")[2]
             host = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
             if host:
-                yield _clean(host)
+                yield _normalize_host(host)
 
 
-def _without_url(program: str, word: str) -> re.Match[str] | None:
+def _match_remote(program: str, word: str) -> re.Match[str] | None:
     """Match `host:path` of copy programs; for git only with a user, since `branch:branch` looks alike."""
     if program in _FETCH and not word.startswith("-"):
         return _BARE.match(word)
@@ -397,16 +399,16 @@ def _without_url(program: str, word: str) -> re.Match[str] | None:
     return _REMOTE.match(word) if is_remote else None
 
 
-def _login(words: Sequence[str]) -> str:
+def _ssh_host(words: Sequence[str]) -> str:
     """The host argument of ssh: the first word that is neither an option nor its value."""
     at = 0
     while at < len(words) and words[at].startswith("-"):
         at += 2 if len(words[at]) == 2 and words[at][1] in _SSH_VALUED else 1
     match = _LOGIN.match(words[at]) if at < len(words) else None
-    return _clean(match.group(1)) if match else ""
+    return _normalize_host(match.group(1)) if match else ""
 
 
-def _clean(host: str) -> str:
+def _normalize_host(host: str) -> str:
     """Normalise a host name: percent-encoding, Unicode form, case, trailing dot."""
     return unicodedata.normalize("NFKC", unquote(host)).lower().rstrip(".")
 

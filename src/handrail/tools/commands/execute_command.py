@@ -31,7 +31,7 @@ from handrail.tools.commands.command_output import Output, read_output
 from handrail.tools.commands.run_in_terminal import TypedCommands, TypedPlan
 from handrail.tools.results import answer, brief, facts_of
 from handrail.tools.terminals.input_requests import question_of
-from handrail.tools.tool_context import PLAIN, Reach, hash_of
+from handrail.tools.tool_context import PLAIN, Reach, hash_environment
 
 SWEEP_SECONDS = 0.05
 """Wait for leftover processes to be stopped; if that takes longer, the result does not wait for it."""
@@ -100,7 +100,7 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
             **place.bound,
             "program": shell,
             "programs": programs(line.parts, place.path, search),
-            "environment": hash_of(env),
+            "environment": hash_environment(env),
         }
         return CommandPlan(
             claims=command_claims(line, place, self._reach.workspace(caller), search, input.env),
@@ -237,12 +237,12 @@ def _shell(env: Mapping[str, str]) -> str:
 
 
 async def _result(plan: CommandPlan, terminal: Terminal, exit: Exit, took: float) -> Result:
-    asked = plan.input
-    output = read_output(terminal.tail, asked.output_head, asked.output_tail)
-    output = await matching_lines(asked, terminal.tail, output)
+    params = plan.input
+    output = read_output(terminal.tail, params.output_head, params.output_tail)
+    output = await matching_lines(params, terminal.tail, output)
     data = _data(plan, terminal, output)
     data |= {"exit_code": exit.code, "signal": exit.signal, "duration_ms": round(took * 1000)}
-    return answer(f"{data['output']}\n[{_ending(exit)}, {took:.1f} s]", data, asked.response_format)
+    return answer(f"{data['output']}\n[{_ending(exit)}, {took:.1f} s]", data, params.response_format)
 
 
 def _ending(exit: Exit) -> str:

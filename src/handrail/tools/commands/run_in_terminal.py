@@ -19,13 +19,19 @@ from handrail.terminal.shell_marks import Marks
 from handrail.terminal.terminal import Seen, Terminal, Typist
 from handrail.terminal.thread_pool import AGENTS
 from handrail.terminal.wait.wait import quiet, rests, stirring
-from handrail.tools.commands.command_claims import line_typed
+from handrail.tools.commands.command_claims import typed_line_claims
 from handrail.tools.commands.command_input import COMPLETED, NO_OUTPUT, ExecuteCommandInput, matching_lines
 from handrail.tools.commands.command_output import Output, read_output
 from handrail.tools.results import answer
-from handrail.tools.terminals.get_terminal_buffer import blot
+from handrail.tools.terminals.get_terminal_buffer import mask_result
 from handrail.tools.terminals.input_requests import question_of
-from handrail.tools.terminals.send_to_terminal import bound, open_to, preview, type_to, typing
+from handrail.tools.terminals.send_to_terminal import (
+    check_can_type,
+    type_to,
+    typing_bound,
+    typing_claim,
+    typing_preview,
+)
 from handrail.tools.terminals.terminal_lookup import Known, of_terminal
 from handrail.tools.tool_context import Reach
 
@@ -151,7 +157,7 @@ class ShellLine:
         self.interrupted = True
 
 
-async def keys_of(command: str, terminal: Terminal) -> bytes:
+async def encode_keys(command: str, terminal: Terminal) -> bytes:
     """Encode a line as keys or as a bracketed paste.
 
     Raises Refusal when this shell would misread tabs or newlines.
@@ -204,13 +210,13 @@ class TypedCommands:
         if _CONTROLS.search(input.command):
             raise Refusal("The command holds a control character, which a shell takes for a key. Remove it.")
         known = await self._reach.find(input.terminal_id or "")
-        terminal = open_to(known, caller)
+        terminal = check_can_type(known, caller)
         await self._check_idle(known, terminal)
-        data = await keys_of(input.command, terminal)
+        data = await encode_keys(input.command, terminal)
         return TypedPlan(
-            claims=line_typed(typing(known, data, caller), input.command),
-            preview=preview(known, data),
-            bound=bound(known, data),
+            claims=typed_line_claims(typing_claim(known, data, caller), input.command),
+            preview=typing_preview(known, data),
+            bound=typing_bound(known, data),
             known=known,
             terminal=terminal,
             data=data,
@@ -244,7 +250,9 @@ class TypedCommands:
             then = f'call wait_for_call with call_id "{call.id}"'
             data["waiting_for_input"] = question_of(asks, plan.terminal.id, then)
         return Salvage(
-            result=blot(answer(str(data["output"]), data, plan.input.response_format), plan.known.nonce),
+            result=mask_result(
+                answer(str(data["output"]), data, plan.input.response_format), plan.known.nonce
+            ),
             message=COMPLETED,
             runs_on=True,
         )
@@ -297,30 +305,30 @@ class TypedCommands:
         return await _result(plan.input, line)
 
 
-async def _out_of_time(asked: ExecuteCommandInput, line: ShellLine) -> Refusal:
+async def _out_of_time(params: ExecuteCommandInput, line: ShellLine) -> Refusal:
     took, stopped = line.took, await line.interrupt()
     line.took = took
     done = "It was interrupted with Ctrl-C" if stopped else "Ctrl-C was sent, but it still runs"
     if not line.interrupted:
         done = "A person has taken the terminal over, so it was not interrupted"
-    sentence = f"The command ran out of time after {asked.timeout_seconds:g} s. {done}; the terminal stays."
-    return Refusal(f"{sentence} Its output so far is kept.", await _result(asked, line))
+    sentence = f"The command ran out of time after {params.timeout_seconds:g} s. {done}; the terminal stays."
+    return Refusal(f"{sentence} Its output so far is kept.", await _result(params, line))
 
 
-async def _result(asked: ExecuteCommandInput, line: ShellLine) -> Result:
+async def _result(params: ExecuteCommandInput, line: ShellLine) -> Result:
     with suppress(KeeperError):  # it has ended; keep its last known folder
         await line.terminal.look()
-    output = await anyio.to_thread.run_sync(_output, asked, line)
-    output = await matching_lines(asked, line.terminal.tail, output, line.begin, line.end)
+    output = await anyio.to_thread.run_sync(_output, params, line)
+    output = await matching_lines(params, line.terminal.tail, output, line.begin, line.end)
     data = _data(line, output) | {"exit_code": line.exit_code, "duration_ms": round(line.took * 1000)}
     code = "its exit code is not known" if line.exit_code is None else f"exit code {line.exit_code}"
-    told = answer(f"{data['output']}\n[{code}, {line.took:.1f} s]", data, asked.response_format)
-    return blot(told, line.known.nonce)
+    result = answer(f"{data['output']}\n[{code}, {line.took:.1f} s]", data, params.response_format)
+    return mask_result(result, line.known.nonce)
 
 
-def _output(asked: ExecuteCommandInput, line: ShellLine) -> Output:
+def _output(params: ExecuteCommandInput, line: ShellLine) -> Output:
     tail = line.terminal.tail
-    return read_output(tail, asked.output_head, asked.output_tail, begin=line.begin, end=line.end)
+    return read_output(tail, params.output_head, params.output_tail, begin=line.begin, end=line.end)
 
 
 def _data(line: ShellLine, output: Output) -> Json:

@@ -96,13 +96,13 @@ class ReadFile(Tool[ReadFileInput, ReadPlan]):
 
 
 async def _read(descriptor: int, size: int, plan: ReadPlan) -> Window:
-    asked = plan.input
-    if size > _HUGE and asked.offset is None and asked.limit is None:
+    params = plan.input
+    if size > _HUGE and params.offset is None and params.limit is None:
         raise Refusal(
             f"{plan.place.shown} is huge ({size:,} bytes). Say which lines with offset and limit, or find "
             "them with search_content."
         )
-    first, limit = asked.offset or 1, asked.limit or LIMIT
+    first, limit = params.offset or 1, params.limit or LIMIT
     if size <= _SMALL:
         return read_window(descriptor, first, limit, _HUGE, lambda: None)
     check = anyio.from_thread.check_cancelled
@@ -231,36 +231,36 @@ class ReadTextFile(Tool[ReadTextFileInput, RawPlan]):
             os.close(descriptor)
         if len(raw) > MOST:
             raise Refusal(f"{place.shown}: {_TOO_MUCH}")
-        return Result(text=_told(place, raw), data={"content": raw.decode(errors="replace")})
+        return Result(text=_describe_read(place, raw), data={"content": raw.decode(errors="replace")})
 
 
 _TOO_MUCH = f"this is more than {MOST:,} bytes, which are too many for one answer. Say which lines with `line` and `limit`."
 
 
-def _told(place: Place, raw: bytes) -> str:
+def _describe_read(place: Place, raw: bytes) -> str:
     lines = raw.count(b"\n") + (not raw.endswith(b"\n") and bool(raw))
     return f"{some(lines, 'line')} of {place.shown}."
 
 
-async def _read_bytes(descriptor: int, asked: ReadTextFileInput) -> bytes:
+async def _read_bytes(descriptor: int, params: ReadTextFileInput) -> bytes:
     """Read the selected lines, up to one byte above MOST so that the caller can detect the excess."""
     if os.fstat(descriptor).st_size <= _SMALL:
-        return _lines(descriptor, asked, lambda: None)
-    return await anyio.to_thread.run_sync(_lines, descriptor, asked, anyio.from_thread.check_cancelled)
+        return _lines(descriptor, params, lambda: None)
+    return await anyio.to_thread.run_sync(_lines, descriptor, params, anyio.from_thread.check_cancelled)
 
 
-def _lines(descriptor: int, asked: ReadTextFileInput, check: Callable[[], None]) -> bytes:
+def _lines(descriptor: int, params: ReadTextFileInput, check: Callable[[], None]) -> bytes:
     kept, number = bytearray(), 1
-    last = None if asked.limit is None else asked.line + asked.limit
+    last = None if params.limit is None else params.line + params.limit
     chunk = os.read(descriptor, CHUNK)
     if is_binary(chunk):
         raise BinaryError
     while chunk and len(kept) <= MOST and (last is None or number < last):
         check()
-        if number >= asked.line and last is None:
+        if number >= params.line and last is None:
             kept += chunk
         else:
-            number = _keep(kept, chunk, number, asked.line, last)
+            number = _keep(kept, chunk, number, params.line, last)
         chunk = os.read(descriptor, CHUNK)
     return bytes(kept[: MOST + 1])
 

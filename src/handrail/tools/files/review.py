@@ -60,7 +60,7 @@ class Review:
     @property
     def words(self) -> str:
         """The review as text for the model."""
-        return "\n".join([self._verdict, *self._difference, *self._said])
+        return "\n".join([self._verdict, *self._difference, *self._comment_lines])
 
     @property
     def _verdict(self) -> str:
@@ -79,10 +79,13 @@ class Review:
         return ["What was written differs from your proposal like this:", self.patch.rstrip("\n")]
 
     @property
-    def _said(self) -> list[str]:
+    def _comment_lines(self) -> list[str]:
         if not self.remarks:
             return []
-        return ["They say, about lines of your proposal:", *(_told(remark) for remark in self.remarks)]
+        return [
+            "They say, about lines of your proposal:",
+            *(_format_remark(remark) for remark in self.remarks),
+        ]
 
 
 def review(
@@ -195,7 +198,7 @@ def _remark(comment: Comment, lines: _Lines) -> Remark:
     return Remark(line=comment.line, on=on, text=comment.text)
 
 
-def _told(remark: Remark) -> str:
+def _format_remark(remark: Remark) -> str:
     on = f" ({remark.on.strip()})" if remark.on.strip() else ""
     return f"- line {remark.line}{on}: {remark.text}"
 

@@ -95,7 +95,7 @@ def _rule(line: str) -> tuple[re.Pattern[str], bool, bool]:
     folders_only = line.endswith("/")
     line = line.rstrip("/") if folders_only else line
     pattern = line.lstrip("/") if "/" in line else f"**/{line}"
-    return compiled(pattern), hidden, folders_only
+    return compile_glob(pattern), hidden, folders_only
 
 
 class Glob:
@@ -103,14 +103,14 @@ class Glob:
 
     def __init__(self, pattern: str) -> None:
         self._whole = "/" in pattern.removeprefix("./")
-        self._regex = compiled(pattern.removeprefix("./").lstrip("/"))
+        self._regex = compile_glob(pattern.removeprefix("./").lstrip("/"))
 
     def matches(self, path: str) -> bool:
         return self._regex.fullmatch(path if self._whole else path.rpartition("/")[2]) is not None
 
 
 @lru_cache(256)
-def compiled(pattern: str) -> re.Pattern[str]:
+def compile_glob(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(translate(pattern), re.DOTALL)
     except re.error:

@@ -13,7 +13,7 @@ from handrail.store.values import Caller, Json, Result
 from handrail.terminal.ripgrep import Ended
 from handrail.tools.results import Format, Input, answer, brief, some
 from handrail.tools.search.gitignore import Ignore, is_in_git
-from handrail.tools.search.search_content import SECONDS, Query, seek
+from handrail.tools.search.search_content import SECONDS, Query, run_query
 from handrail.tools.search.search_root import Tree, TreePlan, open_tree, plan_tree
 
 LISTED, FOUND = 1000, 200
@@ -72,16 +72,16 @@ class ListFiles(Tool[ListFilesInput, TreePlan[ListFilesInput]]):
         return plan_tree(input.path, input, caller, self._own)
 
     async def run(self, plan: TreePlan[ListFilesInput], call: CallReport) -> Result:
-        asked = plan.input
-        with open_tree(plan, asked.pattern) as tree:
-            if asked.recursive:
-                files, ended = await _below(tree)
+        params = plan.input
+        with open_tree(plan, params.pattern) as tree:
+            if params.recursive:
+                files, ended = await _list_recursive(tree)
             else:
-                files, ended = await anyio.to_thread.run_sync(_here, tree), Ended()
+                files, ended = await anyio.to_thread.run_sync(_list_folder, tree), Ended()
         none = f"{plan.place.shown} holds no file" + (
-            f" that matches {asked.pattern}" if asked.pattern else ""
+            f" that matches {params.pattern}" if params.pattern else ""
         )
-        return _result(tree, files, LISTED, ended, none, asked.response_format)
+        return _result(tree, files, LISTED, ended, none, params.response_format)
 
 
 class SearchFiles(Tool[SearchFilesInput, TreePlan[SearchFilesInput]]):
@@ -108,15 +108,15 @@ class SearchFiles(Tool[SearchFilesInput, TreePlan[SearchFilesInput]]):
         return plan_tree(input.path, input, caller, self._own)
 
     async def run(self, plan: TreePlan[SearchFilesInput], call: CallReport) -> Result:
-        asked = plan.input
-        with open_tree(plan, asked.pattern) as tree:
-            files, ended = await _below(tree)
+        params = plan.input
+        with open_tree(plan, params.pattern) as tree:
+            files, ended = await _list_recursive(tree)
             files = await anyio.to_thread.run_sync(_newest_first, tree, files)
-        none = f"No file in {plan.place.shown} matches {asked.pattern}"
-        return _result(tree, files, FOUND, ended, none, asked.response_format)
+        none = f"No file in {plan.place.shown} matches {params.pattern}"
+        return _result(tree, files, FOUND, ended, none, params.response_format)
 
 
-async def _below(tree: Tree) -> tuple[list[str], Ended]:
+async def _list_recursive(tree: Tree) -> tuple[list[str], Ended]:
     """Every file below a folder, at any depth."""
     records: list[bytes] = []
 
@@ -125,26 +125,26 @@ async def _below(tree: Tree) -> tuple[list[str], Ended]:
         return len(records) < _KNOWN_MAX
 
     query = Query(mode="list", git=is_in_git(tree.place.path))
-    ended = await seek(query, tree.folder, tree.place.path, take)
+    ended = await run_query(query, tree.folder, tree.place.path, take)
     if ended.complaint:
         raise Refusal(f"{tree.place.shown} cannot be listed: {ended.complaint}")
-    return await anyio.to_thread.run_sync(_seen, tree, records), ended
+    return await anyio.to_thread.run_sync(_visible_paths, tree, records), ended
 
 
-def _seen(tree: Tree, records: list[bytes]) -> list[str]:
+def _visible_paths(tree: Tree, records: list[bytes]) -> list[str]:
     paths = (tree.path(record) for record in records)
     return [path for path in paths if path is not None]
 
 
-def _here(tree: Tree) -> list[str]:
+def _list_folder(tree: Tree) -> list[str]:
     """The entries of one folder."""
     ignore = Ignore.at(tree.place.path)
     names: list[str] = []
     with os.scandir(tree.folder) as entries:
         for entry in entries:
             is_folder = entry.is_dir(follow_symlinks=False)
-            wanted = tree.glob is None or tree.glob.matches(entry.name)
-            if wanted and not ignore.hides(entry.name, folder=is_folder):
+            is_match = tree.glob is None or tree.glob.matches(entry.name)
+            if is_match and not ignore.hides(entry.name, folder=is_folder):
                 names.append(entry.name + "/" * is_folder)
     return sorted(names)
 
@@ -160,9 +160,9 @@ def _newest_first(tree: Tree, files: list[str]) -> list[str]:
 
 
 def _result(tree: Tree, files: list[str], limit: int, ended: Ended, none: str, form: "Format") -> Result:
-    given = [tree.shown(path) for path in files[:limit]]
+    shown = [tree.shown(path) for path in files[:limit]]
     cut = len(files) > limit or ended.stopped or ended.out_of_time
-    data: Json = {"path": tree.place.shown, "files": list(given), "total": len(files), "truncated": cut}
+    data: Json = {"path": tree.place.shown, "files": list(shown), "total": len(files), "truncated": cut}
     notes: list[str] = []
     if not files:
         notes.append(f"{none}. What .gitignore hides is left out.")
@@ -173,4 +173,4 @@ def _result(tree: Tree, files: list[str], limit: int, ended: Ended, none: str, f
         notes.append(
             f"[Stopped after {SECONDS:g} seconds, with {some(len(files), 'file')} found. Narrow it with path.]"
         )
-    return answer("\n".join([*given, *notes]), data, form)
+    return answer("\n".join([*shown, *notes]), data, form)

@@ -41,7 +41,7 @@ class Line:
 
 
 @dataclass(slots=True)
-class Findings:
+class SearchMatches:
     """Collects matches while the search runs."""
 
     mode: Literal["content", "files", "count"]
@@ -68,7 +68,7 @@ class Findings:
                 self._take_count(record)
         return not self.full
 
-    def told(self, where: str, pattern: str) -> tuple[str, Json]:
+    def render(self, where: str, pattern: str) -> tuple[str, Json]:
         """Text and data for a model."""
         data: Json = {"path": where, "total": self.total, "truncated": self._is_cut()}
         data["files"] = list(self.counts)
@@ -184,7 +184,7 @@ class Query:
 
 def arguments(query: Query) -> list[str]:
     """The ripgrep arguments for a query."""
-    return [*_ALWAYS, *_walking(query), *_asking(query)]
+    return [*_ALWAYS, *_walk_arguments(query), *_mode_arguments(query)]
 
 
 def separator(query: Query) -> bytes:
@@ -200,7 +200,7 @@ _ALWAYS = (
 )
 
 
-def _walking(query: Query) -> Iterator[str]:
+def _walk_arguments(query: Query) -> Iterator[str]:
     yield from ("--no-ignore-global", "--no-ignore-dot", "--no-ignore-exclude")
     if not query.git:
         yield from ("--no-require-git", "--no-ignore-parent")
@@ -208,7 +208,7 @@ def _walking(query: Query) -> Iterator[str]:
         yield from (f"--type-add=asked:{query.names}", "--type=asked")
 
 
-def _asking(query: Query) -> Iterator[str]:
+def _mode_arguments(query: Query) -> Iterator[str]:
     match query.mode:
         case "list":
             yield from ("--files", "--null", "./")
@@ -302,29 +302,29 @@ class SearchContent(Tool[SearchContentInput, TreePlan[SearchContentInput]]):
         findings = await (_in_file(plan) if plan.place.is_file else _in_folder(plan))
         if findings.ended.complaint:
             raise Refusal(str(complain(findings.ended.complaint, plan.input.pattern)))
-        text, data = findings.told(plan.place.shown, plan.input.pattern)
+        text, data = findings.render(plan.place.shown, plan.input.pattern)
         return answer(text, data, plan.input.response_format)
 
 
-async def _in_folder(plan: TreePlan[SearchContentInput]) -> Findings:
+async def _in_folder(plan: TreePlan[SearchContentInput]) -> SearchMatches:
     with open_tree(plan, plan.input.file_pattern) as tree:
-        findings = Findings(plan.input.output_mode, plan.input.max_results, tree.path, tree.shown)
+        findings = SearchMatches(plan.input.output_mode, plan.input.max_results, tree.path, tree.shown)
         query = _query(plan.input, names=_names(plan.input.file_pattern), git=is_in_git(plan.place.path))
-        findings.ended = await seek(query, tree.folder, plan.place.path, findings.take)
+        findings.ended = await run_query(query, tree.folder, plan.place.path, findings.take)
     return findings
 
 
-async def _in_file(plan: TreePlan[SearchContentInput]) -> Findings:
+async def _in_file(plan: TreePlan[SearchContentInput]) -> SearchMatches:
     """Search one file through stdin: with no path there is no file to swap."""
     place = plan.place
-    findings = Findings(plan.input.output_mode, plan.input.max_results, lambda _: place.shown, str)
+    findings = SearchMatches(plan.input.output_mode, plan.input.max_results, lambda _: place.shown, str)
     file, root = place.open_file(), os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         if is_binary(os.pread(file, 1 << 13, 0)):
             raise Refusal(
                 f"{place.shown} is a binary file, not text, so it is not searched. Use execute_command."
             )
-        findings.ended = await seek(_query(plan.input, stdin=True), root, "/", findings.take, stdin=file)
+        findings.ended = await run_query(_query(plan.input, stdin=True), root, "/", findings.take, stdin=file)
     finally:
         os.close(file)
         os.close(root)
@@ -332,15 +332,15 @@ async def _in_file(plan: TreePlan[SearchContentInput]) -> Findings:
 
 
 def _query(
-    asked: SearchContentInput, *, names: str | None = None, git: bool = False, stdin: bool = False
+    params: SearchContentInput, *, names: str | None = None, git: bool = False, stdin: bool = False
 ) -> Query:
-    mode: Mode = asked.output_mode
+    mode: Mode = params.output_mode
     return Query(
         mode=mode,
-        pattern=asked.pattern,
-        ignore_case=asked.case_insensitive,
-        multiline=asked.multiline,
-        context=asked.context if mode == "content" else 0,
+        pattern=params.pattern,
+        ignore_case=params.case_insensitive,
+        multiline=params.multiline,
+        context=params.context if mode == "content" else 0,
         names=names,
         git=git,
         stdin=stdin,
@@ -359,7 +359,7 @@ RECORD_MAX = 1 << 20
 """Bytes of one record; a match in a file without newlines would be as large as the file."""
 
 
-async def seek(
+async def run_query(
     query: Query, folder: int, path: str, take: Callable[[bytes], bool], stdin: int | None = None
 ) -> Ended:
     """Run a query in the open folder at `path`. Raises Refusal when ripgrep is missing.
@@ -372,7 +372,7 @@ async def seek(
         arguments(query),
         records.feed,
         seconds=SECONDS,
-        cwd=_held(folder, path),
+        cwd=_descriptor_path(folder, path),
         stdin=stdin,
     )
     try:
@@ -383,7 +383,7 @@ async def seek(
     return ended
 
 
-def _held(folder: int, path: str) -> str:
+def _descriptor_path(folder: int, path: str) -> str:
     """A path to the open descriptor, valid even if the folder is moved or replaced."""
     return f"/proc/self/fd/{folder}" if Path("/proc/self/fd").exists() else path
 

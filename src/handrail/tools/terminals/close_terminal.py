@@ -14,7 +14,7 @@ from handrail.store.values import Caller, Claim, Json, Result
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.terminal import Report, Terminal
 from handrail.tools.results import Format, Input, answer, facts_of, some
-from handrail.tools.terminals.terminal_lookup import Known, ending, is_own, of_terminal
+from handrail.tools.terminals.terminal_lookup import Known, describe_exit, is_own, of_terminal
 from handrail.tools.tool_context import Reach
 
 CLOSE_BOUND = 10.0
@@ -84,7 +84,7 @@ class CloseTerminal(Tool[CloseTerminalInput, ClosePlan]):
         known = plan.known
         if known.running is None or known.live is None:
             data: Json = {"terminal_id": known.id, "was_running": False, **_exit(known)}
-            words = f"Terminal {known.id} had ended before ({ending(known.exit)})."
+            words = f"Terminal {known.id} had ended before ({describe_exit(known.exit)})."
             return answer(words, data, plan.input.response_format)
         report = await self._stop(known.live)
         after = of_terminal(known.live)
@@ -118,7 +118,9 @@ def _words(known: Known, report: Report) -> str:
     left = ", ".join(f"{item.name} ({item.pid})" for item in report.left)
     survived = f" Still alive: {left}." if left else ""
     count = some(len(report.stopped) + report.more, "process")
-    return f"Closed terminal {known.id}: {ending(known.exit)}. Stopped {count}: {names}{more}.{survived}"
+    return (
+        f"Closed terminal {known.id}: {describe_exit(known.exit)}. Stopped {count}: {names}{more}.{survived}"
+    )
 
 
 def _exit(known: Known) -> Json:

@@ -22,7 +22,7 @@ from handrail.terminal.wait.wait import stirring
 from handrail.tools.commands.command_claims import facts, opening_claims
 from handrail.tools.results import Format, Input, answer, brief
 from handrail.tools.terminals.terminal_lookup import of_terminal
-from handrail.tools.tool_context import PLAIN, Reach, hash_of
+from handrail.tools.tool_context import PLAIN, Reach, hash_environment
 from handrail.tools.workspace import Place
 
 FIRST_PROMPT_SECONDS = 3.0
@@ -117,7 +117,7 @@ class CreateTrackedTerminal(Tool[CreateTrackedTerminalInput, OpeningPlan]):
                 **place.bound,
                 "program": shell,
                 "programs": {shell: facts(shell, place.path, "")},
-                "environment": hash_of(env),
+                "environment": hash_environment(env),
             },
             shell=shell,
             place=place,
@@ -154,19 +154,19 @@ class CreateTrackedTerminal(Tool[CreateTrackedTerminalInput, OpeningPlan]):
         return answer(_words(data), data, plan.input.response_format)
 
     async def _open(self, plan: OpeningPlan) -> Terminal:
-        asked, means = plan.input, self._reach.means
+        params, means = plan.input, self._reach.means
         self._opened += 1
         try:
             return await open_shell(
                 self._reach.terminals,
                 shell=plan.shell,
-                args=asked.shellArgs,
+                args=params.shellArgs,
                 cwd=plan.place.path,
                 cwd_id=plan.place.identity,
                 env=plan.env,
-                size=(asked.cols, asked.rows),
+                size=(params.cols, params.rows),
                 of="tracked",
-                name=asked.name or f"{Path(plan.shell).name} {self._opened}",
+                name=params.name or f"{Path(plan.shell).name} {self._opened}",
                 owner=plan.owner,
                 max_bytes=means.max_bytes,
                 max_lines=means.max_lines,

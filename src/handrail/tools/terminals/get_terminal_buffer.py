@@ -21,7 +21,7 @@ from handrail.terminal.output.tail import Extent, Tail
 from handrail.terminal.thread_pool import AGENTS
 from handrail.tools.results import Format, Input, answer
 from handrail.tools.terminals.list_tracked_terminals import facts
-from handrail.tools.terminals.terminal_lookup import Known, ending, is_inside, look, reading
+from handrail.tools.terminals.terminal_lookup import Known, describe_exit, is_inside, look, reading_claim
 from handrail.tools.tool_context import Reach
 
 LINES = 200
@@ -146,7 +146,7 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
             )
         known = await self._reach.to_read(input.terminalId, caller)
         return BufferPlan(
-            claims=(reading(known, caller),),
+            claims=(reading_claim(known, caller),),
             bound={"terminal": known.id},
             known=known,
             caller=caller,
@@ -154,15 +154,15 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
         )
 
     async def run(self, plan: BufferPlan, call: CallReport) -> Result:
-        known, asked = plan.known, plan.input
-        data = await (self._screen(known) if asked.mode == "screen" else self._output(known, asked))
+        known, params = plan.known, plan.input
+        data = await (self._screen(known) if params.mode == "screen" else self._output(known, params))
         data |= {"terminal_id": known.id, "running": known.running is not None, **_exit(known)}
-        data["input_history"] = await self._history(known, asked.after)
+        data["input_history"] = await self._history(known, params.after)
         if known.forgotten:
             data["forgotten"] = True
-        if asked.includeMetadata:
+        if params.includeMetadata:
             data["terminal"] = await self._facts(known, plan.caller)
-        return blot(answer(_words(known, data), data, asked.response_format), known.nonce)
+        return mask_result(answer(_words(known, data), data, params.response_format), known.nonce)
 
     async def _screen(self, known: Known) -> Json:
         shown = await AGENTS.run(render, known.tail, *known.size)
@@ -175,39 +175,39 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
             "next": known.tail.end,
         }
 
-    async def _output(self, known: Known, asked: GetTerminalBufferInput) -> Json:
+    async def _output(self, known: Known, params: GetTerminalBufferInput) -> Json:
         # At most 32 KiB from the page cache, and little text to convert: a thread would cost more.
-        extent = None if asked.after is None else known.tail.extent
-        if extent is not None and (asked.mode == "raw" or extent.end - (asked.after or 0) <= QUICK_BYTES):
-            found = _read(known, asked, extent)
+        extent = None if params.after is None else known.tail.extent
+        if extent is not None and (params.mode == "raw" or extent.end - (params.after or 0) <= QUICK_BYTES):
+            reading = _read(known, params, extent)
         else:
-            found = await anyio.to_thread.run_sync(_read, known, asked, extent)
-        told: Json = {
-            "start": found.start,
-            "end": found.end,
-            "next": found.next,
-            "dropped_bytes": found.first,
-            "dropped_lines": found.lines_dropped,
-            "left_out": found.left_out,
+            reading = await anyio.to_thread.run_sync(_read, known, params, extent)
+        view: Json = {
+            "start": reading.start,
+            "end": reading.end,
+            "next": reading.next,
+            "dropped_bytes": reading.first,
+            "dropped_lines": reading.lines_dropped,
+            "left_out": reading.left_out,
         }
-        if not asked.asString:
-            told["chunks"] = await anyio.to_thread.run_sync(_chunks, known, found, asked.mode)
-            return told
-        if isinstance(found.data, str):
-            return told | {"output": found.data}
+        if not params.asString:
+            view["chunks"] = await anyio.to_thread.run_sync(_chunks, known, reading, params.mode)
+            return view
+        if isinstance(reading.data, str):
+            return view | {"output": reading.data}
         piece = raw(
-            mask(found.data, found.start, known.tail, known.nonce),
-            final=known.running is None and found.next == found.end,
+            mask(reading.data, reading.start, known.tail, known.nonce),
+            final=known.running is None and reading.next == reading.end,
         )
-        told |= {"output": piece.text, "next": found.start + piece.length}
-        return told | ({"output_base64": piece.base64} if piece.base64 is not None else {})
+        view |= {"output": piece.text, "next": reading.start + piece.length}
+        return view | ({"output_base64": piece.base64} if piece.base64 is not None else {})
 
     async def _history(self, known: Known, after: int | None) -> list[JsonValue]:
         if known.typed_to is not None and known.typed_to < (after or 0):
             return []  # the usual case for a reader that polls by cursor
         typed = await self._reach.records.terminals.typed(known.id)
         wanted = typed if after is None else [item for item in typed if item.offset >= after]
-        return [_typed(item) for item in wanted[-HISTORY:]]
+        return [_typed_json(item) for item in wanted[-HISTORY:]]
 
     async def _facts(self, known: Known, caller: Caller) -> Json:
         known = await look(known)
@@ -215,13 +215,13 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
         return facts(known, marks.commands if marks else (), private=not is_inside(known, caller))
 
 
-def _read(known: Known, asked: GetTerminalBufferInput, extent: Extent | None) -> Reading:
-    lines = asked.lines if asked.after is not None or asked.lastN is not None else asked.lines or LINES
-    mode = "raw" if asked.mode == "raw" or not asked.asString else "text"
+def _read(known: Known, params: GetTerminalBufferInput, extent: Extent | None) -> Reading:
+    lines = params.lines if params.after is not None or params.lastN is not None else params.lines or LINES
+    mode = "raw" if params.mode == "raw" or not params.asString else "text"
     return read(
         known.tail,
-        after=asked.after,
-        chunks=asked.lastN,
+        after=params.after,
+        chunks=params.lastN,
         lines=lines,
         mode=mode,
         limit=MOST_BYTES,
@@ -229,15 +229,15 @@ def _read(known: Known, asked: GetTerminalBufferInput, extent: Extent | None) ->
     )
 
 
-def _chunks(known: Known, found: Reading, mode: str) -> list[JsonValue]:
+def _chunks(known: Known, reading: Reading, mode: str) -> list[JsonValue]:
     """Split the output at the program's writes."""
-    assert isinstance(found.data, bytes)
-    data = mask(found.data, found.start, known.tail, known.nonce)
-    edges = known.tail.pieces(found.start, found.next)
-    begins = [(max(at, found.start), when) for at, when in edges] or [(found.start, None)]
-    ends = [at for at, _ in begins[1:]] + [found.next]
+    assert isinstance(reading.data, bytes)
+    data = mask(reading.data, reading.start, known.tail, known.nonce)
+    edges = known.tail.pieces(reading.start, reading.next)
+    begins = [(max(at, reading.start), when) for at, when in edges] or [(reading.start, None)]
+    ends = [at for at, _ in begins[1:]] + [reading.next]
     return [
-        _chunk(data[at - found.start : end - found.start], at, when, mode)
+        _chunk(data[at - reading.start : end - reading.start], at, when, mode)
         for (at, when), end in zip(begins, ends, strict=True)
         if end > at
     ]
@@ -247,11 +247,11 @@ def _chunk(data: bytes, at: int, when: int | None, mode: str) -> Json:
     if mode == "text":
         return {"offset": at, "at": when, "text": plain(data)}
     piece = raw(data, final=True)
-    told: Json = {"offset": at, "at": when, "text": piece.text}
-    return told | ({"base64": piece.base64} if piece.base64 is not None else {})
+    view: Json = {"offset": at, "at": when, "text": piece.text}
+    return view | ({"base64": piece.base64} if piece.base64 is not None else {})
 
 
-def _typed(item: TypedRecord) -> Json:
+def _typed_json(item: TypedRecord) -> Json:
     return {"at": item.at, "by": item.by, "person": item.person, "text": item.text, "offset": item.offset}
 
 
@@ -261,7 +261,7 @@ def _exit(known: Known) -> Json:
 
 def _words(known: Known, data: Json) -> str:
     if known.forgotten:
-        return f"The output of terminal {known.id} was deleted, as configured, because of its age or size ({ending(known.exit)})."
+        return f"The output of terminal {known.id} was deleted, as configured, because of its age or size ({describe_exit(known.exit)})."
     chunks = data.get("chunks")
     body = str(data.get("output", ""))
     if isinstance(chunks, list):
@@ -270,7 +270,7 @@ def _words(known: Known, data: Json) -> str:
 
 
 def _notes(known: Known, data: Json) -> list[str]:
-    notes = [f"terminal {known.id}", ending(known.exit)]
+    notes = [f"terminal {known.id}", describe_exit(known.exit)]
     if "end" not in data:
         return [*notes, f"next: {data['next']}"]
     notes.append(f"bytes {data['start']} to {data['next']} of {data['end']}")
@@ -298,7 +298,7 @@ class Raw:
 
 def raw(data: bytes, *, final: bool) -> Raw:
     """Convert bytes for JSON. `final`: no output can follow, so an incomplete sequence is kept."""
-    whole = data if final else data[: len(data) - _unfinished(data)]
+    whole = data if final else data[: len(data) - _incomplete_length(data)]
     try:
         return Raw(text=whole.decode(), base64=None, length=len(whole))
     except UnicodeDecodeError:
@@ -317,30 +317,30 @@ def mask(data: bytes, start: int, tail: Tail, nonce: str) -> bytes:
     return whole[len(before) : len(before) + len(data)]
 
 
-def blot(result: Result, nonce: str) -> Result:
+def mask_result(result: Result, nonce: str) -> Result:
     """Mask the nonce in a result, for a program that printed it as text.
 
     The process that runs in the shell can read the nonce anyway; the mask keeps it from other readers.
     """
     if not nonce or (nonce not in result.text and nonce not in str(result.data)):
         return result
-    told = {name: _without(value, nonce) for name, value in result.data.items()}
-    return Result(text=result.text.replace(nonce, "x" * len(nonce)), data=told)
+    data = {name: _mask_value(value, nonce) for name, value in result.data.items()}
+    return Result(text=result.text.replace(nonce, "x" * len(nonce)), data=data)
 
 
-def _without(value: JsonValue, nonce: str) -> JsonValue:
+def _mask_value(value: JsonValue, nonce: str) -> JsonValue:
     match value:
         case str():
             return value.replace(nonce, "x" * len(nonce))
         case list():
-            return [_without(item, nonce) for item in value]
+            return [_mask_value(item, nonce) for item in value]
         case dict():
-            return {name: _without(item, nonce) for name, item in value.items()}
+            return {name: _mask_value(item, nonce) for name, item in value.items()}
         case _:
             return value
 
 
-def _unfinished(data: bytes) -> int:
+def _incomplete_length(data: bytes) -> int:
     """Bytes at the end that start an incomplete UTF-8 sequence."""
     for back in range(1, min(_LONGEST_CHARACTER, len(data) + 1)):
         byte = data[-back]

@@ -65,11 +65,11 @@ class ListTrackedTerminals(Tool[ListTrackedTerminalsInput, ListPlan]):
         return ListPlan(claims=(claim,), bound={}, caller=caller, input=input)
 
     async def run(self, plan: ListPlan, call: CallReport) -> Result:
-        told = [await self._told(known, plan.caller) for known in await self._shown(plan)]
-        lines = [line(item) for item in told]
+        views = [await self._facts(known, plan.caller) for known in await self._shown(plan)]
+        lines = [format_line(item) for item in views]
         return answer(
             "\n".join(lines) or "There are no terminals. create_tracked_terminal opens one.",
-            {"terminals": [*told]},
+            {"terminals": [*views]},
             plan.input.response_format,
         )
 
@@ -85,7 +85,7 @@ class ListTrackedTerminals(Tool[ListTrackedTerminalsInput, ListPlan]):
         wanted = [known for known in newest if known.running or not plan.input.runningOnly]
         return [await look(known) for known in wanted[:MOST_LISTED]]
 
-    async def _told(self, known: Known, caller: Caller) -> Json:
+    async def _facts(self, known: Known, caller: Caller) -> Json:
         private = not is_inside(known, caller)
         marks = None if private else await self._reach.marks(known)
         return facts(known, marks.commands if marks else (), private=private)
@@ -103,7 +103,7 @@ def facts(known: Known, commands: Sequence[Command], *, private: bool) -> Json:
     """The state of a terminal as JSON. `private`: without input requests and commands."""
     live = known.running
     seen = live and live.seen
-    told: Json = {
+    view: Json = {
         "id": known.id,
         "name": known.name,
         "kind": known.of,
@@ -126,34 +126,34 @@ def facts(known: Known, commands: Sequence[Command], *, private: bool) -> Json:
         "forgotten": known.forgotten,
     }
     if not private:
-        told["waiting_for_input"] = asking(live.asks) if live and live.asks else None
-        told["commands"] = [command(item) for item in commands[-LAST_COMMANDS:]]
-    return told
+        view["waiting_for_input"] = request_json(live.asks) if live and live.asks else None
+        view["commands"] = [command_json(item) for item in commands[-LAST_COMMANDS:]]
+    return view
 
 
-def line(told: Json) -> str:
+def format_line(view: Json) -> str:
     """One terminal as a line of text."""
-    state = ending_of(told)
-    if told["running"]:
-        state = _doing(told)
-    return f"{told['id']}  {brief(str(told['name']), 30)}  {state}  pid {told['pid']}  {told['cwd']}{_last(told)}"
+    state = describe_ending(view)
+    if view["running"]:
+        state = _describe_state(view)
+    return f"{view['id']}  {brief(str(view['name']), 30)}  {state}  pid {view['pid']}  {view['cwd']}{_last(view)}"
 
 
-def ending_of(told: Json) -> str:
-    if told["exit_code"] is not None:
-        return f"exit code {told['exit_code']}"
-    return f"ended by {told['signal']}" if told["signal"] else "ended"
+def describe_ending(view: Json) -> str:
+    if view["exit_code"] is not None:
+        return f"exit code {view['exit_code']}"
+    return f"ended by {view['signal']}" if view["signal"] else "ended"
 
 
 def owner(owner: Owner) -> Json:
     return {"person": owner.person, "name": owner.name, "workspace": owner.workspace}
 
 
-def asking(asks: Asks) -> Json:
+def request_json(asks: Asks) -> Json:
     return {"prompt": asks.prompt, "sure": asks.sure, "secret": asks.secret}
 
 
-def command(item: Command) -> Json:
+def command_json(item: Command) -> Json:
     return {
         "line": item.line,
         "exit_code": item.exit_code,
@@ -162,18 +162,18 @@ def command(item: Command) -> Json:
     }
 
 
-def _doing(told: Json) -> str:
-    asks = told.get("waiting_for_input")
+def _describe_state(view: Json) -> str:
+    asks = view.get("waiting_for_input")
     if isinstance(asks, dict):
         return f"waiting for input: {brief(str(asks['prompt']), 60)}"
-    if told["taken_over_by"]:
-        return f"running, taken over by {told['taken_over_by']}"
-    runs = told["foreground"]
-    return f"running {runs['name']}" if told["busy"] and isinstance(runs, dict) else "idle"
+    if view["taken_over_by"]:
+        return f"running, taken over by {view['taken_over_by']}"
+    runs = view["foreground"]
+    return f"running {runs['name']}" if view["busy"] and isinstance(runs, dict) else "idle"
 
 
-def _last(told: Json) -> str:
-    commands = told.get("commands")
+def _last(view: Json) -> str:
+    commands = view.get("commands")
     if not isinstance(commands, list) or not commands or not isinstance(last := commands[-1], dict):
         return ""
     code = "runs" if last["running"] else f"exit code {last['exit_code']}"

@@ -15,8 +15,8 @@ from handrail.terminal.ripgrep import NoRipgrep
 from handrail.terminal.safe_regex import DIALECT, BadPattern
 from handrail.terminal.thread_pool import AGENTS
 from handrail.tools.results import Format, Input, answer, brief, some
-from handrail.tools.terminals.get_terminal_buffer import blot
-from handrail.tools.terminals.terminal_lookup import Known, reading
+from handrail.tools.terminals.get_terminal_buffer import mask_result
+from handrail.tools.terminals.terminal_lookup import Known, reading_claim
 from handrail.tools.tool_context import Reach
 
 LINE_CHARS = 1000
@@ -85,18 +85,18 @@ class SearchTerminalBuffer(Tool[SearchTerminalBufferInput, SearchPlan]):
                 f"The output of terminal {known.id} was deleted, as configured, because of its age or size."
             )
         return SearchPlan(
-            claims=(reading(known, caller),), bound={"terminal": known.id}, known=known, input=input
+            claims=(reading_claim(known, caller),), bound={"terminal": known.id}, known=known, input=input
         )
 
     async def run(self, plan: SearchPlan, call: CallReport) -> Result:
-        asked, tail = plan.input, plan.known.tail
+        params, tail = plan.input, plan.known.tail
         try:
             found = await search(
                 tail,
-                asked.pattern,
-                context=asked.context,
-                max_results=asked.max_results,
-                case_insensitive=asked.case_insensitive,
+                params.pattern,
+                context=params.context,
+                max_results=params.max_results,
+                case_insensitive=params.case_insensitive,
                 room=AGENTS,
             )
         except (BadPattern, NoRipgrep) as problem:
@@ -109,7 +109,7 @@ class SearchTerminalBuffer(Tool[SearchTerminalBufferInput, SearchPlan]):
             "more": more,
             "dropped_bytes": tail.first,
         }
-        return blot(answer(_words(shown, more), data, asked.response_format), plan.known.nonce)
+        return mask_result(answer(_words(shown, more), data, params.response_format), plan.known.nonce)
 
 
 def _cut(matches: tuple[Match, ...]) -> list[Match]:
@@ -137,9 +137,9 @@ def _match(item: Match) -> Json:
 def _words(shown: list[Match], more: bool) -> str:
     if not shown:
         return "No line matches."
-    told = "\n".join(_lines(item) for item in shown)
+    lines = "\n".join(_lines(item) for item in shown)
     rest = ", and more: narrow the pattern, or raise max_results" if more else ""
-    return f"{told}\n[{some(len(shown), 'match')}{rest}]"
+    return f"{lines}\n[{some(len(shown), 'match')}{rest}]"
 
 
 def _lines(item: Match) -> str:

@@ -20,7 +20,7 @@ from handrail.terminal.thread_pool import AGENTS
 from handrail.tools.commands.command_claims import text_typed
 from handrail.tools.results import Format, Input, answer, brief
 from handrail.tools.terminals.create_tracked_terminal import SHELLS
-from handrail.tools.terminals.terminal_lookup import Known, ended, is_inside, is_own
+from handrail.tools.terminals.terminal_lookup import Known, is_inside, is_own, refuse_ended
 from handrail.tools.tool_context import Reach
 
 MOST_TYPED = 65_536
@@ -93,18 +93,21 @@ class SendToTerminal(Tool[SendToTerminalInput, TypingPlan]):
 
     async def plan(self, input: SendToTerminalInput, caller: Caller) -> TypingPlan:
         known = await self._reach.find(input.terminalId)
-        terminal = open_to(known, caller)
+        terminal = check_can_type(known, caller)
         data = await _data(input, terminal)
         if len(data) > MOST_TYPED:
             raise Refusal(
                 f"That is {len(data):,} bytes, and {MOST_TYPED:,} can be typed at once. Nothing was typed: write a file "
                 "with write_file instead, or send less at a time."
             )
-        shell, whole = reader_of(terminal.seen) in SHELLS, data == _lines(input.text).rstrip(b"\r") + b"\r"
+        shell, whole = (
+            foreground_name(terminal.seen) in SHELLS,
+            data == _lines(input.text).rstrip(b"\r") + b"\r",
+        )
         return TypingPlan(
-            claims=text_typed(typing(known, data, caller), input.text, shell=shell, whole=whole),
-            preview=preview(known, data, tuple(input.keys)),
-            bound=bound(known, data),
+            claims=text_typed(typing_claim(known, data, caller), input.text, shell=shell, whole=whole),
+            preview=typing_preview(known, data, tuple(input.keys)),
+            bound=typing_bound(known, data),
             terminal=terminal,
             data=data,
             typist=Typist(person=False, name=caller.client),
@@ -116,7 +119,7 @@ class SendToTerminal(Tool[SendToTerminalInput, TypingPlan]):
         call.use_terminal(plan.terminal.id)
         before = plan.terminal.tail.end
         await type_to(plan.terminal, plan.seen, plan.data, plan.typist)
-        name = reader_of(plan.seen)
+        name = foreground_name(plan.seen)
         data: Json = {
             "terminal_id": plan.terminal.id,
             "typed": plan.data.decode(),
@@ -160,11 +163,11 @@ async def _application(terminal: Terminal) -> bool:
     return shown.application_keys
 
 
-def open_to(known: Known, caller: Caller) -> Terminal:
+def check_can_type(known: Known, caller: Caller) -> Terminal:
     """The running terminal, if this caller may type into it. Raises Refusal."""
     terminal = known.running
     if terminal is None:
-        raise ended(known)
+        raise refuse_ended(known)
     if known.of == "command" and not is_own(known, caller):
         raise Refusal(
             f"Terminal {known.id} belongs to a call of another agent, so nothing was typed. Open your own with "
@@ -183,7 +186,7 @@ def open_to(known: Known, caller: Caller) -> Terminal:
     return terminal
 
 
-def typing(known: Known, data: bytes, caller: Caller) -> Claim:
+def typing_claim(known: Known, data: bytes, caller: Caller) -> Claim:
     """The claim of typing; a person's own terminal counts as protected."""
     return Claim(
         action="type",
@@ -193,19 +196,19 @@ def typing(known: Known, data: bytes, caller: Caller) -> Claim:
     )
 
 
-def preview(known: Known, data: bytes, keys: tuple[str, ...] = ()) -> InputPreview:
+def typing_preview(known: Known, data: bytes, keys: tuple[str, ...] = ()) -> InputPreview:
     return InputPreview(
         terminal=known.id,
         name=known.name,
         text=data.decode(errors="replace"),
         keys=keys,
         cwd=known.cwd,
-        foreground=reader_of(known.live and known.live.seen),
+        foreground=foreground_name(known.live and known.live.seen),
         owner=known.owner.name or ("a person" if known.owner.person else "an agent"),
     )
 
 
-def bound(known: Known, data: bytes) -> Json:
+def typing_bound(known: Known, data: bytes) -> Json:
     """Facts an approval is bound to: the bytes, the terminal, its foreground program and folder.
 
     The same bytes mean something else to another program, or to the shell in another folder.
@@ -227,8 +230,8 @@ async def type_to(terminal: Terminal, planned: Seen | None, data: bytes, typist:
         seen = await terminal.look()
         if seen.foreground != (planned and planned.foreground):
             raise Refusal(
-                f"Another program reads the keys of terminal {terminal.id} now: {reader_of(seen) or 'none'}, and this was "
-                f"meant for {reader_of(planned) or 'none'}. Nothing was typed. Look at its screen (get_terminal_buffer, mode "
+                f"Another program reads the keys of terminal {terminal.id} now: {foreground_name(seen) or 'none'}, and this was "
+                f"meant for {foreground_name(planned) or 'none'}. Nothing was typed. Look at its screen (get_terminal_buffer, mode "
                 "screen), then send again."
             )
         if planned is not None and seen.cwd != planned.cwd:
@@ -241,6 +244,6 @@ async def type_to(terminal: Terminal, planned: Seen | None, data: bytes, typist:
         raise Refusal(str(problem)) from None
 
 
-def reader_of(seen: Seen | None) -> str:
+def foreground_name(seen: Seen | None) -> str:
     """Name of the foreground program, which reads the input."""
     return seen.foreground.name if seen is not None and seen.foreground is not None else ""

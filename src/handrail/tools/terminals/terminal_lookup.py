@@ -120,12 +120,12 @@ def is_inside(known: Known, caller: Caller) -> bool:
     return _is_same(known.owner.workspace, caller.workspace) or _is_beneath(known.cwd, caller.workspace)
 
 
-def reading(known: Known, caller: Caller) -> Claim:
+def reading_claim(known: Known, caller: Caller) -> Claim:
     """The claim of reading its output."""
     return Claim(action="read", resource=f"terminal {known.id}", inside=is_inside(known, caller))
 
 
-def ending(exit: Exit | None) -> str:
+def describe_exit(exit: Exit | None) -> str:
     if exit is None:
         return "running"
     if exit.lost:
@@ -133,10 +133,10 @@ def ending(exit: Exit | None) -> str:
     return f"exit code {exit.code}" if exit.code is not None else f"ended by {exit.signal}"
 
 
-def ended(known: Known) -> Refusal:
+def refuse_ended(known: Known) -> Refusal:
     """The refusal to type into a terminal that has ended."""
     return Refusal(
-        f"Terminal {known.id} has ended ({ending(known.exit)}), so nothing can be typed into it. get_terminal_buffer "
+        f"Terminal {known.id} has ended ({describe_exit(known.exit)}), so nothing can be typed into it. get_terminal_buffer "
         "still reads its output; create_tracked_terminal opens another."
     )
 

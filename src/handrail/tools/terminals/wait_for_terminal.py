@@ -32,9 +32,9 @@ from handrail.terminal.wait.wait import (
 )
 from handrail.tools.commands.command_output import read_output
 from handrail.tools.results import Format, Input, answer, brief
-from handrail.tools.terminals.get_terminal_buffer import blot
+from handrail.tools.terminals.get_terminal_buffer import mask_result
 from handrail.tools.terminals.input_requests import question_of
-from handrail.tools.terminals.terminal_lookup import Known, ending, of_terminal, reading
+from handrail.tools.terminals.terminal_lookup import Known, describe_exit, of_terminal, reading_claim
 from handrail.tools.tool_context import Reach
 from handrail.tools.workspace import Place
 
@@ -171,7 +171,11 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
         known = await self._reach.find(input.terminalId)
         check(input)
         place = self._reach.workspace(caller).place(str(input.value)) if input.until == "file" else None
-        claims = (reading(known, caller),) if place is None else (reading(known, caller), place.claim("read"))
+        claims = (
+            (reading_claim(known, caller),)
+            if place is None
+            else (reading_claim(known, caller), place.claim("read"))
+        )
         return WaitPlan(
             claims=claims,
             bound={"terminal": known.id, "path": place and place.path},
@@ -185,12 +189,12 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
         start = await self._start(plan.known, plan.input)
         try:
             with ExitStack() as stack:
-                woke = await self._woke(plan, await self._condition(plan, start, stack))
+                woke = await self._wait_or_ended(plan, await self._condition(plan, start, stack))
         except BadPattern as problem:
             raise Refusal(str(problem)) from None
-        return await self._told(plan, woke, start)
+        return await self._build_result(plan, woke, start)
 
-    async def _woke(self, plan: WaitPlan, condition: Condition) -> Woke:
+    async def _wait_or_ended(self, plan: WaitPlan, condition: Condition) -> Woke:
         terminal, left = plan.known.running, plan.known.exit
         if terminal is not None:
             asks = partial(self._reach.askings.fresh, terminal, plan.who)
@@ -226,16 +230,16 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
         typed = await self._reach.records.terminals.typed(known.id, 1)
         return (typed[-1].at if typed else known.opened_at) / 1000
 
-    async def _start(self, known: Known, asked: WaitForTerminalInput) -> int:
+    async def _start(self, known: Known, params: WaitForTerminalInput) -> int:
         """Offset where new output starts: at the last input, unless `after` is given."""
-        if asked.after is not None:
-            return asked.after
+        if params.after is not None:
+            return params.after
         if known.live is not None and known.live.last_input is not None:
             return known.live.last_input
         typed = await self._reach.records.terminals.typed(known.id, 1)
         return typed[-1].offset if typed else known.tail.first
 
-    async def _told(self, plan: WaitPlan, woke: Woke, start: int) -> Result:
+    async def _build_result(self, plan: WaitPlan, woke: Woke, start: int) -> Result:
         known = plan.known if plan.known.live is None else of_terminal(plan.known.live)
         end = known.tail.end
         shown = await anyio.to_thread.run_sync(
@@ -256,24 +260,24 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
         words = _words(known, woke, plan.input)
         if known.running is not None and (asks := known.running.asks) is not None:
             self._reach.askings.tell(known.running, plan.who)
-            asked = question_of(asks, known.id, "call wait_for_terminal again")
-            data["waiting_for_input"] = asked
-            words = f"{words} {asked['advice']}"
+            request = question_of(asks, known.id, "call wait_for_terminal again")
+            data["waiting_for_input"] = request
+            words = f"{words} {request['advice']}"
         words = f"{words}\n\n{shown.text}" if shown.text else words
-        return blot(answer(words, data, plan.input.response_format), known.nonce)
+        return mask_result(answer(words, data, plan.input.response_format), known.nonce)
 
 
-def _words(known: Known, woke: Woke, asked: WaitForTerminalInput) -> str:
+def _words(known: Known, woke: Woke, params: WaitForTerminalInput) -> str:
     detail = woke.detail
     words: dict[Why, Callable[[], str]] = {
-        "exit": lambda: f"Terminal {known.id} has ended: {ending(known.exit)}.",
+        "exit": lambda: f"Terminal {known.id} has ended: {describe_exit(known.exit)}.",
         "pattern": lambda: f"The pattern is there: {brief(str(detail['line']), 200)}",
         "idle": lambda: f"Nothing was printed for {detail['quiet_seconds']} s.",
         "prompt": lambda: f"The shell is back at its prompt{_last(detail)}.",
         "port": lambda: f"Port {detail['port']} is open, held {_held(detail)}.",
         "file": lambda: f"{detail['path']} is there{', and was written' if detail['existed'] else ''}.",
         "waiting_for_input": lambda: "The wait ended early.",
-        "timeout": lambda: f"The time was up after {asked.timeout_seconds:g} s; the terminal goes on.",
+        "timeout": lambda: f"The time was up after {params.timeout_seconds:g} s; the terminal goes on.",
     }
     return words[woke.why]()
 
