@@ -56,7 +56,7 @@ def test_a_bad_value_is_refused_with_file_line_and_fix(
     sentence = str(caught.value)
     assert sentence.startswith(f"{path}, line {line}: ")
     assert words in sentence
-    assert "Mend or remove" in sentence
+    assert "Fix or remove" in sentence
 
 
 def test_a_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:

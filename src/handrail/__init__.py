@@ -1,6 +1,6 @@
-"""Handrail: every tool call of a coding agent, seen, asked about, cancelled or completed by a person.
+"""Handrail: a person sees, approves, cancels or completes every tool call of a coding agent.
 
-This module owns the version alone. It imports nothing, so that the door and the keeper start at once.
+This module holds the version and imports nothing, which keeps the start of the door and the keeper fast.
 """
 
 __version__ = "0.1.0"

@@ -1,13 +1,13 @@
-"""The program `handrail`: to a door or to our own agent at once when one is launched, else to the commands for people.
+"""Entry point of `handrail`: dispatch to a door, to our own agent, or to the command line.
 
-Owns that choice alone. Imports nothing before it is made, because what a program launches must be up in a moment.
+Imports nothing before the dispatch: clients launch `mcp`, `agent` and `shell`, and wait for them to start.
 """
 
 import sys
 
 
 def main() -> int:
-    """Run what the first argument names; returns the exit status."""
+    """Run the subcommand in the first argument and return the exit status."""
     arguments = sys.argv[1:]
     if arguments[:1] == ["mcp"]:
         from handrail.door import mcp_stdio  # noqa: PLC0415

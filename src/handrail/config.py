@@ -1,6 +1,6 @@
-"""Configuration: what a person wrote in config.toml, checked, and where each value came from.
+"""Configuration: the settings of config.toml, validated, with the origin of each value.
 
-Owns the names, defaults and limits of every setting. It does not know what the settings are used for.
+Defines the name, default and limits of every setting; the modules that use a setting define its effect.
 """
 
 import re
@@ -66,9 +66,9 @@ class NotifySection(Section):
 
 
 OWN_AGENT = "handrail"
-"""The name of our own agent, under which `[[agents]]` may change how it is started."""
+"""Name of our own agent. An `[[agents]]` entry with this name changes how the agent is started."""
 OWN_COMMAND = (sys.executable, "-P", "-m", "handrail", "agent")
-"""-P: what an agent works on must not be taken for us."""
+"""-P keeps the working directory out of `sys.path`: a `handrail` package in the project must not be imported instead."""
 PROVIDER_VARIABLES = (
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -82,15 +82,15 @@ PROVIDER_VARIABLES = (
     "OLLAMA_API_KEY",
     "HANDRAIL_MODEL",
 )
-"""What our own agent may be told of models by whoever starts it: keys, addresses, and which one."""
+"""Environment variables that our own agent inherits: API keys, base URLs and the choice of model."""
 KEYS_OF = {
     "ANTHROPIC_BASE_URL": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
     "OPENAI_BASE_URL": ("OPENAI_API_KEY",),
     "GOOGLE_GEMINI_BASE_URL": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
     "OLLAMA_BASE_URL": ("OLLAMA_API_KEY",),
 }
-"""Which keys go to an address. One gets only keys that come from where it comes from itself: a folder that sets an address
-in somebody's shell must not be sent what lies in their keyring."""
+"""Base URL variable → the key variables sent to that URL. A URL is only sent keys from the source that set the URL:
+a project that sets a base URL in the user's shell must not receive the keys in the user's keyring."""
 
 
 class OwnAgentSection(Section):
@@ -136,10 +136,12 @@ class AgentSection(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _own(cls, given: object) -> object:
-        """Of our own agent it need not be said how it is started."""
-        said = cast("dict[str, object]", given) if isinstance(given, dict) else {}
-        return {"command": OWN_COMMAND, **said} if said.get("name") == OWN_AGENT else cast("object", given)
+    def _add_own_command(cls, entry: object) -> object:
+        """Make `command` optional for our own agent."""
+        fields = cast("dict[str, object]", entry) if isinstance(entry, dict) else {}
+        return (
+            {"command": OWN_COMMAND, **fields} if fields.get("name") == OWN_AGENT else cast("object", entry)
+        )
 
 
 Pattern = Annotated[str, Field(min_length=1, max_length=4000)]
@@ -177,7 +179,7 @@ class RuleSection(Section):
 
     @property
     def line(self) -> int:
-        """Where it stands in its file."""
+        """Line number of the rule in its file."""
         return self._line
 
     def at(self, line: int) -> None:
@@ -217,7 +219,7 @@ class Config(Section):
 
 
 class BadConfig(Exception):
-    """The file says something that cannot be; the sentence has the file, the line and the fix."""
+    """A configuration file is unreadable or invalid; the message names the file, the line and the fix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,52 +235,52 @@ SectionT = TypeVar("SectionT", Config, ProjectConfig)
 
 
 def load(path: Path) -> Config:
-    """The configuration in a file; the defaults where there is none. Raises BadConfig."""
+    """Load a configuration file; a missing file means defaults. Raises BadConfig."""
     return read(Config, path, _read(path))
 
 
 def load_project(path: Path, text: str) -> ProjectConfig:
-    """The configuration of a project, from the text of its file. Raises BadConfig."""
+    """Parse a project's configuration from the text of its file. Raises BadConfig."""
     return read(ProjectConfig, path, text)
 
 
 def read(kind: type[SectionT], path: Path, text: str) -> SectionT:
     try:
-        found = kind.model_validate(_parse(path, text))
+        config = kind.model_validate(_parse(path, text))
     except ValidationError as error:
-        raise BadConfig(_sentence(kind, path, text, error)) from None
-    for place, rule in enumerate(found.rules):
-        rule.at(_line(text, ["rules", str(place)]))
-    return found
+        raise BadConfig(_describe_error(kind, path, text, error)) from None
+    for index, rule in enumerate(config.rules):
+        rule.at(_find_line(text, ["rules", str(index)]))
+    return config
 
 
 def at_fault(path: Path, line: int, problem: str) -> BadConfig:
-    """What is wrong with a line of a file, in the form of all such sentences."""
+    """Build the exception for a problem in one line of a file."""
     return BadConfig(
         f"{path}, line {line}: {problem.rstrip('.')}. "
-        "Mend or remove that line; `handrail config` shows what is in force."
+        "Fix or remove that line; `handrail config` shows the settings in effect."
     )
 
 
 def settings(path: Path) -> list[Setting]:
-    """Every value with its origin, in the order of the file's documentation."""
+    """List every value with its origin, in the order of the configuration reference."""
     config, text = load(path), _read(path)
-    given = _flat(_parse(path, text))
-    found = _flat(config.model_dump(mode="json", exclude={"rules"}))
+    in_file = _flatten(_parse(path, text))
+    values = _flatten(config.model_dump(mode="json", exclude={"rules"}))
     plain = [
         Setting(
             name=name,
             value=value,
-            origin=f"{path}:{_line(text, name.split('.'))}" if name in given else "default",
+            origin=f"{path}:{_find_line(text, name.split('.'))}" if name in in_file else "default",
         )
-        for name, value in found.items()
+        for name, value in values.items()
     ]
-    return [*plain, *(_setting(path, place, rule) for place, rule in enumerate(config.rules, 1))]
+    return [*plain, *(_rule_setting(path, number, rule) for number, rule in enumerate(config.rules, 1))]
 
 
-def _setting(path: Path, place: int, rule: RuleSection) -> Setting:
+def _rule_setting(path: Path, number: int, rule: RuleSection) -> Setting:
     value = rule.model_dump(mode="json", exclude_defaults=True)
-    return Setting(name=f"rules[{place}]", value=value, origin=f"{path}:{rule.line}")
+    return Setting(name=f"rules[{number}]", value=value, origin=f"{path}:{rule.line}")
 
 
 def _read(path: Path) -> str:
@@ -296,68 +298,71 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadConfig(f"{path} is not valid TOML: {error}. Mend that line, or remove it.") from None
+        raise BadConfig(f"{path} is not valid TOML: {error}. Fix or remove that line.") from None
 
 
-def _sentence(kind: type[BaseModel], path: Path, text: str, error: ValidationError) -> str:
+def _describe_error(kind: type[BaseModel], path: Path, text: str, error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
-    where = [str(part) for part in first["loc"]]
-    name = _name(where)
+    location = [str(part) for part in first["loc"]]
+    name = _setting_name(location)
     match first["type"]:
         case "extra_forbidden":
-            fix = f"there is no setting `{name}`{_in_project(kind)}. Known: {_known(kind, where)}"
+            problem = (
+                f"there is no setting `{name}`{_in_project(kind)}. Known: {_known_names(kind, location)}"
+            )
         case "missing":
-            fix = f"`{name}` is missing"
+            problem = f"`{name}` is missing"
         case _:
-            fix = f"`{name}` is {first['input']!r}: {first['msg'][:1].lower()}{first['msg'][1:]}"
-    return str(at_fault(path, _line(text, where), fix))
+            problem = f"`{name}` is {first['input']!r}: {first['msg'][:1].lower()}{first['msg'][1:]}"
+    return str(at_fault(path, _find_line(text, location), problem))
 
 
-def _name(where: list[str]) -> str:
-    """As people count: the first rule is `rules[1]`."""
-    if len(where) > 1 and where[0] == "rules" and where[1].isdecimal():
-        return ".".join([f"rules[{int(where[1]) + 1}]", *where[2:]])
-    return ".".join(where)
+def _setting_name(location: list[str]) -> str:
+    """Join the parts of a location. Rules are numbered from 1 for people: the first is `rules[1]`."""
+    if len(location) > 1 and location[0] == "rules" and location[1].isdecimal():
+        return ".".join([f"rules[{int(location[1]) + 1}]", *location[2:]])
+    return ".".join(location)
 
 
-def _known(kind: type[BaseModel], where: list[str]) -> str:
-    if where[0] == "rules":
+def _known_names(kind: type[BaseModel], location: list[str]) -> str:
+    if location[0] == "rules":
         return ", ".join(RuleSection.model_fields)
-    return ", ".join(_flat(kind().model_dump()))
+    return ", ".join(_flatten(kind().model_dump()))
 
 
 def _in_project(kind: type[BaseModel]) -> str:
     return " in a project's file" if kind is ProjectConfig else ""
 
 
-def _line(text: str, where: list[str]) -> int:
-    """The line of a setting: the key within its table, or the table itself."""
+def _find_line(text: str, location: list[str]) -> int:
+    """Find the line of a setting: its key within its table, else the header of the table, else line 1."""
     table: list[str] = []
-    seen: dict[str, int] = {}
-    found = 1
+    counts: dict[str, int] = {}
+    header_line = 1
     for number, line in enumerate(text.splitlines(), 1):
         if header := re.match(r"\s*(\[+)\s*([^\]\s]+)\s*\]+", line):
-            table = _table(header[2], header[1] == "[[", seen)
-            found = number if table == where[: len(table)] else found
+            table = _table_location(header[2], header[1] == "[[", counts)
+            header_line = number if table == location[: len(table)] else header_line
         elif (key := re.match(r"\s*([A-Za-z0-9_.\"-]+)\s*=", line)) is not None:
             path = [*table, *key[1].split(".")]
-            if path == where[: len(path)]:
+            if path == location[: len(path)]:
                 return number
-    return found
+    return header_line
 
 
-def _table(name: str, one_of_many: bool, seen: dict[str, int]) -> list[str]:
-    if not one_of_many:
+def _table_location(name: str, in_array: bool, counts: dict[str, int]) -> list[str]:
+    """The location of a table; `counts` holds the last index of each array of tables."""
+    if not in_array:
         return name.split(".")
-    place = seen[name] = seen.get(name, -1) + 1
-    return [*name.split("."), str(place)]
+    index = counts[name] = counts.get(name, -1) + 1
+    return [*name.split("."), str(index)]
 
 
-def _flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, dict):
-            found |= _flat(cast("dict[str, Any]", value), f"{above}{name}.")
+            flat |= _flatten(cast("dict[str, Any]", value), f"{prefix}{name}.")
         else:
-            found[f"{above}{name}"] = value
-    return found
+            flat[f"{prefix}{name}"] = value
+    return flat

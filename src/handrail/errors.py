@@ -1,13 +1,10 @@
-"""The exceptions that some `except` names; each holds data and writes its own sentence.
-
-Does not know who raises or catches them. Standard library only.
-"""
+"""Exceptions that cross packages. Each holds its data and builds its own message. Standard library only."""
 
 from __future__ import annotations
 
 
 class Unwritable(Exception):
-    """The journal cannot keep a record, so nothing that needs one may happen."""
+    """The journal cannot be written, so a call that needs a journal entry must not run."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -30,4 +27,4 @@ class NewerSchema(Exception):
 
 
 class Conflict(Exception):
-    """Somebody was first, or what a person saw is out of date; the sentence says which."""
+    """Another actor was first, or the person's view is out of date; the message gives the reason."""

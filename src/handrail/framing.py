@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 HELLO = 1
-"""The version of the greeting between a door and the daemon. If they differ, the daemon must be restarted."""
+"""Version of the hello line between a door and the daemon. If the versions differ, the daemon must be restarted."""
 HELLO_MAX = 64 << 10
-"""Bytes of a greeting; bounds what a wrong peer can make us hold."""
+"""Bytes of a hello line; bounds the memory that a wrong peer can make us use."""
 
 
 class LineTooLong(ValueError):
-    """A line exceeds the limit; the sentence may be shown to the peer."""
+    """A line exceeds the limit; the message may be shown to the peer."""
 
 
 class LineBuffer:
@@ -21,7 +21,7 @@ class LineBuffer:
         self._partial = bytearray()
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The lines that end in this data. Raises LineTooLong, after which the buffer is empty."""
+        """Return the lines that end in this data. Raises LineTooLong, after which the buffer is empty."""
         first, *rest = data.split(b"\n")
         self._partial += first
         if max(len(self._partial), len(rest[-1]) if rest else 0) > self._limit:

@@ -1,7 +1,7 @@
 """Hide this process's memory from other processes of the same user.
 
-A process that opened the memory before keeps it open, so programs call this before their other imports and before they
-hold a bearer or a key. Standard library only.
+Another process that opened the memory earlier keeps it open, so programs call this before their other imports and before
+they hold a token or a key. Standard library only.
 """
 
 import os
@@ -11,7 +11,7 @@ _PR_SET_DUMPABLE = 4
 
 
 def hide_memory() -> None:
-    """Disallow other processes of the same user to trace this one or read its memory and environment (Linux only)."""
+    """Forbid other processes of the same user to trace this one or read its memory and environment (Linux only)."""
     if sys.platform == "linux":
         import ctypes  # noqa: PLC0415
 

@@ -75,13 +75,13 @@ _FIRSTS = [first for first, _, _ in RANGES]
 
 
 def hidden_name(character: str) -> str:
-    """The character's name in the table; empty for one that is not in it."""
+    """Return the character's name in the table, or an empty string."""
     _, last, name = RANGES[bisect_right(_FIRSTS, ord(character)) - 1]
     return name if ord(character) <= last else ""
 
 
 def _display_pattern(form: str) -> str:
-    """A regular expression for what display escapes; `form` is the format of one code point."""
+    """Build the regular expression of characters escaped for display; `form` is the format of one code point."""
 
     def spans(ranges: list[tuple[int, int]]) -> str:
         return "".join(
@@ -97,7 +97,7 @@ HIDDEN = re.compile(_display_pattern("\\U{:08x}"))
 
 
 def typescript() -> str:
-    """The TypeScript module with the same tables."""
+    """Generate the TypeScript module with the same tables."""
     pattern = _display_pattern("\\u{{{:x}}}")
     names = "".join(f'  [0x{first:04x}, 0x{last:04x}, "{name}"],\n' for first, last, name in RANGES)
     escapes = "".join(

@@ -1,7 +1,6 @@
-"""Where Handrail's files and sockets lie.
+"""Paths of Handrail's files, directories and sockets, and the modes of the directories.
 
-Owns names and directory modes. Does not know what is written into any of them, and reads none of them.
-Standard library only, because the door and the keeper need it before anything else is imported.
+Neither reads nor writes files. Standard library only, because the door and the keeper import it first.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 SOCKET_PATH_MAX = 103 if sys.platform == "darwin" else 107
-"""Bytes of `sun_path`: a longer name cannot be bound at all."""
+"""Bytes of `sun_path`: a socket with a longer path cannot be bound."""
 
 
 class Places:
     """Every path Handrail uses, for one user and one home."""
 
-    # No dataclass: importing that costs a door a quarter of its start.
+    # Not a dataclass: importing dataclasses takes a quarter of a door's start time.
     __slots__ = ("config_dir", "data", "environment", "logs", "state")
 
     def __init__(
@@ -31,20 +30,20 @@ class Places:
         self.state = state
         self.logs = logs
         self.environment = environment
-        """The variables that lead another process of this user to the same places."""
+        """Environment variables with which another process of this user finds the same paths."""
 
     @classmethod
     def find(cls, environ: Mapping[str, str] | None = None) -> Places:
         environ = os.environ if environ is None else environ
-        named = environ.get("HANDRAIL_HOME")
-        if named:
-            return cls.under(Path(named))
+        root = environ.get("HANDRAIL_HOME")
+        if root:
+            return cls.under(Path(root))
         home = Path(environ.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir).absolute()
         return _in_library(home) if sys.platform == "darwin" else _in_xdg(home, environ)
 
     @classmethod
     def under(cls, home: Path) -> Places:
-        """All places directly under one directory."""
+        """Put all paths directly under one directory."""
         home = home.expanduser().absolute()
         return cls(home, home, home, home / "logs", {"HANDRAIL_HOME": str(home)})
 
@@ -101,7 +100,10 @@ class Places:
         return self._socket("keeper.sock")
 
     def make(self) -> None:
-        """Create every directory, private to this user; refuse one that another user could alter."""
+        """Create every directory, private to this user.
+
+        Raises PermissionError if the socket directory under /tmp belongs to another user or is open to one.
+        """
         for directory in (
             self.config_dir,
             self.data,
@@ -122,27 +124,27 @@ class Places:
         return beside if len(os.fsencode(beside)) <= SOCKET_PATH_MAX else self._runtime() / name
 
     def _runtime(self) -> Path:
-        # Derived from the home alone: a door with another environment must arrive at the same socket.
-        import hashlib  # noqa: PLC0415 - few homes lie so deep, and every door would pay for it
+        # Derived from the state directory alone: a door with another environment must find the same socket.
+        import hashlib  # noqa: PLC0415 - rarely needed, and importing it would slow the start of every door
 
         digest = hashlib.sha256(os.fsencode(self.state)).hexdigest()[:16]
         return Path("/tmp") / f"handrail-{os.getuid()}" / digest
 
 
 def _in_xdg(home: Path, environ: Mapping[str, str]) -> Places:
-    def base(variable: str, otherwise: str) -> Path:
-        named = Path(environ.get(variable, ""))
-        # The XDG specification says a relative path is to be ignored.
-        return (named if named.is_absolute() else home / otherwise) / "handrail"
+    def base(variable: str, default: str) -> Path:
+        directory = Path(environ.get(variable, ""))
+        # The XDG specification requires relative paths to be ignored.
+        return (directory if directory.is_absolute() else home / default) / "handrail"
 
     state = base("XDG_STATE_HOME", ".local/state")
-    kept = ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
+    variables = ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
     return Places(
         config_dir=base("XDG_CONFIG_HOME", ".config"),
         data=base("XDG_DATA_HOME", ".local/share"),
         state=state,
         logs=state / "logs",
-        environment={"HOME": str(home), **{name: environ[name] for name in kept if name in environ}},
+        environment={"HOME": str(home), **{name: environ[name] for name in variables if name in environ}},
     )
 
 
@@ -153,8 +155,8 @@ def _in_library(home: Path) -> Places:
 
 def _make_private(directory: Path) -> None:
     directory.mkdir(mode=0o700, exist_ok=True)
-    found = directory.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+    status = directory.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise PermissionError(
             f"{directory} is not a private directory of this user; remove it and start again."
         )

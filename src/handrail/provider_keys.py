@@ -1,7 +1,6 @@
-"""Keys in the system's own keyring, under the names of the variables that they would otherwise stand in.
+"""API keys in the system keyring, stored under the names of their environment variables.
 
-Owns the way to the keyring: bounded, since it may ask a person to unlock it, and silent where there is none. It does not
-know what a key is for, and no value is ever part of a sentence.
+Every access has a timeout, because the keyring may wait for a person to unlock it. Error messages never contain a key.
 """
 
 import threading
@@ -10,40 +9,40 @@ from typing import TypeVar
 
 SERVICE = "handrail"
 PATIENCE = 5.0
-"""Seconds for reading: a locked keyring must not hold up an agent's start."""
+"""Seconds for reading: a locked keyring must not delay the start of an agent."""
 PROMPTED = 120.0
-"""Seconds for writing, where a person may have to unlock it first."""
+"""Seconds for writing: a person may have to unlock the keyring first."""
 
 T = TypeVar("T")
 
 
 class NoKeyring(Exception):
-    """There is no keyring here, or it does not let us; the sentence says which."""
+    """There is no keyring, it refuses access, or it does not answer in time; the message gives the reason."""
 
 
 def kept(*names: str) -> dict[str, str]:
-    """What is kept of these; nothing where there is no keyring. Blocks, for a few seconds at most."""
-    import keyring  # noqa: PLC0415 - a tenth of a second, for who asks
+    """Read the stored values of these names; empty without a keyring. Blocks for at most PATIENCE seconds."""
+    import keyring  # noqa: PLC0415 - the import takes a tenth of a second
 
     def read() -> dict[str, str]:
-        found = {name: keyring.get_password(SERVICE, name) for name in names}
-        return {name: value for name, value in found.items() if value}
+        values = {name: keyring.get_password(SERVICE, name) for name in names}
+        return {name: value for name, value in values.items() if value}
 
     try:
-        return _within(PATIENCE, read)
+        return _run_with_timeout(PATIENCE, read)
     except NoKeyring:
         return {}
 
 
 def keep(name: str, value: str) -> None:
-    """Raises NoKeyring."""
+    """Store a value. Raises NoKeyring."""
     import keyring  # noqa: PLC0415
 
-    _within(PROMPTED, lambda: keyring.set_password(SERVICE, name, value))
+    _run_with_timeout(PROMPTED, lambda: keyring.set_password(SERVICE, name, value))
 
 
 def forget(name: str) -> bool:
-    """Whether it was there. Raises NoKeyring."""
+    """Delete a value; return whether it existed. Raises NoKeyring."""
     import keyring  # noqa: PLC0415
     from keyring.errors import PasswordDeleteError  # noqa: PLC0415
 
@@ -54,33 +53,33 @@ def forget(name: str) -> bool:
             return False
         return True
 
-    return _within(PROMPTED, delete)
+    return _run_with_timeout(PROMPTED, delete)
 
 
-def _within(seconds: float, ask: Callable[[], T]) -> T:
-    """In a thread that nobody waits for: what does not answer in time may never do so."""
-    answers: list[T] = []
-    faults: list[Exception] = []
+def _run_with_timeout(seconds: float, access: Callable[[], T]) -> T:
+    """Run in a daemon thread, abandoned after the timeout: a locked keyring may never answer."""
+    results: list[T] = []
+    errors: list[Exception] = []
 
     def run() -> None:
         try:
-            answers.append(ask())
-        except Exception as fault:
-            faults.append(fault)
+            results.append(access())
+        except Exception as error:
+            errors.append(error)
 
     thread = threading.Thread(target=run, name="keyring", daemon=True)
     thread.start()
     thread.join(seconds)
-    if answers:
-        return answers[0]
-    raise NoKeyring(_sentence(faults[0] if faults else None, seconds))
+    if results:
+        return results[0]
+    raise NoKeyring(_describe_error(errors[0] if errors else None, seconds))
 
 
-def _sentence(fault: Exception | None, seconds: float) -> str:
+def _describe_error(error: Exception | None, seconds: float) -> str:
     from keyring.errors import NoKeyringError  # noqa: PLC0415
 
-    if fault is None:
+    if error is None:
         return f"The system's keyring did not answer within {seconds:.0f} seconds; it may be locked."
-    if isinstance(fault, NoKeyringError):
+    if isinstance(error, NoKeyringError):
         return "There is no keyring on this system. Set the variable in the environment instead."
-    return f"The system's keyring refused: {type(fault).__name__}."
+    return f"The system's keyring refused: {type(error).__name__}."

@@ -66,4 +66,4 @@ def test_a_rule_that_cannot_hold_is_refused_with_file_line_and_example(
     sentence = str(caught.value)
     assert sentence.startswith(f"{tmp_path / 'config.toml'}, line {line}: ")
     assert words in sentence
-    assert "Mend or remove" in sentence
+    assert "Fix or remove" in sentence
