@@ -144,7 +144,7 @@ async def test_an_id_is_used_once(home: Path) -> None:
         terminal = await scene.sh("echo x", id="mine")
         await output(terminal)
         await scene.terminals.forget("mine")
-        with pytest.raises(KeeperError, match="already is a terminal mine"):
+        with pytest.raises(KeeperError, match="mine already exists"):
             await scene.sh("echo y", id="mine")
         with pytest.raises(KeeperError, match="an id of letters"):
             await scene.sh("echo y", id="../elsewhere")

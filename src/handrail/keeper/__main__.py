@@ -1,7 +1,7 @@
-"""The keeper as a process of its own: lock, log, socket, signals; then `Keeper.run`.
+"""The keeper process: take the lock, open the log and the socket, install signal handlers, run the keeper.
 
-`python -I -S …/handrail/keeper/__main__.py [--idle SECONDS]`, with the environment that leads to its places. Started by
-path and isolated, so that neither the caller's directory nor its PYTHONPATH decides which code holds the terminals.
+Usage: `python -I -S …/handrail/keeper/__main__.py [--idle SECONDS]`. The environment selects the paths (see `paths`).
+It is started by path and in isolated mode: the caller's directory and PYTHONPATH must not choose the code that runs.
 """
 
 from __future__ import annotations
@@ -40,19 +40,20 @@ def main(arguments: list[str]) -> int:
         return 0
     os.truncate(lock, 0)
     os.write(lock, f"{os.getpid()}\n".encode())
-    _settle_in(places)
+    _isolate(places)
     listener = _listen(places)
     limits = _raise_descriptors()
     keeper = Keeper(listener, str(places.spool), limits, idle, lambda: _start_daemon(places))
     gc.collect()
-    gc.freeze()  # what is here now is shared with every warden; let no collection copy it
+    gc.freeze()  # wardens share these pages (copy on write); a collection would touch and copy them
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     keeper.run(system.wake_on(signal.SIGCHLD, signal.SIGTERM, signal.SIGINT))
     places.keeper_socket.unlink(missing_ok=True)
     return 0
 
 
-def _settle_in(places: Places) -> None:
+def _isolate(places: Places) -> None:
+    """Detach from the caller: own session, cwd `/`, stdin from /dev/null, output to the log."""
     hide_memory()
     system.adopt_orphans()
     system.set_name("handrail-keeper")
@@ -60,16 +61,16 @@ def _settle_in(places: Places) -> None:
         os.setsid()
     os.chdir("/")
     log = os.open(places.logs / "keeper.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    for target, source in ((0, nothing), (1, log), (2, log)):
+    null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    for target, source in ((0, null), (1, log), (2, log)):
         os.dup2(source, target)
     os.close(log)
-    os.close(nothing)
+    os.close(null)
 
 
 def _listen(places: Places) -> socket.socket:
     path = places.keeper_socket
-    path.unlink(missing_ok=True)  # the lock is ours, so whoever bound it is dead
+    path.unlink(missing_ok=True)  # we hold the lock, so the process that bound it is dead
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(str(path))
     path.chmod(0o600)
@@ -79,14 +80,14 @@ def _listen(places: Places) -> socket.socket:
 
 
 def _raise_descriptors() -> tuple[int, int]:
-    """Have room for many terminals; what the limit was, children get back."""
+    """Raise the limit on open files to its maximum; return the old limits, which children get back."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return soft, hard
 
 
 def _start_daemon(places: Places) -> int:
-    """A daemon in a session of its own, unmarked and under no warden, with the environment we were given."""
+    """Start a daemon in a new session with the keeper's environment: without the lineage mark, under no warden."""
     log = str(places.logs / "daemon.log")
     return os.posix_spawn(
         DAEMON[0],

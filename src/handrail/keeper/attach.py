@@ -1,9 +1,7 @@
-"""What a person's own window may do, and that it reaches one terminal alone.
+"""Windows: connections through which a person sees and types into one terminal, with or without a daemon.
 
-Owns which peer is a window on which terminal. Does not know who may attach, which the keeper asks of every peer, nor
-the daemon's orders; of what is typed in a window it tells the daemon, or the next one.
-
-The windows on one terminal: people who see it and type there, whether or not a daemon runs.
+A window can only reach its own terminal. Input typed in a window is reported to the daemon, or queued for the next one.
+The server decides which peers may attach.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Attachments:
-    """Peers that are windows."""
+    """The connections that are windows, each with its terminal."""
 
     def __init__(self, shelf: Shelf, audience: Audience) -> None:
         self._shelf, self._audience = shelf, audience
@@ -54,7 +52,7 @@ class Attachments:
         return list(self._attached)
 
     def attach(self, peer: Connection, hello: Hello) -> None:
-        """Welcome a window with all that is known of its terminal. Raises RefusalError."""
+        """Open a window: send the welcome and the terminal's state. Raises RefusalError."""
         held = self._shelf.find(hello.terminal)
         if held.order.pipes:
             raise RefusalError(f"Terminal {hello.terminal} has pipes: there is nothing to see in a window.")
@@ -110,7 +108,7 @@ class Attachments:
                 )
 
     def _type(self, terminal: str, data: bytes) -> bool:
-        """A person types, whatever the request said; True when the terminal hid it, and then nothing of it is told."""
+        """Type as a person, whatever `Input.person` is. Returns True if the echo was off: then the text is not reported."""
         size = self._shelf.find(terminal).spool.size
         secret, _ = self._shelf.type(terminal, data, person=True)
         if data:
@@ -129,13 +127,13 @@ class Attachments:
 
 
 APART = 0.005
-"""Seconds between two notices of growth to one window: somebody waits for the echo of a key."""
+"""Seconds between two growth notices to one window. Short, because a person waits for the echo of each key."""
 WINDOWS_MAX = 32
-"""Windows on one terminal: each costs the keeper a descriptor."""
+"""Windows on one terminal; each takes one of the keeper's file descriptors."""
 
 
 class Window:
-    """One peer's view of a terminal; with `ends`, the terminal ends when it is closed."""
+    """One peer's view of a terminal; with `ends`, the terminal ends when the window closes."""
 
     def __init__(self, peer: Connection, terminal: str, spool: Spool, ends: bool) -> None:
         self.peer = peer
@@ -153,7 +151,7 @@ class Window:
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Tell what is due, unless the peer has not read what it was told before."""
+        """Send the notices that are due, unless earlier messages are still unsent."""
         if not self.peer.wants_to_send and self._resized is not None:
             self.peer.send(self._resized)
             self._resized = None
@@ -165,7 +163,7 @@ class Window:
 
 
 class Windows:
-    """All windows on one terminal; true while there is any."""
+    """All windows on one terminal; false if empty."""
 
     def __init__(self, terminal: str, spool: Spool) -> None:
         self._terminal, self._spool = terminal, spool
@@ -194,6 +192,6 @@ class Windows:
             window.grew()
 
     def hang_up(self) -> None:
-        """Nothing more will ever be told: let each go once it has read what was."""
+        """Close each window once its queued messages are sent."""
         for window in self._open:
             window.peer.closing = True

@@ -1,10 +1,7 @@
-"""One peer on the keeper's socket: whole messages in, messages and descriptors out, never blocking.
+"""Non-blocking connections on the keeper's socket, and the queues of notices for the daemon.
 
-Owns both buffers. Does not know what a message means.
-
-Whoever is the daemon at the moment, and what it is told.
-
-When to tell someone how far a terminal's output has come: at once, then no more than every so often.
+`Connection` buffers one peer's messages in both directions, `Audience` queues notices for the connected daemon, and
+`Growth` throttles growth notices. None of them interprets a message.
 """
 
 from __future__ import annotations
@@ -25,11 +22,11 @@ if TYPE_CHECKING:
 
 
 BACKLOG_MAX = 256 * 1024
-"""Unsent bytes above which a peer is not listened to: it must read our answers first."""
+"""Unsent bytes above which the keeper stops reading from a peer: a peer that reads no replies must not fill memory."""
 
 
 class Connection:
-    """A peer that may read slowly, or never."""
+    """One peer, which may read slowly or never: lines in, messages and file descriptors out."""
 
     def __init__(self, sock: socket.socket) -> None:
         sock.setblocking(False)
@@ -48,7 +45,7 @@ class Connection:
         return self._unsent < BACKLOG_MAX
 
     def receive(self) -> list[bytes] | None:
-        """The whole lines that have come; None when the peer is gone. Raises LineTooLong."""
+        """Return the complete lines received; None if the peer has disconnected. Raises LineTooLong."""
         try:
             data = self.sock.recv(262144)
         except BlockingIOError:
@@ -58,14 +55,14 @@ class Connection:
         return self._lines.feed(data) if data else None
 
     def send(self, message: object, descriptors: tuple[int, ...] = ()) -> None:
-        """Queue a message; the descriptors are ours to close from now on."""
+        """Queue a message. Takes ownership of the descriptors and closes them."""
         line = memoryview(encode(message))
         self._out.append((line, descriptors))
         self._unsent += len(line)
         self.flush()
 
     def flush(self) -> None:
-        """Send what the peer takes now. A peer that is gone shows when we next receive."""
+        """Send as much as the socket accepts. If the peer is gone, drop the rest; the next `receive` returns None."""
         try:
             while self._out:
                 line, descriptors = self._out[0]
@@ -104,27 +101,28 @@ def close_all(descriptors: tuple[int, ...]) -> None:
             os.close(fd)
 
 
-HEARD_MAX = 256 * 1024
-"""Bytes typed in windows that wait for a daemon; what is older is lost to the history."""
-HEARD_COST = 256
-"""What one entry counts for beside its bytes, so that a thousand single keys are bounded too."""
+WINDOW_INPUT_MAX = 256 * 1024
+"""Bytes of window input queued for the next daemon. Beyond that the oldest input is dropped and missing in the history."""
+WINDOW_INPUT_COST = 256
+"""Bytes counted for each entry beside its data, which bounds the memory of a queue of single keys."""
 
 
 class Audience:
-    """The daemon's seat; what is told to an empty one is dropped, since the next daemon gets every fact anew.
+    """The connected daemon, and the notices queued for it.
 
-    What was typed in windows is no such fact: it waits for the next one.
+    Without a daemon, messages are dropped: the next daemon gets the full state of every terminal. Input typed in windows
+    is not part of that state, so it is queued for the next daemon.
     """
 
     def __init__(self) -> None:
         self.daemon: Connection | None = None
         self._latest: dict[tuple[str, str], Attached | Resized] = {}
-        self._heard: deque[Overheard] = deque()
-        self._heard_size = 0
+        self._inputs: deque[Overheard] = deque()
+        self._input_size = 0
 
     @property
     def has_room(self) -> bool:
-        """Whether a notice that may as well come later would go out now, instead of waiting in memory."""
+        """Whether a notice that may be delayed would be sent now instead of being queued in memory."""
         return self.daemon is None or not self.daemon.wants_to_send
 
     def tell(self, message: object, descriptors: tuple[int, ...] = ()) -> None:
@@ -134,56 +132,56 @@ class Audience:
             self.daemon.send(message, descriptors)
 
     def tell_latest(self, notice: Attached | Resized) -> None:
-        """Of a daemon that reads slowly, only the latest of a kind waits for each terminal."""
+        """Queue a notice, replacing a queued one of the same kind and terminal: a slow daemon gets the latest only."""
         self._latest[type(notice).__name__, notice.terminal] = notice
         self.catch_up()
 
-    def overhear(self, heard: Overheard) -> None:
-        self._heard.append(heard)
-        self._heard_size += HEARD_COST + len(heard.data)
-        while self._heard_size > HEARD_MAX:
-            self._next_heard()
+    def overhear(self, typed: Overheard) -> None:
+        self._inputs.append(typed)
+        self._input_size += WINDOW_INPUT_COST + len(typed.data)
+        while self._input_size > WINDOW_INPUT_MAX:
+            self._pop_input()
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Tell what waits, as far as the daemon reads."""
+        """Send the queued notices until the socket is full."""
         if self.daemon is None:
             self._latest.clear()
             return
         while self._latest and self.has_room:
             self.daemon.send(self._latest.pop(next(iter(self._latest))))
-        while self._heard and self.has_room:
-            self.daemon.send(self._next_heard())
+        while self._inputs and self.has_room:
+            self.daemon.send(self._pop_input())
 
-    def _next_heard(self) -> Overheard:
-        heard = self._heard.popleft()
-        self._heard_size -= HEARD_COST + len(heard.data)
-        return heard
+    def _pop_input(self) -> Overheard:
+        typed = self._inputs.popleft()
+        self._input_size -= WINDOW_INPUT_COST + len(typed.data)
+        return typed
 
 
 APART = 0.02
-"""Seconds between two notices for one terminal: a storm must not become a storm of messages."""
+"""Seconds between two growth notices for one terminal: an output storm must not cause a message storm."""
 
 
 class Growth:
-    """Terminals whose growth has not been told yet."""
+    """Throttle of growth notices: the first is due immediately, the next ones at most every `apart` seconds."""
 
     def __init__(self, apart: float = APART) -> None:
         self._apart = apart
         self._due: dict[str, float] = {}
-        self._told: dict[str, float] = {}
+        self._notified: dict[str, float] = {}
 
     def grew(self, terminal: str) -> None:
         if terminal not in self._due:
-            self._due[terminal] = self._told.get(terminal, 0.0) + self._apart
+            self._due[terminal] = self._notified.get(terminal, 0.0) + self._apart
 
     def take_due(self) -> list[str]:
-        """The terminals to tell of now."""
+        """Remove and return the terminals whose notice is due now."""
         now = time.monotonic()
         due = [terminal for terminal, at in self._due.items() if at <= now]
         for terminal in due:
             del self._due[terminal]
-            self._told[terminal] = now
+            self._notified[terminal] = now
         return due
 
     def wait_at_most(self) -> float | None:
@@ -191,4 +189,4 @@ class Growth:
 
     def forget(self, terminal: str) -> None:
         self._due.pop(terminal, None)
-        self._told.pop(terminal, None)
+        self._notified.pop(terminal, None)

@@ -1,6 +1,6 @@
-"""The keeper's loop: who is readable or writable, and how long a pass took.
+"""The keeper's event loop: a selector that calls back when a descriptor is ready, and measures its slowest pass.
 
-Owns the selector. Does not know what its callbacks do; they must not block.
+Callbacks must not block.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WRITE = selectors.EVENT_WRITE
 
 
 class Loop:
-    """Calls back whoever is ready; `crowd` is how many were ready in this pass."""
+    """Calls the callbacks of ready descriptors; `crowd` is the number of descriptors ready in this pass."""
 
     def __init__(self) -> None:
         self.crowd = 1
@@ -26,7 +26,7 @@ class Loop:
         self._worst = 0.0
 
     def watch(self, fd: int, events: int, callback: Callable[[int], None]) -> None:
-        """Watch a descriptor, or change what is watched of it; no events means no longer."""
+        """Watch a descriptor for these events, or change the events; 0 stops watching."""
         known = self._selector.get_map().get(fd)
         if known is None:
             if events:
@@ -41,12 +41,12 @@ class Loop:
         began = time.monotonic()
         self.crowd = max(1, len(ready))
         for key, events in ready:
-            # An earlier callback of this pass may have closed it, and its number may be another's by now.
+            # An earlier callback in this pass may have closed the descriptor, and its number may be reused already.
             if self._selector.get_map().get(key.fd) is key:
                 key.data(events)
         self._worst = max(self._worst, time.monotonic() - began)
 
     def take_worst(self) -> float:
-        """The longest pass since this was last asked, in seconds."""
+        """Return and reset the duration of the longest pass, in seconds."""
         worst, self._worst = self._worst, 0.0
         return worst

@@ -1,11 +1,11 @@
-"""Who descends from whom: how a process that something of ours started is recognised, whatever it does.
+"""Process lineage: recognise a process that Handrail started, directly or through any of its descendants.
 
-Owns the mark and the walk up the parents. Does not know what is refused to whom; it fails closed: a process that is
-gone, or that cannot be looked at, counts as marked.
+Two means: a mark that descendants inherit, and a walk up the parents. Both fail closed: a process that has exited or
+cannot be read counts as marked.
 
-The mark: before a leader's program runs, the hard limit on POSIX message queues is lowered to a byte below ours and
-below pid 1's. Every descendant inherits it, double forks and a killed warden included, and only root can raise it
-again. Nothing else looks at that limit, and a byte less of it does no harm.
+The mark: before a leader's program runs, the hard limit on POSIX message queues is lowered to one byte below the keeper's
+and below pid 1's. Every descendant inherits it, even after a double fork or if its warden is killed, and only root can
+raise it again. Hardly any program uses that limit, and one byte less does no harm.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ _WALK_TRIES = 5
 
 
 def mark() -> None:
-    """Mark this process and all that it will ever start."""
+    """Mark this process and all its future descendants."""
     if not _LINUX:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_MSGQUEUE)
-    # A session may have been given more than pid 1 has; the mark must show against that one too.
+    # A session may have a higher limit than pid 1; the mark must be below both.
     limits = (_UNLIMITED if hard == resource.RLIM_INFINITY else hard, hard_limit(1) or _UNLIMITED, 1 << 62)
     lower = max(0, min(limits) - 1)
-    kept = lower if soft == resource.RLIM_INFINITY else min(soft, lower)
-    resource.setrlimit(resource.RLIMIT_MSGQUEUE, (kept, lower))
+    new_soft = lower if soft == resource.RLIM_INFINITY else min(soft, lower)
+    resource.setrlimit(resource.RLIMIT_MSGQUEUE, (new_soft, lower))
 
 
 def is_marked(pid: int, reference: int | None = None) -> bool:
-    """Whether a process is marked, against `reference` or else pid 1's limit. False where there is no mark."""
+    """Whether a process's limit is below `reference`, or else pid 1's limit. Always False on macOS."""
     if not _LINUX:
         return False
     if reference is None:
         reference = hard_limit(1) or own_limit()
-    found = hard_limit(pid)
-    return found is None or found < reference
+    limit = hard_limit(pid)
+    return limit is None or limit < reference
 
 
 def own_limit() -> int:
-    """This process's own hard limit: what a peer is measured against by one that is itself below pid 1's."""
+    """This process's hard limit: the reference for its peers if it is itself below pid 1's."""
     return hard_limit(os.getpid()) or 0
 
 
@@ -63,28 +63,28 @@ def hard_limit(pid: int) -> int | None:
 
 
 def identity(pid: int) -> tuple[int, int] | None:
-    """A pid with its start time, which no later process of the same pid shares."""
-    found = _parent_and_start(pid)
-    return None if found is None else (pid, found[1])
+    """The pid with its start time, which differs for a later process with a reused pid; None if it is gone."""
+    stat = _parent_and_start(pid)
+    return None if stat is None else (pid, stat[1])
 
 
 def parent(pid: int) -> int:
-    """The process that stands directly above; 0 when nobody can tell."""
-    found = _parent_and_start(pid)
-    return 0 if found is None else found[0]
+    """The parent's pid; 0 if unknown."""
+    stat = _parent_and_start(pid)
+    return 0 if stat is None else stat[0]
 
 
 def descends_from(pid: int, ancestors: AbstractSet[tuple[int, int]]) -> bool:
-    """Whether one of `ancestors` (each an `identity`) is this process or stands above it."""
+    """Whether this process, or one above it, is in `ancestors` (each an `identity`)."""
     if not ancestors or not _LINUX:
         return False
     unseen: list[int] = []
     for _ in range(_WALK_TRIES):
-        found, gap = _walk(pid, ancestors)
-        if found or gap is None:
-            return found
-        # A parent that died while we walked left its child to another: walk again. One that is still named but
-        # cannot be seen belongs to another user; wardens never do.
+        matched, gap = _walk(pid, ancestors)
+        if matched or gap is None:
+            return matched
+        # If a parent died during the walk, its child has a new parent: walk again. A parent that is still named but
+        # unreadable belongs to another user, and wardens never do.
         if gap in unseen and gap != pid:
             return False
         unseen.append(gap)
@@ -92,21 +92,21 @@ def descends_from(pid: int, ancestors: AbstractSet[tuple[int, int]]) -> bool:
 
 
 def _walk(pid: int, ancestors: AbstractSet[tuple[int, int]]) -> tuple[bool, int | None]:
-    """Whether an ancestor was met, and the pid that could not be looked at, if any."""
+    """Walk up the parents: whether an ancestor matched, and the pid that could not be read, if any."""
     while pid > 0:
-        found = _parent_and_start(pid)
-        if found is None:
+        stat = _parent_and_start(pid)
+        if stat is None:
             return False, pid
-        if (pid, found[1]) in ancestors:
+        if (pid, stat[1]) in ancestors:
             return True, None
-        pid = found[0]
+        pid = stat[0]
     return False, None
 
 
 def _parent_and_start(pid: int) -> tuple[int, int] | None:
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
-            # The name stands in parentheses and may itself hold spaces and parentheses.
+            # The process name is in parentheses and may contain spaces and parentheses.
             fields = stat.read().rpartition(b")")[2].split()
     except OSError:
         return None
@@ -115,7 +115,7 @@ def _parent_and_start(pid: int) -> tuple[int, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The process at the other end of a unix socket, as it was when it connected."""
+    """The process at the other end of a unix socket, as of the moment it connected."""
 
     pid: int
     uid: int
@@ -134,21 +134,22 @@ class Peer:
         return cls(pid, uid, pidfd)
 
     def is_trusted(self, below: AbstractSet[tuple[int, int]], reference: int | None = None) -> bool:
-        """Same user, unmarked, under none of `below`, and alive after these were looked up.
+        """Whether the peer is of the same user, not marked, not a descendant of `below`, and alive after these checks.
 
-        The last point matters: the pid of a peer that left its socket to a child and exited may by now be another's.
+        The last check prevents a pid reuse race: a peer may pass its socket to a child and exit, and the pid may then
+        belong to another process.
         """
         if self.uid != os.getuid() or (_LINUX and self.pid <= 0):
             return False
         if is_marked(self.pid, reference) or descends_from(self.pid, below):
             return False
-        return self._lives()
+        return self._is_alive()
 
     def close(self) -> None:
         if self.pidfd is not None:
             os.close(self.pidfd)
 
-    def _lives(self) -> bool:
+    def _is_alive(self) -> bool:
         if self.pidfd is None:
             return True
         poll = select.poll()

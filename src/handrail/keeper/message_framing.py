@@ -1,7 +1,6 @@
-"""Frozen dataclasses as lines of JSON, and back.
+"""Encoding of frozen dataclasses as JSON lines, and decoding with type checks.
 
-Owns the shape of a message: one a line, `{"is": "class_name", ...fields}`, bytes as base64, and the limit of its length.
-Does not know which messages there are, nor who sends them.
+A message is one line: `{"is": "class_name", ...fields}`, with bytes as base64. The caller passes the known classes.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ if TYPE_CHECKING:
 
 
 FRAME_MAX = 4 * 1024 * 1024
-"""Limit for LineBuffer: bytes in one line. Bounds what a peer that never sends a newline can make us hold."""
+"""Bytes in one line, for LineBuffer. Bounds the memory that a peer that never sends a newline can make us use."""
 
 
 class FrameError(ValueError):
-    """A line that is no message of this protocol; its sentence may be shown to the peer."""
+    """A line is not a message of this protocol. The error text may be shown to the peer."""
 
 
 def name_of(kind: type) -> str:
@@ -37,7 +36,7 @@ def encode(message: object) -> bytes:
 
 
 def decode(line: bytes, known: Mapping[str, type]) -> Any:
-    """The message in a line, each field checked against its declared type."""
+    """Decode a line and check each field against its declared type. Raises FrameError."""
     try:
         raw: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -70,36 +69,36 @@ def _hints(kind: type) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
-def _unpack(want: Any, value: Any) -> Any:
-    match typing.get_origin(want), value:
+def _unpack(declared: Any, value: Any) -> Any:
+    match typing.get_origin(declared), value:
         case (types.UnionType, None):
-            found = None
+            unpacked = None
         case (types.UnionType, _):
-            found = _unpack(typing.get_args(want)[0], value)
+            unpacked = _unpack(typing.get_args(declared)[0], value)
         case (origin, list()) if origin is tuple:
-            found = tuple(_unpack(typing.get_args(want)[0], item) for item in cast("list[Any]", value))
+            unpacked = tuple(_unpack(typing.get_args(declared)[0], item) for item in cast("list[Any]", value))
         case (origin, dict()) if origin is dict:
             items = cast("dict[str, Any]", value).items()
-            found = {name: _unpack(typing.get_args(want)[1], item) for name, item in items}
-        case (None, dict()) if dataclasses.is_dataclass(want):
-            found = _unpack_dataclass(cast("type", want), cast("dict[str, Any]", value))
+            unpacked = {name: _unpack(typing.get_args(declared)[1], item) for name, item in items}
+        case (None, dict()) if dataclasses.is_dataclass(declared):
+            unpacked = _unpack_dataclass(cast("type", declared), cast("dict[str, Any]", value))
         case _:
-            found = _unpack_plain(want, value)
-    return found
+            unpacked = _unpack_plain(declared, value)
+    return unpacked
 
 
-def _unpack_plain(want: Any, value: Any) -> Any:
-    if want is bytes and isinstance(value, str):
+def _unpack_plain(declared: Any, value: Any) -> Any:
+    if declared is bytes and isinstance(value, str):
         return _unpack_bytes(value)
-    if want is float and type(value) is int:
+    if declared is float and type(value) is int:
         return float(value)
-    if type(value) is not want:
-        raise FrameError(f"A message holds {type(value).__name__} where {want} belongs.")
+    if type(value) is not declared:
+        raise FrameError(f"A message holds {type(value).__name__} where {declared} belongs.")
     return value
 
 
 def _unpack_dataclass(kind: type, fields: dict[str, Any]) -> Any:
-    # A field this side does not know is left out: a newer peer of the same protocol may say more.
+    # Unknown fields are ignored: a newer peer with the same protocol version may send more fields.
     hints = _hints(kind)
     known = {name: _unpack(hints[name], value) for name, value in fields.items() if name in hints}
     try:

@@ -1,9 +1,7 @@
-"""A process's descendants: finding them, and sending them signals that reach no one else.
+"""Process trees read from /proc: find descendants, signal them safely, find a terminal's foreground process.
 
-Owns the walk down /proc/PID/task/*/children and the check that makes a signal safe against pid reuse.
-Does not know when a tree should end, nor how patient to be.
-
-One look at a running terminal: whose are its keys, and does that process wait for them?
+`descendants` walks /proc/PID/task/*/children, and `send` protects a signal against pid reuse. `look` finds the process
+that receives a terminal's input, and how that process waits.
 """
 
 from __future__ import annotations
@@ -24,27 +22,27 @@ if TYPE_CHECKING:
 
 
 def children(pid: int) -> list[int]:
-    found: list[int] = []
+    pids: list[int] = []
     try:
         for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{task}/children", "rb") as listed:
-                found += map(int, listed.read().split())
+            with open(f"/proc/{pid}/task/{task}/children", "rb") as file:
+                pids += map(int, file.read().split())
     except OSError:
-        pass  # it ended while we looked; its children are its adopter's now
-    return found
+        pass  # it exited meanwhile; the subreaper has adopted its children
+    return pids
 
 
 def descendants(root: int, spared: Set[int] = frozenset()) -> dict[int, int]:
-    """Every living descendant → its parent, nearest first; without `spared` and what is below them."""
+    """Map every living descendant to its parent, nearest first. Leaves out `spared` and their descendants."""
     if not system.LINUX:
         return _descendants_by_ps(root, spared)
-    found: dict[int, int] = {}
+    parents: dict[int, int] = {}
     level = [root]
     while level:
         fresh = {child: parent for parent in level for child in children(parent)}
-        level = [child for child in fresh if child not in found and child not in spared]
-        found.update({child: fresh[child] for child in level})
-    return found
+        level = [child for child in fresh if child not in parents and child not in spared]
+        parents.update({child: fresh[child] for child in level})
+    return parents
 
 
 def name_of(pid: int) -> str:
@@ -56,13 +54,13 @@ def name_of(pid: int) -> str:
 
 
 def send(pid: int, parent: int, numbers: tuple[int, ...]) -> bool:
-    """Send signals to a descendant seen under `parent`; False if we may not (another user's process).
+    """Send signals to a descendant that had this parent; False if not permitted (another user's process).
 
-    Our own child stays ours until we reap it, so its pid is safe. Any other may end and its pid be taken between
-    the walk and the signal: hold it by a pidfd first, then see that it still has that parent or has fallen to us.
+    The pid of our own child is not reused until we reap it. Any other process may exit, and its pid be reused, between
+    the walk and the signal. So open a pidfd first, then check that its parent is still the same, or is now this process.
     """
     if parent == os.getpid() or not system.LINUX:
-        return _send_by(lambda number: os.kill(pid, number), numbers)
+        return _send_with(lambda number: os.kill(pid, number), numbers)
     try:
         pidfd = os.pidfd_open(pid)
     except OSError:
@@ -70,16 +68,16 @@ def send(pid: int, parent: int, numbers: tuple[int, ...]) -> bool:
     try:
         if _parent_of(pid) not in (parent, os.getpid()):
             return True
-        return _send_by(lambda number: signal.pidfd_send_signal(pidfd, number), numbers)
+        return _send_with(lambda number: signal.pidfd_send_signal(pidfd, number), numbers)
     finally:
         os.close(pidfd)
 
 
 def kill_groups(living: Mapping[int, int]) -> None:
-    """Kill the process groups of our own children among the living, each at one stroke.
+    """Kill the process groups of our own children in `living`.
 
-    No fork slips through this one: the kernel signals a group as a whole. A group with a child in it that we have not
-    reaped cannot be another's by now, and none reaches beyond our tree, since sessions begin inside it.
+    The kernel signals a group atomically, so a process that forks meanwhile cannot escape. A group that contains a child
+    we have not reaped cannot have been reused, and no group extends beyond our tree, since its sessions began inside it.
     """
     own = [pid for pid, parent in living.items() if parent == os.getpid()]
     with contextlib.suppress(ProcessLookupError):
@@ -88,7 +86,7 @@ def kill_groups(living: Mapping[int, int]) -> None:
                 os.killpg(group, signal.SIGKILL)
 
 
-def _send_by(sender: Callable[[int], None], numbers: tuple[int, ...]) -> bool:
+def _send_with(sender: Callable[[int], None], numbers: tuple[int, ...]) -> bool:
     try:
         for number in numbers:
             sender(number)
@@ -108,31 +106,31 @@ def _parent_of(pid: int) -> int | None:
 
 
 def _descendants_by_ps(root: int, spared: Set[int]) -> dict[int, int]:
-    """By parents, and by process groups led by one already found: all that is known without a subreaper."""
-    shown = system.listing()
-    found: dict[int, int] = {}
+    """Find descendants by parent, and by process groups that a descendant leads: macOS has no subreaper."""
+    processes = system.listing()
+    parents: dict[int, int] = {}
     level = {root}
     while level:
         level = {
             pid
-            for pid, (parent, group, _) in shown.items()
-            if (parent in level or group in level - {root}) and pid not in found and pid not in spared
+            for pid, (parent, group, _) in processes.items()
+            if (parent in level or group in level - {root}) and pid not in parents and pid not in spared
         }
-        found.update({pid: shown[pid][0] for pid in level})
-    return found
+        parents.update({pid: processes[pid][0] for pid in level})
+    return parents
 
 
 MEMBERS_MAX = 256
-"""Processes looked at: a build's thousands must not hold up the keeper."""
+"""Processes inspected in one look: a build with thousands of processes must not block the keeper."""
 THREADS_MAX = 64
-"""Threads of a process looked at, for the same reason."""
+"""Threads inspected per process, for the same reason."""
 WATCHED_MAX = 64
-"""Descriptors looked at of those that a process waits on by epoll."""
+"""Descriptors inspected per epoll instance, for the same reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A process of the foreground's group; `listens` when it has the terminal for its stdin, or reads it."""
+    """A process of the foreground process group; `listens` if its stdin is the terminal, or it is reading it."""
 
     pid: int
     parent: int
@@ -143,7 +141,7 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class _Calls:
-    """The numbers of the system calls that matter, on one kind of machine."""
+    """System call numbers of one machine architecture."""
 
     read: frozenset[int]
     select: frozenset[int]
@@ -163,24 +161,25 @@ CALLS = {
 """read readv, select pselect6, poll ppoll, epoll_wait epoll_pwait epoll_pwait2, wait4 waitid."""
 _HERE = CALLS.get(os.uname().machine)
 _CONTROLLING = os.makedev(5, 0)
-"""/dev/tty: whichever terminal controls the process that opened it, and of the foreground that is the one looked at."""
+"""/dev/tty: the controlling terminal of the process that opened it. For the foreground that is the inspected terminal."""
 
 
 def look(pty: PtyEnd, leader: int, warden: int) -> Seen:
+    """Take a snapshot of a running terminal: its foreground process, how that waits, the cwd and the PTY's modes."""
     echo, canonical = pty.modes
-    found = _foreground(_members(pty, warden))
+    member = _foreground(_members(pty, warden))
     return Seen(
-        foreground=None if found is None else Process(found.pid, name_of(found.pid)),
-        busy=found is not None and found.pid != leader,
+        foreground=None if member is None else Process(member.pid, name_of(member.pid)),
+        busy=member is not None and member.pid != leader,
         cwd=_cwd(leader),
         echo=echo,
         canonical=canonical,
-        reading="hidden" if found is None else found.reading,
+        reading="hidden" if member is None else member.reading,
     )
 
 
 def _foreground(members: list[_Member]) -> _Member | None:
-    """Who reads; else who listens among other things; else the one in front, or whom that one waits for."""
+    """Pick the process that reads the terminal; else a process that polls it; else the group leader, or the child it waits for."""
     for reading in ("tty", "poll"):
         for member in members:
             if member.listens and member.reading == reading:
@@ -195,33 +194,34 @@ def _foreground(members: list[_Member]) -> _Member | None:
 
 
 def _members(pty: PtyEnd, warden: int) -> list[_Member]:
-    """The processes of the foreground's group, its leader first, then the nearest to the warden."""
+    """The processes of the foreground group: its leader first, then by distance from the warden."""
     try:
         group, device = os.tcgetpgrp(pty.fd), os.fstat(pty.slave).st_rdev
     except OSError:
         return []
-    pids = [(pid, parent) for pid, parent in _nearest(warden) if _group_of(pid) == group]
-    return [_member(pid, parent, device) for pid, parent in sorted(pids, key=lambda each: each[0] != group)]
+    pids = [(pid, parent) for pid, parent in _nearest_descendants(warden) if _group_of(pid) == group]
+    return [_member(pid, parent, device) for pid, parent in sorted(pids, key=lambda pair: pair[0] != group)]
 
 
-def _nearest(root: int) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
+def _nearest_descendants(root: int) -> list[tuple[int, int]]:
+    """At most MEMBERS_MAX descendants, nearest first, each with its parent."""
+    pairs: list[tuple[int, int]] = []
     level = [root]
-    while level and len(found) < MEMBERS_MAX:
+    while level and len(pairs) < MEMBERS_MAX:
         fresh = [(child, parent) for parent in level for child in children(parent)]
-        found += fresh
+        pairs += fresh
         level = [child for child, _ in fresh][:MEMBERS_MAX]
-    return found[:MEMBERS_MAX]
+    return pairs[:MEMBERS_MAX]
 
 
 def _group_of(pid: int) -> int | None:
-    """The process group of a living process."""
+    """The process group; None if the process is dead or a zombie."""
     state, _, group, *_ = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split() or (b"Z", b"", b"")
     return None if state in b"ZX" else int(group)
 
 
 def _member(pid: int, parent: int, device: int) -> _Member:
-    waits = [_wait(pid, task, device) for task in _listed(f"/proc/{pid}/task")[:THREADS_MAX]]
+    waits = [_wait(pid, task, device) for task in _list_names(f"/proc/{pid}/task")[:THREADS_MAX]]
     reading = next(
         (way for way in ("tty", "poll", "other") if way in waits), "other" if "child" in waits else "hidden"
     )
@@ -231,12 +231,12 @@ def _member(pid: int, parent: int, device: int) -> _Member:
 
 def _wait(pid: int, task: str, device: int) -> str:
     """How one thread waits: tty, poll, child, other or hidden."""
-    said = _read(f"/proc/{pid}/task/{task}/syscall").split()
-    if not said or _HERE is None:
+    fields = _read(f"/proc/{pid}/task/{task}/syscall").split()
+    if not fields or _HERE is None:
         return "hidden"
-    if len(said) < 3:  # "running", or stopped outside of any call
+    if len(fields) < 3:  # "running", or stopped outside of a system call
         return "other"
-    number, first, second = int(said[0]), int(said[1], 16), int(said[2], 16)
+    number, first, second = int(fields[0]), int(fields[1], 16), int(fields[2], 16)
     if number in _HERE.read:
         way = "tty" if _is_tty(pid, first, device) else "other"
     elif number in _HERE.epoll:
@@ -244,7 +244,7 @@ def _wait(pid: int, task: str, device: int) -> str:
     elif number in _HERE.child:
         way = "child"
     else:
-        # Waiting for no descriptor at all is a way to sleep.
+        # select or poll without any descriptor is a sleep.
         counts = {**dict.fromkeys(_HERE.select, first), **dict.fromkeys(_HERE.poll, second)}
         way = "poll" if counts.get(number, 0) else "other"
     return way
@@ -258,7 +258,7 @@ def _watched(pid: int, epoll: int) -> Iterator[int]:
 def _is_tty(pid: int, fd: int, device: int) -> bool:
     path = f"/proc/{pid}/fd/{fd}"
     try:
-        # By its name first: to ask a file system for a file's device may take as long as that likes.
+        # Check the name first: stat may block for long on a slow file system.
         name = os.path.basename(os.readlink(path))
         return (name == "tty" or name.isdigit()) and os.stat(path).st_rdev in (device, _CONTROLLING)
     except OSError:
@@ -280,7 +280,7 @@ def _read(path: str) -> bytes:
         return b""
 
 
-def _listed(path: str) -> list[str]:
+def _list_names(path: str) -> list[str]:
     try:
         return os.listdir(path)
     except OSError:

@@ -1,15 +1,10 @@
-"""What daemon, doors, windows and keeper say to each other on the keeper's socket.
+"""The keeper protocol: the messages between the keeper and daemons, doors and windows, and the protocol version.
 
-Owns every message's name and fields, and the protocol's version. Does not know how a message is acted upon.
-The facts that messages carry have a module of their own; whoever speaks the protocol finds them here.
-
-A connection opens with `Hello`; the keeper answers `Welcome` or `Refused`. A door that wants the daemon started sends
+A connection opens with `Hello`; the keeper answers `Welcome` or `Refused`. A door that needs a daemon sends
 `{"is": "hello", "protocol": 1, "want": "start_daemon"}` and a newline, and reads one line: `{"is": "welcome", …,
-"answer": "started"}`, or `"already"`. That one, and `shutdown`, hold in every version; the rest needs equal versions.
-A daemon then gets one `Kept` per terminal, and from there on replies (by `id`) and notices; a window, which attaches to
-one terminal, the `Kept` and the notices of that one.
-
-What can be known of a terminal, in the words of the keeper: its processes, how it waits, how it ended.
+"answer": "started"}`, or `"already"`. `start_daemon` and `shutdown` work across versions; everything else needs equal
+versions. A daemon then gets one `Kept` per terminal, followed by replies (matched by `id`) and notices. A window attaches
+to one terminal and gets the `Kept` and the notices of that terminal.
 """
 
 from __future__ import annotations
@@ -22,7 +17,7 @@ from handrail.keeper.message_framing import decode, name_of
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a leader ended: a code, or a signal's name, or neither and `lost` says why nobody knows."""
+    """How a leader ended: an exit code, or a signal name, or neither; then `lost` is the reason why it is unknown."""
 
     code: int | None = None
     signal: str | None = None
@@ -31,7 +26,7 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A signal sent to the whole tree, in milliseconds since the ending began."""
+    """A signal sent to the whole tree; `at_ms` is the time since the stop began."""
 
     signal: str
     at_ms: float
@@ -45,11 +40,11 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a look at a running terminal shows.
+    """A snapshot of a running terminal.
 
-    `foreground` is the process its keys go to, `busy` whether that is another than the leader. `reading` is how the
-    foreground waits: `tty` for a read on this terminal, `poll` for a wait on several things, `other`, or `hidden` when
-    the system does not tell.
+    `foreground` is the process that receives its input; `busy` means it is not the leader. `reading` is how the
+    foreground waits: `tty` in a read of this terminal, `poll` in select, poll or epoll, `other`, or `hidden` if the
+    system does not expose it.
     """
 
     foreground: Process | None
@@ -61,13 +56,13 @@ class Seen:
 
     @property
     def secret(self) -> bool:
-        """It hides what is typed, line by line: a password. (A shell's own prompt has the echo off, too, but is raw.)"""
+        """Line input without echo: a password prompt. (A shell prompt is also without echo, but in raw mode.)"""
         return self.canonical and not self.echo
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How a tree was ended. `more` counts stopped processes beyond those listed."""
+    """How a process tree was stopped. `more` counts stopped processes beyond those listed."""
 
     why: str
     signals: tuple[Sent, ...] = ()
@@ -81,15 +76,15 @@ PROTOCOL = 3
 TERMINAL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """A terminal's id is also the name of its spool directory."""
 NOT_READING = "not_reading"
-"""`Failed.code`: the program leaves so much input unread that no more fits. The same request may succeed later."""
+"""`Failed.code`: the input queue is full because the program does not read. The same request may succeed later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hello:
     """`want` is one of daemon, start_daemon, shutdown, attach.
 
-    To attach is to be a person's own window on one `terminal`: type, resize, hear of its growth and its end. With
-    `ends`, the terminal ends when this connection does.
+    `attach` makes the connection a person's window on one `terminal`: it can type and resize, and is notified of output
+    and of the end. With `ends`, the terminal ends when the connection closes.
     """
 
     protocol: int
@@ -101,7 +96,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """`kept` says how many `Kept` follow; `answer` is for start_daemon: started or already."""
+    """`kept` is the number of `Kept` messages that follow; `answer` is for start_daemon: started or already."""
 
     protocol: int
     pid: int
@@ -119,10 +114,10 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Without `pipes` the program gets a PTY of this size; `grace` is for what its leader leaves behind.
+    """Start a program. Without `pipes` it gets a PTY of this size.
 
-    `note` is the daemon's own word on the terminal, kept and given back to the next daemon, unread. With `cwd_id`,
-    the device and inode of a directory, the program starts in that very one or not at all, whatever its path leads to.
+    `grace` is the time for processes that outlive the leader. `note` is opaque data for the next daemon. `cwd_id` is the
+    device and inode of the checked directory: if `cwd` now leads elsewhere, the start fails.
     """
 
     id: int
@@ -142,7 +137,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Answered by `Typed`. Unless a `person` types, nothing is typed where the terminal hides it."""
+    """Answered by `Typed`. If the terminal does not echo (a password prompt), only a `person`'s input is written."""
 
     id: int
     terminal: str
@@ -160,7 +155,7 @@ class Resize:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """To the leader alone."""
+    """Send a signal to the leader only."""
 
     id: int
     terminal: str
@@ -195,7 +190,7 @@ class Forget:
 
 @dataclass(frozen=True, slots=True)
 class Remember:
-    """An empty value forgets the key."""
+    """Store a value across daemon restarts; an empty value deletes the key."""
 
     id: int
     key: str
@@ -210,7 +205,7 @@ class Recall:
 
 @dataclass(frozen=True, slots=True)
 class Listen:
-    """Open the first of these ports on loopback that can be had, and hold it until the keeper ends."""
+    """Listen on the first of these loopback ports that is available, and hold it until the keeper exits."""
 
     id: int
     ports: tuple[int, ...]
@@ -223,7 +218,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Shutdown:
-    """End every tree, answer, and exit."""
+    """Stop every tree, answer, and exit."""
 
     id: int
     grace: float = 2.0
@@ -239,10 +234,9 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A refused request. `why` is for people; `code` is for decisions.
+    """A refused request. `why` is for people, `code` for programs.
 
-    An empty code is a refusal of no particular kind. A keeper from before codes sends none, so every code needs a
-    fallback to that.
+    Most refusals have an empty code. A keeper from before codes sends none, so the daemon must work without them.
     """
 
     id: int
@@ -252,7 +246,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """With pipes, three descriptors come along: our ends of stdin, stdout and stderr."""
+    """With pipes, three descriptors are attached: our ends of stdin, stdout and stderr."""
 
     id: int
     pid: int
@@ -261,7 +255,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """`secret`: the terminal hid it at that moment. `typed` is False when that kept an agent's input out."""
+    """`secret`: the terminal did not echo at that moment. `typed` is False if an agent's input was refused for that."""
 
     id: int
     secret: bool
@@ -288,7 +282,7 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """One descriptor comes along: the listening socket."""
+    """One descriptor is attached: the listening socket."""
 
     id: int
     descriptors: int = 1
@@ -296,7 +290,7 @@ class Listening:
 
 @dataclass(frozen=True, slots=True)
 class Healthy:
-    """`lag_ms` is the longest pass of the keeper's loop since health was last asked for."""
+    """`lag_ms` is the longest pass of the keeper's loop since the previous `Health` request."""
 
     id: int
     rss_bytes: int
@@ -310,7 +304,7 @@ class Healthy:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Everything the keeper knows of one terminal; what a new daemon adopts."""
+    """The full state of one terminal, from which a new daemon adopts it."""
 
     terminal: str
     argv: tuple[str, ...]
@@ -330,7 +324,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Overheard:
-    """Somebody attached has typed; `data` is empty when the terminal hid it. `size` is how far the output was then."""
+    """A person typed in a window. `data` is empty if the terminal did not echo; `size` is the output offset then."""
 
     terminal: str
     data: bytes
@@ -340,7 +334,7 @@ class Overheard:
 
 @dataclass(frozen=True, slots=True)
 class Resized:
-    """Somebody attached has another window size now."""
+    """A window has resized the terminal."""
 
     terminal: str
     cols: int
@@ -349,7 +343,7 @@ class Resized:
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """The first window on a terminal has come, or the last has gone."""
+    """The first window on a terminal opened, or the last one closed."""
 
     terminal: str
     attached: bool
@@ -363,7 +357,7 @@ class Grown:
 
 @dataclass(frozen=True, slots=True)
 class Unrecorded:
-    """Output after `size` is read and thrown away, because of `why` (a full disk)."""
+    """Output after offset `size` is discarded; `why` gives the reason (a full disk)."""
 
     terminal: str
     size: int
@@ -379,7 +373,7 @@ class Exited:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """Nothing of the terminal's tree is alive any more, but for `report.left`."""
+    """No process of the terminal's tree is alive, except those in `report.left`."""
 
     terminal: str
     report: Report
@@ -388,7 +382,7 @@ class Swept:
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """Another daemon has taken this one's place; the connection ends here."""
+    """Another daemon has connected and replaced this one; the keeper closes the connection."""
 
 
 Request = (
@@ -420,7 +414,7 @@ def from_keeper(line: bytes) -> Welcome | Refused | Reply | Notice:
 
 
 def skew(theirs: int) -> str | None:
-    """The sentence for a pair whose versions differ."""
+    """The error message if the peer's protocol version differs from ours, else None."""
     if theirs == PROTOCOL:
         return None
     return (
@@ -430,7 +424,7 @@ def skew(theirs: int) -> str | None:
 
 
 class RefusalError(Exception):
-    """A request that cannot be met. Its sentence and its code are the answer; see `protocol.Failed`."""
+    """A refused request. Its message and code become the reply; see `Failed`."""
 
     def __init__(self, why: str, code: str = "") -> None:
         super().__init__(why)

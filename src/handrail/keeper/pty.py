@@ -1,9 +1,4 @@
-"""Our end of a PTY: output into the spool, input from a bounded queue, the window's size.
-
-Owns the descriptor. Does not know the loop, nor who types.
-
-The fork of a warden, with everything its leader will hold.
-"""
+"""PTYs and process launch: the PTY's master side, and the fork of a warden with a PTY or pipes for its leader."""
 
 from __future__ import annotations
 
@@ -25,21 +20,21 @@ if TYPE_CHECKING:
 
 
 INPUT_MAX = 256 * 1024
-"""Bytes typed ahead of a program that does not read."""
+"""Bytes of input queued for a program that does not read."""
 PTY_HOLDS = 128 * 1024
-"""More than a PTY holds: what a leader wrote before it left is within this many bytes."""
+"""Bytes read after the leader exits. Larger than a PTY's buffer, so none of the leader's output is lost."""
 _IUTF8 = 0x4000
 GATHER = 256 * 1024
-"""Bytes moved at once: a page at a time would cost more in writing than in reading."""
+"""Bytes collected for one write: a PTY read returns about a page, and a write per page costs more than the reads."""
 _BYTES = bytearray(GATHER)
 _BUFFER = memoryview(_BYTES)
 
 
 class PtyEnd:
-    """The master side, never blocking.
+    """The master side of a PTY, non-blocking.
 
-    The other side stays open here too: a program may close its terminal and open /dev/tty again to ask for a
-    password, and we must not have taken that pause for the end.
+    The slave side stays open here too: a program may close its terminal and open /dev/tty again to ask for a password,
+    and the keeper must not mistake that for the end of output.
     """
 
     def __init__(self, cols: int, rows: int) -> None:
@@ -54,43 +49,43 @@ class PtyEnd:
         self.typed_ahead = 0
 
     def pump(self, spool: Spool, budget: int = GATHER) -> bool:
-        """Move at most `budget` bytes of output to the spool; False once the kernel has hung the PTY up."""
+        """Move at most `budget` bytes of output to the spool; False once the PTY has hung up."""
         filled, open_still = 0, True
         try:
-            # Each read gives no more than a page or so: gather many into one write.
+            # Each read returns about a page: collect many reads for one write.
             while filled < budget:
-                got = os.readv(self.fd, [_BUFFER[filled:]])
-                if got == 0:
+                count = os.readv(self.fd, [_BUFFER[filled:]])
+                if count == 0:
                     open_still = False
                     break
-                filled += got
+                filled += count
         except BlockingIOError:
             pass
-        except OSError:  # EIO: the session's leader has left
+        except OSError:  # EIO: the session leader has exited
             open_still = False
         if filled:
-            # To look for a line's end is many times faster than to count them, and a storm may have none.
+            # find is many times faster than count, and a storm may contain no newline.
             lines = _BYTES.count(b"\n", 0, filled) if _BYTES.find(b"\n", 0, filled) >= 0 else 0
             spool.append(_BUFFER[:filled], lines)
         return open_still
 
     def drain(self, spool: Spool) -> None:
-        """Take what the PTY holds now; a grandchild that goes on writing cannot keep us here."""
+        """Read the buffered output. Bounded, so that a grandchild that keeps writing cannot block the keeper."""
         self.pump(spool, PTY_HOLDS)
 
     @property
     def modes(self) -> tuple[bool, bool]:
-        """Whether it shows what is typed, and whether it is read line by line."""
+        """The terminal modes ECHO and ICANON."""
         local = termios.tcgetattr(self.slave)[3]
         return bool(local & termios.ECHO), bool(local & termios.ICANON)
 
     @property
     def is_secret(self) -> bool:
-        """It hides what is typed, line by line. (A shell's own prompt does not show the keys either, but is raw.)"""
+        """Line input without echo: a password prompt. (A shell prompt is also without echo, but in raw mode.)"""
         return self.modes == (False, True)
 
     def type(self, data: bytes, person: bool) -> bool:
-        """Queue input; False, and nothing is typed, when too much already waits."""
+        """Queue input and write as much as fits; False, with nothing queued, if the queue is full."""
         if self.typed_ahead + len(data) > INPUT_MAX:
             return False
         if data:
@@ -100,7 +95,7 @@ class PtyEnd:
         return True
 
     def write_input(self) -> None:
-        """Type what waits. What is not a person's is dropped where the terminal has come to hide it meanwhile."""
+        """Write queued input. Input that is not a person's is dropped if the terminal no longer echoes."""
         try:
             while self._input:
                 data, person = self._input[0]
@@ -120,7 +115,7 @@ class PtyEnd:
         return bool(self._input)
 
     def resize(self, cols: int, rows: int) -> None:
-        """The kernel sends SIGWINCH to the foreground by itself when the size differs."""
+        """Set the window size; if it changed, the kernel sends SIGWINCH to the foreground process group."""
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("4H", rows, cols, 0, 0))
 
     def close(self) -> None:
@@ -130,7 +125,7 @@ class PtyEnd:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A warden on its way: our end of its link, and of its leader's PTY or pipes."""
+    """A forked warden: our end of its link, and of its leader's PTY or pipes."""
 
     warden_pid: int
     warden: tuple[int, int] | None
@@ -140,9 +135,9 @@ class Launch:
 
 
 def launch(order: Start, descriptors: tuple[int, int]) -> Launch:
-    """Start a warden whose leader gets this limit on open files. Raises OSError when the system has no room."""
+    """Fork a warden; its leader gets this limit on open files. Raises OSError if the system lacks resources."""
     with ExitStack() as undo:
-        pty, pipes, stdio = _pipes(undo) if order.pipes else _pty(order, undo)
+        pty, pipes, stdio = _open_pipes(undo) if order.pipes else _open_pty(order, undo)
         link, theirs = socket.socketpair()
         undo.callback(link.close)
         with theirs:
@@ -157,13 +152,13 @@ def launch(order: Start, descriptors: tuple[int, int]) -> Launch:
     return Launch(pid, lineage.identity(pid), link, pty, pipes)
 
 
-def _pty(order: Start, undo: ExitStack) -> tuple[PtyEnd | None, tuple[int, ...], tuple[int, int, int]]:
+def _open_pty(order: Start, undo: ExitStack) -> tuple[PtyEnd | None, tuple[int, ...], tuple[int, int, int]]:
     pty = PtyEnd(order.cols, order.rows)
     undo.callback(pty.close)
     return pty, (), (pty.slave, pty.slave, pty.slave)
 
 
-def _pipes(undo: ExitStack) -> tuple[PtyEnd | None, tuple[int, ...], tuple[int, int, int]]:
+def _open_pipes(undo: ExitStack) -> tuple[PtyEnd | None, tuple[int, ...], tuple[int, int, int]]:
     pairs: list[tuple[int, int]] = []
     for _ in range(3):
         pairs.append(os.pipe())

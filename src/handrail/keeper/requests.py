@@ -1,10 +1,7 @@
-"""What the daemon may ask of the keeper, and what is answered.
+"""Handlers of the daemon's requests to the keeper.
 
-Owns the memo and the ports that a daemon leaves here. Does not know who the daemon is, nor whether to trust it.
-
-A few bytes the daemon asks the keeper to hold across its own restarts.
-
-The ports on which a daemon serves people, held open for as long as the keeper lives.
+Also holds what must survive a restart of the daemon: a small key-value memo and the listening sockets. The server has
+already checked that the peer is the daemon.
 """
 
 from __future__ import annotations
@@ -48,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class Orders:
-    """The daemon's orders, one by one; `end` is called for the last one, and answered by the keeper itself."""
+    """Executes the daemon's requests. `Shutdown` calls `end`; the server answers it just before the keeper exits."""
 
     def __init__(self, shelf: Shelf, loop: Loop, end: Callable[[float, int], None]) -> None:
         self._shelf, self._loop, self._end = shelf, loop, end
@@ -58,7 +55,7 @@ class Orders:
 
     def obey(self, daemon: Connection, request: Request) -> None:
         try:
-            self._do(daemon, request)
+            self._execute(daemon, request)
         except RefusalError as refusal:
             daemon.send(Failed(request.id, str(refusal), refusal.code))
         except OSError as error:
@@ -67,8 +64,8 @@ class Orders:
     def close(self) -> None:
         self._ports.close()
 
-    def _do(self, daemon: Connection, request: Request) -> None:
-        """Done is what the last few say; the others have an answer of their own."""
+    def _execute(self, daemon: Connection, request: Request) -> None:
+        """Run one request and send its reply; `Start`, `Stop` and `Shutdown` are answered later."""
         match request:
             case Start():
                 self._start(request)
@@ -88,10 +85,10 @@ class Orders:
             case Shutdown(id, grace):
                 self._end(grace, id)
             case _:
-                self._do_at_once(request)
+                self._execute_simple(request)
                 daemon.send(Done(request.id))
 
-    def _do_at_once(self, request: Resize | Signal | Forget | Remember) -> None:
+    def _execute_simple(self, request: Resize | Signal | Forget | Remember) -> None:
         match request:
             case Resize(_, terminal, cols, rows):
                 if self._shelf.find(terminal).windows:
@@ -123,23 +120,23 @@ class Orders:
 
 
 MEMO_MAX = 64 * 1024
-"""Bytes of keys and values in all, so that the keeper stays small."""
+"""Total bytes of keys and values; keeps the keeper's memory small."""
 
 
 class Memo:
-    """Keys and values; an empty value forgets its key."""
+    """Key-value store; an empty value deletes its key."""
 
     def __init__(self) -> None:
         self._values: dict[str, bytes] = {}
 
     def remember(self, key: str, value: bytes) -> bool:
-        """False, and nothing changes, when it would hold too much."""
-        kept = {**self._values, key: value}
+        """Store a value; False, with no change, if the memo would exceed MEMO_MAX."""
+        values = {**self._values, key: value}
         if not value:
-            del kept[key]
-        if sum(len(name.encode()) + len(held) for name, held in kept.items()) > MEMO_MAX:
+            del values[key]
+        if sum(len(name.encode()) + len(data) for name, data in values.items()) > MEMO_MAX:
             return False
-        self._values = kept
+        self._values = values
         return True
 
     def recall(self, key: str) -> bytes | None:
@@ -148,31 +145,34 @@ class Memo:
 
 HOST = "127.0.0.1"
 BACKLOG = 256
-"""Connections that may wait for a daemon; more are refused."""
+"""Connections that may queue while no daemon accepts; more are refused."""
 
 
 class Ports:
-    """Every port that a daemon was given, by its number."""
+    """The daemon's listening sockets by port. They stay open until the keeper exits, so a restart keeps the port."""
 
     def __init__(self) -> None:
-        self._held: dict[int, socket.socket] = {}
+        self._listeners: dict[int, socket.socket] = {}
 
-    def open(self, wished: Sequence[int]) -> int:
-        """The first of these that is held already or free, else one that is held, else any: a descriptor of it."""
-        for port in (*wished, *self._held, 0):
-            listener = self._held.get(port) or _listen(port)
+    def open(self, preferred: Sequence[int]) -> int:
+        """Return a new descriptor of a listening socket.
+
+        Takes the first preferred port that is open here or free, else any port that is open here, else a random one.
+        """
+        for port in (*preferred, *self._listeners, 0):
+            listener = self._listeners.get(port) or _listen(port)
             if listener is not None:
-                self._held[listener.getsockname()[1]] = listener
+                self._listeners[listener.getsockname()[1]] = listener
                 return os.dup(listener.fileno())
         raise OSError(errno.EADDRINUSE, "no port is free on loopback")
 
     def close(self) -> None:
-        for listener in self._held.values():
+        for listener in self._listeners.values():
             listener.close()
 
 
 def _listen(port: int) -> socket.socket | None:
-    """The port on loopback, or None when it is taken."""
+    """Listen on a loopback port; None if it is taken, not permitted or invalid."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,9 +1,6 @@
-"""The keeper itself: who may speak to it, as what, and when it ends.
+"""The keeper's server: accepts connections, authenticates peers, dispatches their messages, decides when to exit.
 
-Owns the composition. Does not know why a terminal is started or stopped, and holds no byte of output longer than it
-takes to write it to the spool.
-
-Everyone who connects to the keeper's socket, until they hang up.
+Builds all parts of the keeper. Output is not kept in memory: it goes straight to the spool.
 """
 
 from __future__ import annotations
@@ -45,7 +42,7 @@ if TYPE_CHECKING:
 
 
 LAST_WORDS = 1.0
-"""Seconds that the daemon gets to read our last answers before we exit."""
+"""Seconds for the daemon to read the last replies before the keeper exits."""
 FROM_INSIDE = (
     "The keeper does not take orders from a process that Handrail started, or from another user. "
     "Use the page, or a terminal of your own."
@@ -53,7 +50,7 @@ FROM_INSIDE = (
 
 
 class Keeper:
-    """Runs until it is told to end, or has had nothing to keep and no daemon for `idle_seconds`."""
+    """Runs until a shutdown, or until it has had neither a terminal nor a daemon for `idle_seconds`."""
 
     def __init__(
         self,
@@ -78,21 +75,21 @@ class Keeper:
         self._ending: list[int] | None = None
 
     def run(self, wake: int) -> None:
-        """`wake` becomes readable when a signal has come, and gives its number."""
+        """Run the event loop. `wake` is a descriptor from which the numbers of received signals are read."""
         self._loop.watch(wake, READ, partial(self._on_signal, wake))
         while not self._is_over():
-            self._loop.once(self._patience())
+            self._loop.once(self._wait_at_most())
             self._shelf.tick()
             self._audience.catch_up()
             self._attachments.tick()
             for peer in (self._audience.daemon, *self._attachments.peers):
                 if peer is not None and (peer.wants_to_send or peer.closing):
                     self._reception.watch(peer)
-        self._say_last_words()
+        self._send_last_replies()
         self._orders.close()
 
     def greet(self, connection: Connection, hello: Hello) -> None:
-        """Whoever says hello is welcomed, or refused with a sentence and left."""
+        """Answer a hello with a welcome, or with a refusal after which the connection closes."""
         try:
             self._greet(connection, hello)
         except RefusalError as refusal:
@@ -117,7 +114,7 @@ class Keeper:
 
     def _greet(self, connection: Connection, hello: Hello) -> None:
         if hello.want == "start_daemon":
-            connection.send(Welcome(PROTOCOL, os.getpid(), answer=self._have_daemon()))
+            connection.send(Welcome(PROTOCOL, os.getpid(), answer=self._ensure_daemon()))
             connection.closing = True
             return
         self._check(connection, hello)
@@ -126,7 +123,7 @@ class Keeper:
                 connection.send(Welcome(PROTOCOL, os.getpid(), answer="ending"))
                 self._end_all(hello.grace)
             case "daemon":
-                self._seat(connection)
+                self._accept_daemon(connection)
             case "attach":
                 self._attachments.attach(connection, hello)
             case _:
@@ -137,7 +134,7 @@ class Keeper:
             held.forget_daemon(daemon)
 
     def _check(self, connection: Connection, hello: Hello) -> None:
-        """Raises RefusalError for a peer that may not give orders, or does not speak our version."""
+        """Raise RefusalError if the peer is not trusted, has another protocol version, or repeats its hello."""
         peer = lineage.Peer.of(connection.sock)
         try:
             if not peer.is_trusted(self._shelf.wardens(), self._reference):
@@ -150,8 +147,8 @@ class Keeper:
         if why is not None:
             raise RefusalError(why)
 
-    def _have_daemon(self) -> str:
-        """Anyone of this user may ask for this: it starts one fixed program, and only where none is known."""
+    def _ensure_daemon(self) -> str:
+        """Start a daemon unless one is known. Needs no trusted peer: it starts one fixed program, at most once."""
         if self._audience.daemon is not None or self._daemons or self._ending is not None:
             return "already"
         pid = self._start_daemon()
@@ -159,16 +156,17 @@ class Keeper:
         self._orphans.spared.add(pid)
         return "started"
 
-    def _seat(self, connection: Connection) -> None:
+    def _accept_daemon(self, connection: Connection) -> None:
+        """Make this connection the daemon, replacing the previous one, and send it the state of every terminal."""
         old, self._audience.daemon = self._audience.daemon, connection
         if old is not None:
             old.send(Replaced())
             old.closing = True
             self._reception.watch(old)
             self._daemon_left(old)
-        kept = [held.state() for held in self._shelf.all() if not held.failed]
-        connection.send(Welcome(PROTOCOL, os.getpid(), len(kept)))
-        for state in kept:
+        states = [held.state() for held in self._shelf.all() if not held.failed]
+        connection.send(Welcome(PROTOCOL, os.getpid(), len(states)))
+        for state in states:
             connection.send(state)
 
     def _on_signal(self, wake: int, _events: int) -> None:
@@ -198,14 +196,14 @@ class Keeper:
             self._busy_at = time.monotonic()
         return self._ending is not None or time.monotonic() - self._busy_at >= self._idle_seconds
 
-    def _patience(self) -> float | None:
-        """Seconds until something is due by time alone."""
+    def _wait_at_most(self) -> float | None:
+        """Seconds until the next timer is due."""
         waits = [self._shelf.wait_at_most(), self._attachments.wait_at_most()]
         if self._audience.daemon is None and not self._shelf.living():
             waits.append(self._busy_at + self._idle_seconds - time.monotonic())
         return min((max(0.0, wait) for wait in waits if wait is not None), default=None)
 
-    def _say_last_words(self) -> None:
+    def _send_last_replies(self) -> None:
         for request in self._ending or ():
             self._audience.tell(Done(request))
         daemon, until = self._audience.daemon, time.monotonic() + LAST_WORDS
@@ -214,36 +212,36 @@ class Keeper:
             daemon.flush()
 
 
-def _spare() -> int:
+def _open_null() -> int:
     return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
 
 class Host(Protocol):
-    """Who acts on what is said."""
+    """Handles the messages of connections."""
 
     def greet(self, connection: Connection, hello: Hello) -> None: ...
     def answer(self, connection: Connection, request: Request) -> bool:
-        """False when this one was not welcomed."""
+        """Handle a request; False if the connection has not been welcomed."""
         ...
 
     def left(self, connection: Connection) -> None: ...
 
 
 class Reception:
-    """Accepts, listens and hangs up."""
+    """Accepts connections, reads and decodes their messages, and closes them."""
 
     def __init__(self, listener: socket.socket, loop: Loop, host: Host) -> None:
         self._listener, self._loop, self._host = listener, loop, host
-        self._spare = _spare()
+        self._spare = _open_null()
         loop.watch(listener.fileno(), READ, self._on_listener)
 
     def watch(self, connection: Connection) -> None:
-        """Listen to a peer that reads; leave one that is done once it has our answer."""
+        """Update the events watched on a connection; close a closing connection once its queue is sent."""
         fd = connection.sock.fileno()
         if fd < 0:
             return
         if connection.closing and not connection.wants_to_send:
-            self._leave(connection)
+            self._close(connection)
             return
         reading = READ if connection.has_room and not connection.closing else 0
         writing = WRITE if connection.wants_to_send else 0
@@ -252,38 +250,38 @@ class Reception:
     def _on_listener(self, _events: int) -> None:
         try:
             sock, _ = self._listener.accept()
-        except OSError as error:  # a peer that has gone again, or no descriptors left
+        except OSError as error:  # the peer has already disconnected, or no descriptor is free
             if error.errno in (errno.EMFILE, errno.ENFILE):
-                self._turn_away()
+                self._reject()
         else:
             self.watch(Connection(sock))
 
-    def _turn_away(self) -> None:
-        """Without a descriptor for it, a peer would keep the listener ready, and the loop busy, for ever."""
+    def _reject(self) -> None:
+        """Accept and close a connection with the spare descriptor; left pending, it would make the loop spin."""
         os.close(self._spare)
         with suppress(OSError):
             self._listener.accept()[0].close()
-        self._spare = _spare()
+        self._spare = _open_null()
 
     def _on_peer(self, connection: Connection, events: int) -> None:
         if events & WRITE:
             connection.flush()
-        if events & READ and not self._listen(connection):
+        if events & READ and not self._read_messages(connection):
             connection.closing = True
         self.watch(connection)
 
-    def _listen(self, connection: Connection) -> bool:
-        """False when the peer is gone or makes no sense."""
+    def _read_messages(self, connection: Connection) -> bool:
+        """Read and handle messages; False if the peer has disconnected or sent an invalid one."""
         try:
             lines = connection.receive()
             for line in lines or ():
-                self._hear(connection, line)
+                self._handle(connection, line)
         except (FrameError, LineTooLong) as error:
             connection.send(Refused(str(error)))
             return False
         return lines is not None
 
-    def _hear(self, connection: Connection, line: bytes) -> None:
+    def _handle(self, connection: Connection, line: bytes) -> None:
         if connection.closing:
             return
         message = to_keeper(line)
@@ -293,7 +291,7 @@ class Reception:
             connection.send(Refused("A connection begins with a hello that is welcomed."))
             connection.closing = True
 
-    def _leave(self, connection: Connection) -> None:
+    def _close(self, connection: Connection) -> None:
         self._loop.watch(connection.sock.fileno(), 0, partial(self._on_peer, connection))
         connection.close()
         self._host.left(connection)

@@ -1,8 +1,7 @@
-"""A terminal's output on disk: append-only segments named by their absolute offset, and an index beside each.
+"""A terminal's output on disk: append-only segments named by their absolute offset, each with an index file.
 
-Owns writing, rolling and dropping. Does not know who reads; readers need nothing but the directory.
-
-The index beside a segment: when each chunk of it was written, and how many lines came before it.
+This is the writer: it appends, starts new segments and deletes the oldest. Readers need only the directory. An index
+holds the number of lines before its segment, then the offset and the time in milliseconds of each chunk.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ import struct
 import time
 
 SEGMENT_MAX = 4 * 1024 * 1024
-"""Bytes in one segment, so that dropping the oldest never costs more than this."""
+"""Bytes in one segment: deleting the oldest segment loses at most this much output."""
 PARTS = 8
-"""Segments that hold what is kept, at least: dropping one costs no more than this part of it."""
+"""Minimum number of segments that the limits are divided into: deleting one loses at most this fraction."""
 
 
 def segment_name(offset: int) -> str:
@@ -24,7 +23,7 @@ def segment_name(offset: int) -> str:
 
 
 class Spool:
-    """The writing end. Nothing is made on disk before the first byte."""
+    """Writes one terminal's output. Creates nothing on disk before the first byte."""
 
     def __init__(self, directory: str, cap_bytes: int, cap_lines: int = 1_000_000) -> None:
         self.directory = directory
@@ -35,13 +34,13 @@ class Spool:
         self._segment_max = min(self._cap // PARTS, SEGMENT_MAX)
         self._cap_lines = max(cap_lines, PARTS)
         self._segment_lines = self._cap_lines // PARTS
-        self._starts: list[tuple[int, int]] = []  # of each segment: the bytes and the lines before it
+        self._starts: list[tuple[int, int]] = []  # for each segment: the bytes and the lines before it
         self._fd = -1
         self._index: Index | None = None
 
     @property
     def first(self) -> int:
-        """The oldest offset still kept."""
+        """The oldest offset that is still on disk."""
         return self._starts[0][0] if self._starts else 0
 
     @property
@@ -49,9 +48,9 @@ class Spool:
         return self._starts[0][1] if self._starts else 0
 
     def append(self, data: memoryview, lines: int | None = None) -> None:
-        """Record bytes; when the disk refuses, stop recording for good and say why in `unrecorded`.
+        """Write bytes to disk. On an error, stop for good and set `unrecorded` to the reason.
 
-        `lines` is how many lines end in them, for whoever can count that without a copy.
+        `lines` is the number of newlines in `data`; without it they are counted, which copies the data.
         """
         if self.unrecorded is not None:
             return
@@ -66,7 +65,7 @@ class Spool:
             self.close()
 
     def note(self) -> None:
-        """Write down what of the index is in memory: somebody is about to be told of the growth."""
+        """Flush the index, before readers are notified of new output."""
         if self._index is not None:
             self._index.flush()
 
@@ -83,7 +82,7 @@ class Spool:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def _write(self, data: memoryview, lines: int) -> tuple[int, int]:
-        """Write what the segment has room for: how many bytes, and lines that end in them."""
+        """Write as much as fits into the segment; return the number of bytes and of newlines written."""
         if self._fd < 0 or self._room <= 0 or self._room_lines <= 0:
             self._roll()
         assert self._index is not None
@@ -124,28 +123,28 @@ class Spool:
 
 
 def count_lines(data: memoryview) -> int:
-    return data.tobytes().count(b"\n")  # a view cannot be searched
+    return data.tobytes().count(b"\n")  # a memoryview has no count
 
 
 def after_lines(data: bytes, lines: int) -> int:
-    """The offset after so many lines, of which there are at least that many: found by halving."""
+    """The offset after the given number of lines, by binary search. `data` must contain that many."""
     low, high = 0, len(data)
     while high - low > 1:
         middle = (low + high) // 2
-        found = data.count(b"\n", low, middle)
-        if found >= lines:
+        count = data.count(b"\n", low, middle)
+        if count >= lines:
             high = middle
         else:
-            low, lines = middle, lines - found
+            low, lines = middle, lines - count
     return high
 
 
 PENDING_MAX = 4096
-"""Bytes gathered before they are written even if nobody is told of any growth."""
+"""Index bytes buffered in memory before they are written."""
 FREE_CHUNKS = 4096
-"""Chunks of a segment that are noted however small they are."""
+"""Chunks of a segment that are indexed regardless of their size."""
 CHUNK_MIN = 512
-"""Bytes between notes after those, so that a program that prints byte by byte does not fill the disk with their times."""
+"""Bytes between index entries after those: a program that prints single bytes must not fill the disk with entries."""
 _PAIR = struct.Struct(">QQ")
 
 
@@ -154,7 +153,7 @@ def index_name(offset: int) -> str:
 
 
 class Index:
-    """The writing end of one segment's index."""
+    """Writes one segment's index. Errors are ignored: output is kept without its times."""
 
     def __init__(self, directory: str, offset: int, lines: int) -> None:
         self._chunks = 0
@@ -167,7 +166,7 @@ class Index:
         self.flush()
 
     def note(self, offset: int) -> None:
-        """A chunk begins here, now."""
+        """Record that a chunk begins at this offset now."""
         if self._chunks >= FREE_CHUNKS and offset - self._last < CHUNK_MIN:
             return
         self._chunks += 1

@@ -1,12 +1,10 @@
-"""Ending a whole process tree: ask, ask once more, and when the grace is over kill until nothing is left.
+"""Stop a process tree: SIGTERM, once more after half the grace, then SIGKILL until no process is left; with a report.
 
-Owns the order of signals and the report of what they did. Works on the descendants of the calling process, which
-must be a child subreaper. Does not wait by itself: its owner calls `go_on` when something may have changed.
+Works on the descendants of the calling process, which must be a child subreaper. Never blocks: the owner calls `go_on`
+on every change and timer.
 
-Killing walks the tree again and again instead of scanning it once: a process that forks and exits faster than we
-look is caught with its process group, or by one of the next rounds, since what it leaves behind falls to us.
-
-What falls to the keeper itself when a warden is killed, and its end.
+Killing repeats the walk of the tree instead of scanning it once. A process that forks and exits faster than the walk dies
+with its process group or in a later round, because the subreaper adopts its children.
 """
 
 from __future__ import annotations
@@ -24,21 +22,21 @@ if TYPE_CHECKING:
 
 
 ASK = (signal.SIGHUP, signal.SIGTERM, signal.SIGCONT)
-"""An interactive shell ignores TERM and obeys HUP; a stopped process sees neither before CONT."""
+"""An interactive shell ignores TERM but exits on HUP; a stopped process receives both only after CONT."""
 LISTED_MAX = 64
-"""Processes named in a report: a fork bomb's thousands are only counted."""
+"""Processes listed in a report; the thousands of a fork bomb are only counted."""
 UNKILLABLE_AFTER = 1.0
-"""Seconds of killing without any change when what lives is reported as left (another user's, or stuck in the kernel)."""
+"""Seconds of killing without a change after which survivors are reported as left (another user's, or stuck in the kernel)."""
 CHASE_MAX = 20.0
-"""Seconds of killing after which even a tree that still changes is reported as left, so that every stop is answered."""
+"""Seconds of killing after which a tree that still changes is reported as left, so that every stop gets a reply."""
 ROUND = 0.002
-"""Seconds between rounds of killing when no round finds anything new."""
+"""Seconds between rounds of killing if the last round found no new process."""
 
 
 class Ending:
-    """One tree's end, from the first signal to the report."""
+    """The stop of one tree, from the first signal to the report."""
 
-    # `spared` is read anew in every round: its owner may go on adding to it.
+    # Every round reads `spared` again: the owner may add to it meanwhile.
     def __init__(self, why: str, grace: float, spared: Set[int] = frozenset()) -> None:
         self._why = why
         self._began = time.monotonic()
@@ -60,14 +58,14 @@ class Ending:
         self._due = min(self._due, time.monotonic() + grace)
 
     def wait_at_most(self) -> float:
-        """Seconds until `go_on` should be called even if nothing is heard of."""
+        """Seconds after which `go_on` must be called even without a change."""
         if self._killing:
             return 0 if self._fresh else ROUND
         next_step = self._due if self._ask_again is None else min(self._due, self._ask_again)
         return max(0.0, next_step - time.monotonic())
 
     def go_on(self) -> bool:
-        """Do what is due by now. True when what is left cannot be killed."""
+        """Send the signals that are due. True if the remaining processes cannot be killed."""
         now = time.monotonic()
         if now < self._due:
             if self._ask_again is not None and now >= self._ask_again:
@@ -91,28 +89,31 @@ class Ending:
         )
 
     def _ask(self) -> None:
-        """The second time: those forked since, and by HUP alone a shell that was between its prompt and its read."""
+        """Send ASK to processes not signalled before, and HUP to the others.
+
+        A shell may miss the first HUP between its shell prompt and its read, so the second call repeats it.
+        """
         living = self._living()
         fresh = {pid: parent for pid, parent in living.items() if pid not in self._seen}
-        self._name(living)
+        self._record_names(living)
         self._send(fresh, ASK)
         self._send({pid: living[pid] for pid in living.keys() - fresh.keys()}, (signal.SIGHUP,))
 
     def _kill(self, now: float) -> None:
         living = self._living()
-        # Names come after the signal here: a process that forks and exits gains nothing from our reading.
+        # Signal first, read names later: a process that forks and exits must not gain time.
         process_tree.kill_groups(living)
         self._send(living, (signal.SIGKILL,))
         self._fresh = not living.keys() <= self._seen.keys()
         if living.keys() != self._left.keys():
             self._changed = now
-        self._name(living)
+        self._record_names(living)
         self._left = {pid: self._seen[pid] for pid in living}
 
     def _living(self) -> dict[int, int]:
         return process_tree.descendants(os.getpid(), self._spared)
 
-    def _name(self, living: dict[int, int]) -> None:
+    def _record_names(self, living: dict[int, int]) -> None:
         for pid in living.keys() - self._seen.keys():
             self._seen[pid] = process_tree.name_of(pid)
 
@@ -120,33 +121,33 @@ class Ending:
         at_ms = self._elapsed_ms()
         for pid, parent in living.items():
             process_tree.send(pid, parent, numbers)
-        said = {sent.signal for sent in self._signals}
+        reported = {sent.signal for sent in self._signals}
         if living:
-            self._signals += [Sent(number.name, at_ms) for number in numbers if number.name not in said]
+            self._signals += [Sent(number.name, at_ms) for number in numbers if number.name not in reported]
 
     def _elapsed_ms(self) -> float:
         return round((time.monotonic() - self._began) * 1000, 3)
 
 
 class Orphans:
-    """Marked processes whose warden is dead: they are killed without a grace."""
+    """Marked processes whose warden was killed, adopted by the keeper: they are killed without a grace."""
 
     def __init__(self, reference: int) -> None:
         self.spared: set[int] = set()
-        """Wardens, daemons we started, and what cannot be killed."""
+        """Pids not to kill: wardens, daemons the keeper started, and processes that cannot be killed."""
         self._reference = reference
         self._ending: Ending | None = None
 
     def look(self) -> None:
-        """Begin to end what has fallen to us, if anything has."""
+        """Begin to kill adopted orphans, if there are any."""
         for pid in set(process_tree.children(os.getpid())) - self.spared:
             if not lineage.is_marked(pid, self._reference):
-                self.spared.add(pid)  # a daemon's own child: not ours to end
+                self.spared.add(pid)  # started by a daemon, not by a terminal
             elif self._ending is None:
                 self._ending = Ending("warden gone", 0, self.spared)
 
     def go_on(self) -> Report | None:
-        """Another round of killing; the report once nothing of them is left."""
+        """Run another round of killing; return the report once no orphan is left, or none can be killed."""
         if self._ending is None:
             return None
         stuck = self._ending.go_on()

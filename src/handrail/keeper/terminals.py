@@ -1,9 +1,6 @@
-"""Every terminal the keeper holds.
+"""The keeper's terminals: each with its warden, PTY or pipes, spool and windows, from launch until it is forgotten.
 
-Owns the terminals from start to forgetting, and their orphans. Does not know who the daemon is, nor whether there
-is one.
-
-One terminal as the keeper holds it, from its launch to the end of its tree.
+They run with or without a connected daemon.
 """
 
 from __future__ import annotations
@@ -60,19 +57,19 @@ if TYPE_CHECKING:
 
 
 PATIENCE = 5.0
-"""Seconds past its grace after which a warden that has not ended its tree, or not left after that, is taken for stuck."""
+"""Seconds after the grace for a warden to stop its tree, and again to exit; after that it counts as stuck and is killed."""
 PASS_BYTES = 1024 * 1024
-"""Bytes taken from all terminals in one pass of the loop, so that a hundred storms do not delay a message."""
+"""Bytes read from all terminals in one pass of the loop: a hundred output storms must not delay a message."""
 _LOST = Exit(lost="Its warden was killed, so how it ended is not known.")
 
 
 class Held:
-    """A terminal, its warden and its output."""
+    """One terminal: its warden, its output and its windows."""
 
     def __init__(
         self, order: Start, launched: Launch, spool: Spool, loop: Loop, growth: Growth, audience: Audience
     ) -> None:
-        self.order = replace(order, env={})  # it has what it needs; secrets need not lie here too
+        self.order = replace(order, env={})  # the program has its environment; do not keep secrets in memory
         self.warden_pid = launched.warden_pid
         self.warden = launched.warden
         self.pty = launched.pty
@@ -90,7 +87,7 @@ class Held:
         self._lines = LineBuffer(FRAME_MAX)
         self._start_id: int | None = order.id
         self._stops: list[tuple[Connection, int]] = []
-        self._told_unrecorded = False
+        self._reported_unrecorded = False
         self._loop, self._growth, self._audience = loop, growth, audience
         loop.watch(self._link.fileno(), READ, self._on_link)
         self.watch_pty()
@@ -114,7 +111,7 @@ class Held:
         )
 
     def stop(self, peer: Connection, request: int, grace: float) -> None:
-        """Have the tree ended, and answer when nothing of it is left."""
+        """Stop the tree, and reply with `Stopped` when it has ended."""
         if self.report is not None:
             peer.send(Stopped(request, self.report))
         else:
@@ -122,25 +119,25 @@ class Held:
             self.end(grace)
 
     def end(self, grace: float) -> None:
-        """Have the warden end the tree."""
+        """Request the warden to stop the tree."""
         self.tell_warden(EndTree(max(0.0, grace)))
         self._expect_end(max(0.0, grace))
 
     def tell_warden(self, message: ToWarden) -> None:
         if self._link.fileno() < 0:
-            return  # it is gone, and its pid may be another's
-        # A child of the same user may have stopped its warden.
+            return  # the warden is dead, and its pid may be reused
+        # A process of the tree may have sent SIGSTOP to the warden.
         with contextlib.suppress(OSError):
             os.kill(self.warden_pid, signal.SIGCONT)
             self._link.send(encode(message))
 
     def hear_last_words(self) -> None:
-        """The warden is dead: take what it said before."""
+        """Read the messages that a dead warden has left in the socket."""
         while self._link.fileno() >= 0:
             self._on_link()
 
     def lose(self, report: Report) -> None:
-        """The warden was killed and its orphans have been ended."""
+        """End the terminal after its warden was killed and its orphans were stopped."""
         if self.pid == 0:
             self._never_ran("Its warden was killed before it had started.")
         elif self.exit is None:
@@ -148,11 +145,11 @@ class Held:
         self._on_tree_ended(report)
 
     def forget_stops(self, peer: Connection) -> None:
-        """Whoever asked is gone."""
-        self._stops = [(asker, request) for asker, request in self._stops if asker is not peer]
+        """Drop the stop requests of a peer that has disconnected."""
+        self._stops = [(waiter, request) for waiter, request in self._stops if waiter is not peer]
 
     def forget_daemon(self, daemon: Connection) -> None:
-        """The daemon is gone; and where it held pipes, so is the other end of them."""
+        """Drop the requests of a daemon that has disconnected; stop the tree if the daemon held its pipes."""
         self._start_id = None
         self.forget_stops(daemon)
         if self.order.pipes and self.report is None:
@@ -244,8 +241,8 @@ class Held:
     def _note_growth(self) -> None:
         self._growth.grew(self.order.terminal)
         self.windows.grew()
-        if self.spool.unrecorded is not None and not self._told_unrecorded:
-            self._told_unrecorded = True
+        if self.spool.unrecorded is not None and not self._reported_unrecorded:
+            self._reported_unrecorded = True
             self._tell(Unrecorded(self.order.terminal, self.spool.size, self.spool.unrecorded))
 
     def _tell(self, fact: Exited | Swept | Unrecorded) -> None:
@@ -261,11 +258,11 @@ class Held:
 
 
 ENDED_MAX = 1000
-"""Ended terminals held for a daemon that never acknowledges them."""
+"""Ended terminals kept in memory for a daemon that never sends `Forget`."""
 
 
 class Shelf:
-    """Terminals by id."""
+    """All terminals by id. Methods that take an id raise RefusalError if there is no such terminal."""
 
     def __init__(
         self, loop: Loop, audience: Audience, orphans: Orphans, directory: str, limits: tuple[int, int]
@@ -290,7 +287,7 @@ class Shelf:
         return {held.warden for held in self._by_warden.values() if held.warden is not None}
 
     def start(self, order: Start) -> None:
-        """Answered when the program runs, or cannot."""
+        """Launch a terminal. The reply is sent when the program runs or has failed to start. Raises RefusalError."""
         directory = self._new_directory(order)
         try:
             launched = launch(order, self._limits)
@@ -315,7 +312,7 @@ class Shelf:
         return held
 
     def type(self, terminal: str, data: bytes, person: bool) -> tuple[bool, bool]:
-        """Whether the terminal hid what is typed, and whether it was typed: an agent's input is not, where it is hidden."""
+        """Type into a terminal. Returns (secret, typed): at a password prompt, an agent's input is not typed."""
         held, pty = self._find_pty(terminal)
         secret = pty.is_secret
         if secret and not person:
@@ -339,13 +336,13 @@ class Shelf:
             held.pty.resize(cols, rows)
 
     def signal(self, terminal: str, number: int) -> None:
-        """To the leader alone."""
+        """Send a signal to the leader only."""
         if number not in signal.valid_signals():
             raise RefusalError(f"There is no signal {number}.")
         self.find_running(terminal).tell_warden(SignalLeader(number))
 
     def stop(self, peer: Connection, request: int, terminal: str, grace: float) -> None:
-        """Answered when nothing of the tree is left."""
+        """Stop a terminal's tree. The reply is sent when the tree has ended."""
         self.find(terminal).stop(peer, request, grace)
 
     def forget(self, terminal: str, delete: bool = False) -> None:
@@ -359,12 +356,12 @@ class Shelf:
             held.spool.delete()
 
     def wake(self, pid: int) -> None:
-        """A child of the keeper was stopped. A warden must not be: it alone sees how its program ends."""
+        """Continue a stopped child if it is a warden: only the warden can report how its program ends."""
         if pid in self._by_warden:
             os.kill(pid, signal.SIGCONT)
 
     def reaped(self, pid: int) -> None:
-        """A child of the keeper is dead. If it was a warden, what it had not ended has fallen to us."""
+        """Handle the death of a child of the keeper. The keeper adopts the remaining processes of a dead warden."""
         self._orphans.spared.discard(pid)
         held = self._by_warden.pop(pid, None)
         if held is not None:
@@ -375,7 +372,7 @@ class Shelf:
             self._drop_ended()
 
     def tick(self) -> None:
-        """What is due by time alone."""
+        """Run everything that is due: growth notices, killing of orphans, killing of stuck wardens."""
         if self._audience.has_room:
             self._tell_growth()
         self._end_orphans()
@@ -395,7 +392,7 @@ class Shelf:
     def _find_pty(self, terminal: str) -> tuple[Held, PtyEnd]:
         held = self.find_running(terminal)
         if held.pty is None:
-            raise RefusalError(f"Terminal {terminal} has pipes: nobody types there.")
+            raise RefusalError(f"Terminal {terminal} has pipes and takes no typed input.")
         return held, held.pty
 
     def _new_directory(self, order: Start) -> str:
@@ -403,7 +400,7 @@ class Shelf:
             raise RefusalError("A terminal needs a command, and an id of letters, digits, - and _.")
         directory = os.path.join(self._directory, order.terminal)
         if order.terminal in self._held or os.path.lexists(directory):
-            raise RefusalError(f"There already is a terminal {order.terminal}.")
+            raise RefusalError(f"Terminal {order.terminal} already exists.")
         return directory
 
     def _tell_growth(self) -> None:

@@ -1,13 +1,11 @@
-"""The warden: one small process above each terminal's tree, so that its lineage is never lost.
+"""The warden: a small process above each terminal's process tree, which keeps the tree's lineage.
 
-Runs in a fork of the keeper and never returns. It starts the leader, tells the keeper when the leader left, ends
-the tree when told to, when the leader has left, or when the keeper is gone, and reports. It is a child subreaper:
-whatever the tree does, a process of it is a descendant of the warden until it is dead. Does not know PTYs' bytes,
-spools or the daemon.
+Runs in a fork of the keeper and never returns. It starts the leader and reports its exit. It stops the tree when the
+keeper requests it, when the leader exits, or when the keeper dies, and reports the result. It is a child subreaper: every
+process of the tree remains its descendant, even after a double fork. It does not handle output.
 
-What keeper and warden say to each other: one is a fork of the other, so there is no version to it.
-
-The last steps of a leader before its program runs: session, terminal, limits, directory, exec.
+Also defines the messages between keeper and warden (without a version, since one is a fork of the other) and the steps of
+a leader before exec: session, controlling terminal, limits, directory.
 """
 
 from __future__ import annotations
@@ -82,22 +80,23 @@ def to_warden(line: bytes) -> ToWarden:
 
 
 KEEPER_GONE_GRACE = 0.5
-"""Seconds a tree gets when its keeper has died: nobody is left to ask for more."""
-_UNMOVED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE)
+"""Seconds between SIGTERM and SIGKILL when the keeper has died."""
+_IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE)
 
 
 def run(
     order: Start, stdio: tuple[int, int, int], link: socket.socket, descriptors: tuple[int, int]
 ) -> NoReturn:
     try:
-        _settle_in(keep={link.fileno(), *stdio})
+        _isolate(keep={link.fileno(), *stdio})
         Warden(order, link).watch(stdio, descriptors)
     except BaseException:
         traceback.print_exc()
     os._exit(0)
 
 
-def _settle_in(keep: set[int]) -> None:
+def _isolate(keep: set[int]) -> None:
+    """Close other descriptors, start a session, become a subreaper, ignore signals and set the lineage mark."""
     gc.disable()
     start = 3
     for fd in sorted(keep - {0, 1, 2}):
@@ -107,13 +106,13 @@ def _settle_in(keep: set[int]) -> None:
     os.setsid()
     system.set_name("handrail-warden")
     system.adopt_orphans()
-    for number in _UNMOVED:
+    for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     lineage.mark()
 
 
 class Warden:
-    """The leader's parent, and the end of its tree."""
+    """Parent of the leader: starts it, forwards signals, and stops the tree."""
 
     def __init__(self, order: Start, link: socket.socket) -> None:
         self._order = order
@@ -126,45 +125,46 @@ class Warden:
 
     def watch(self, stdio: tuple[int, int, int], descriptors: tuple[int, int]) -> None:
         wake = system.wake_on(signal.SIGCHLD)
-        complaint = self._launch(stdio, descriptors)
+        errors = self._launch(stdio, descriptors)
         poll = select.poll()
-        for fd in (self._link.fileno(), wake, complaint):
+        for fd in (self._link.fileno(), wake, errors):
             poll.register(fd, select.POLLIN)
         while True:
-            ready = {fd for fd, _ in poll.poll(self._patience())}
+            ready = {fd for fd, _ in poll.poll(self._timeout_ms())}
             if wake in ready:
                 os.read(wake, 4096)
-            if complaint in ready:
-                poll.unregister(complaint)
-                self._hear_complaint(complaint)
-            if self._link.fileno() in ready and not self._hear_keeper():
+            if errors in ready:
+                poll.unregister(errors)
+                self._read_launch_error(errors)
+            if self._link.fileno() in ready and not self._read_link():
                 poll.unregister(self._link)
             if (self._launched or self._ending) and self._is_over():
                 return
 
     def _launch(self, stdio: tuple[int, int, int], descriptors: tuple[int, int]) -> int:
-        complaint, complain = os.pipe()
+        """Fork the leader; return a pipe on which it reports why it could not exec."""
+        errors, report_to = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
-            become(self._order, stdio, descriptors, complain)
-        for fd in {complain, *stdio}:
+            become(self._order, stdio, descriptors, report_to)
+        for fd in {report_to, *stdio}:
             os.close(fd)
-        return complaint
+        return errors
 
-    def _hear_complaint(self, complaint: int) -> None:
-        """Nothing but the end of the pipe means that the program runs."""
-        why = os.read(complaint, 4096).decode(errors="replace")
-        os.close(complaint)
+    def _read_launch_error(self, errors: int) -> None:
+        """Report whether the program runs: end of file without data means that exec closed the pipe."""
+        why = os.read(errors, 4096).decode(errors="replace")
+        os.close(errors)
         self._launched = True
         if why:
-            self._tell(NotLaunched(why))
+            self._send(NotLaunched(why))
             os.waitpid(self._pid, 0)
             self._leader_left = True
         else:
-            self._tell(Launched(self._pid))
+            self._send(Launched(self._pid))
 
-    def _hear_keeper(self) -> bool:
-        """Act on what the keeper says; False when it is gone, which ends the tree."""
+    def _read_link(self) -> bool:
+        """Handle the keeper's messages; False if the keeper is gone, which stops the tree."""
         try:
             data = self._link.recv(65536)
         except OSError:
@@ -180,7 +180,7 @@ class Warden:
         return bool(data)
 
     def _signal_leader(self, number: int) -> None:
-        # The leader's pid is ours until we reap it, and a pidfd says so to the kernel as well.
+        # The pid cannot be reused before we reap the leader.
         if not self._leader_left:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 _signal_by_pidfd(self._pid, number)
@@ -191,26 +191,26 @@ class Warden:
         else:
             self._ending.hurry(grace)
 
-    def _patience(self) -> float | None:
-        """Milliseconds to wait for news."""
+    def _timeout_ms(self) -> float | None:
+        """Milliseconds that poll may wait; None without a limit."""
         return None if self._ending is None else self._ending.wait_at_most() * 1000
 
     def _is_over(self) -> bool:
-        """Reap, report the leader, end what it left; True once nothing of the tree is left."""
+        """Reap children, report the leader's exit, stop its survivors. True once the tree is gone or cannot be killed."""
         gone = not self._reap()
         if self._ending is None:
             if gone:
-                self._tell(TreeEnded(Report("exit")))
+                self._send(TreeEnded(Report("exit")))
             elif self._leader_left:
                 self._end("exit", self._order.grace)
             return gone
         stuck = not gone and self._ending.go_on()
         if gone or stuck:
-            self._tell(TreeEnded(self._ending.report(left=stuck)))
+            self._send(TreeEnded(self._ending.report(left=stuck)))
         return gone or stuck
 
     def _reap(self) -> bool:
-        """Collect the dead; True while anything lives."""
+        """Reap exited children; True while any child is alive."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -220,9 +220,9 @@ class Warden:
                 return True
             if pid == self._pid:
                 self._leader_left = True
-                self._tell(LeaderLeft(exit_of(status)))
+                self._send(LeaderLeft(exit_of(status)))
 
-    def _tell(self, message: FromWarden) -> None:
+    def _send(self, message: FromWarden) -> None:
         with contextlib.suppress(OSError):
             self._link.sendall(encode(message))
 
@@ -251,28 +251,29 @@ _ALTERED = (
     *(signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGCHLD),
     *(signal.SIGPIPE, signal.SIGXFSZ),
 )
-"""Signals that Python, the keeper or the warden ignore or handle: an ignored one would stay ignored across exec."""
+"""Signals that Python, the keeper or the warden ignore or handle. An ignored signal would stay ignored across exec."""
 
-_HOLD = getattr(os, "O_PATH", os.O_RDONLY)
-"""To stand in a directory one need not be able to list it."""
+_OPEN_DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY)
+"""O_PATH needs no read permission on the directory."""
 
 
 def become(
-    order: Start, stdio: tuple[int, int, int], descriptors: tuple[int, int], complain: int
+    order: Start, stdio: tuple[int, int, int], descriptors: tuple[int, int], report_to: int
 ) -> NoReturn:
+    """Replace this process with the program; on failure, write the reason to `report_to` and exit."""
     try:
         _prepare(order, stdio, descriptors)
         _enter(order.cwd, order.cwd_id)
         _execute(order)
     except _Impossible as impossible:
-        os.write(complain, str(impossible).encode(errors="replace"))
+        os.write(report_to, str(impossible).encode(errors="replace"))
     except BaseException as error:
-        os.write(complain, f"The program could not be started: {error}".encode(errors="replace"))
+        os.write(report_to, f"The program could not be started: {error}".encode(errors="replace"))
     os._exit(127)
 
 
 class _Impossible(Exception):
-    """A sentence that says why the program cannot run."""
+    """The reason why the program cannot run, written for people."""
 
 
 def _prepare(order: Start, stdio: tuple[int, int, int], descriptors: tuple[int, int]) -> None:
@@ -288,11 +289,11 @@ def _prepare(order: Start, stdio: tuple[int, int, int], descriptors: tuple[int, 
 
 
 def _enter(cwd: str, expected: tuple[int, int] | None) -> None:
-    """Go into a directory by a descriptor, so that what was looked at is what is entered."""
+    """Change the directory through a descriptor, so that the checked directory is the one entered (TOCTOU)."""
     try:
-        descriptor = os.open(cwd, _HOLD | os.O_DIRECTORY | os.O_CLOEXEC)
-        found = os.fstat(descriptor)
-        if expected is not None and (found.st_dev, found.st_ino) != expected:
+        descriptor = os.open(cwd, _OPEN_DIRECTORY | os.O_DIRECTORY | os.O_CLOEXEC)
+        status = os.fstat(descriptor)
+        if expected is not None and (status.st_dev, status.st_ino) != expected:
             raise _Impossible(
                 f"{cwd} is no longer the directory that was checked: another was put in its place. Nothing was run."
             )
@@ -316,10 +317,10 @@ def _execute(order: Start) -> None:
     except PermissionError:
         raise _Impossible(f"The program {program} may not be executed: permission denied.") from None
     except OSError as error:
-        raise _Impossible(_sentence(program, error)) from None
+        raise _Impossible(_describe_error(program, error)) from None
 
 
-def _sentence(program: str, error: OSError) -> str:
+def _describe_error(program: str, error: OSError) -> str:
     match error.errno:
         case errno.ENOEXEC:
             return f"{program} is not a program this system can run: it lacks a first line such as #!/bin/sh."
