@@ -15,7 +15,7 @@ import pytest
 from tests.keeper.scene import BOUND, ENV, Scene, keeping, output, until
 from tests.keeper.window import Peer, attached, connected, refusal
 
-from handrail.keeper.connection import HEARD_MAX
+from handrail.keeper.connection import WINDOW_INPUT_MAX
 from handrail.keeper.message_framing import encode, name_of
 from handrail.keeper.protocol import (
     PROTOCOL,
@@ -263,7 +263,7 @@ async def test_what_is_typed_while_no_daemon_runs_waits_for_the_next(home: Path)
         with connected(scene.places) as daemon:
             late = as_daemon(daemon, b"0699")
     assert 100 < len(late) < 700
-    assert sum(len(each.data) for each in late) <= HEARD_MAX
+    assert sum(len(each.data) for each in late) <= WINDOW_INPUT_MAX
     async with keeping(home):
         pass
 

@@ -2,11 +2,11 @@
 
 import time
 
-from handrail.keeper.connection import APART, Growth
+from handrail.keeper.connection import GROWTH_INTERVAL, GrowthThrottle
 
 
 def test_the_first_growth_is_due_at_once_and_the_next_only_later() -> None:
-    growth = Growth()
+    growth = GrowthThrottle()
     growth.grew("t")
     assert growth.wait_at_most() == 0
     assert growth.take_due() == ["t"]
@@ -14,11 +14,11 @@ def test_the_first_growth_is_due_at_once_and_the_next_only_later() -> None:
     assert growth.take_due() == []
     wait = growth.wait_at_most()
     assert wait is not None
-    assert 0 < wait <= APART
+    assert 0 < wait <= GROWTH_INTERVAL
 
 
 def test_a_thousand_growths_are_one_notice() -> None:
-    growth = Growth()
+    growth = GrowthThrottle()
     for _ in range(1000):
         growth.grew("t")
     assert growth.take_due() == ["t"]
@@ -26,7 +26,7 @@ def test_a_thousand_growths_are_one_notice() -> None:
 
 
 def test_growth_that_waited_is_due_in_the_end() -> None:
-    growth = Growth()
+    growth = GrowthThrottle()
     growth.grew("t")
     growth.take_due()
     growth.grew("t")
@@ -37,7 +37,7 @@ def test_growth_that_waited_is_due_in_the_end() -> None:
 
 
 def test_a_forgotten_terminal_is_not_told_of() -> None:
-    growth = Growth()
+    growth = GrowthThrottle()
     growth.grew("t")
     growth.forget("t")
     assert growth.take_due() == []

@@ -51,7 +51,7 @@ def test_a_descriptor_let_go_of_in_a_pass_is_not_called_in_it(pipe: tuple[int, i
     os.write(other_writing, b"x")
     loop.once(5)
     assert len(called) == 1
-    assert loop.crowd == 2
+    assert loop.ready_count == 2
     os.close(other)
     os.close(other_writing)
 

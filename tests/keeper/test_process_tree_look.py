@@ -13,7 +13,7 @@ from tests.keeper.scene import BOUND, ENV, Scene, command_lines, is_alive, keepi
 from handrail.keeper import process_tree
 from handrail.keeper.protocol import Input as Typing
 from handrail.keeper.protocol import Look, Looked, Process, Seen, Typed
-from handrail.keeper.pty import PtyEnd
+from handrail.keeper.pty import PtyMaster
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.terminal import Terminal
 
@@ -211,7 +211,7 @@ async def test_a_crowd_in_front_is_looked_at_only_so_far(home: Path) -> None:
 def test_processes_that_are_gone_are_left_out() -> None:
     gone = subprocess.Popen(["true"])
     gone.wait(BOUND)
-    pty = PtyEnd(80, 24)
+    pty = PtyMaster(80, 24)
     try:
         assert not is_alive(gone.pid)
         assert process_tree.look(pty, gone.pid, gone.pid) == Seen(

@@ -8,26 +8,26 @@ from pathlib import Path
 
 import pytest
 
-from handrail.keeper.pty import INPUT_MAX, PtyEnd
+from handrail.keeper.pty import INPUT_MAX, PtyMaster
 from handrail.keeper.spool import Spool
 from handrail.terminal.output.tail import Tail
 
 
 @pytest.fixture
-def pty() -> Iterator[PtyEnd]:
-    end = PtyEnd(100, 30)
+def pty() -> Iterator[PtyMaster]:
+    end = PtyMaster(100, 30)
     tty.setraw(end.slave)
     yield end
     end.close()
 
 
-def test_it_has_the_size_it_was_given(pty: PtyEnd) -> None:
+def test_it_has_the_size_it_was_given(pty: PtyMaster) -> None:
     assert os.get_terminal_size(pty.slave) == (100, 30)
     pty.resize(120, 40)
     assert os.get_terminal_size(pty.slave) == (120, 40)
 
 
-def test_a_pump_takes_no_more_than_its_budget_and_leaves_the_rest(pty: PtyEnd, tmp_path: Path) -> None:
+def test_a_pump_takes_no_more_than_its_budget_and_leaves_the_rest(pty: PtyMaster, tmp_path: Path) -> None:
     spool = Spool(str(tmp_path / "t"), 1 << 20)
     os.write(pty.slave, b"x" * 3000)
     assert pty.pump(spool, budget=1)
@@ -39,7 +39,7 @@ def test_a_pump_takes_no_more_than_its_budget_and_leaves_the_rest(pty: PtyEnd, t
     spool.close()
 
 
-def test_an_agents_input_that_waits_is_dropped_where_it_has_come_to_be_hidden(pty: PtyEnd) -> None:
+def test_an_agents_input_that_waits_is_dropped_where_it_has_come_to_be_hidden(pty: PtyMaster) -> None:
     typed = b"x" * (INPUT_MAX - 10)  # more than a PTY takes
     assert pty.type(typed, person=False)
     assert pty.type(b"a person's", person=True)
@@ -57,7 +57,7 @@ def test_an_agents_input_that_waits_is_dropped_where_it_has_come_to_be_hidden(pt
     assert os.read(pty.slave, 65536) == b"a person's\n"
 
 
-def test_input_waits_in_a_bounded_queue_and_goes_out_in_order(pty: PtyEnd) -> None:
+def test_input_waits_in_a_bounded_queue_and_goes_out_in_order(pty: PtyMaster) -> None:
     typed = os.urandom(INPUT_MAX)
     assert pty.type(typed, person=True)
     assert pty.wants_to_write

@@ -9,7 +9,7 @@ from tests.keeper.scene import BOUND
 from handrail.keeper.connection import Connection
 from handrail.keeper.event_loop import Loop
 from handrail.keeper.protocol import Hello, Request
-from handrail.keeper.server import Reception
+from handrail.keeper.server import Connections
 
 
 class Nobody:
@@ -44,7 +44,7 @@ def test_out_of_descriptors_a_peer_is_turned_away_and_the_loop_rests(home: Path)
     listener.listen()
     listener.setblocking(False)
     loop = Loop()
-    Reception(listener, loop, Nobody())
+    Connections(listener, loop, Nobody())
     peer, later = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
     held: list[int] = []
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from handrail.keeper.connection import Growth
+from handrail.keeper.connection import GrowthThrottle
 from handrail.keeper.protocol import (
     PROTOCOL,
     Attached,
@@ -31,18 +31,18 @@ from handrail.keeper.protocol import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from handrail.keeper.connection import Audience, Connection
+    from handrail.keeper.connection import Connection, DaemonChannel
     from handrail.keeper.protocol import Exited, Request, Swept, Unrecorded
     from handrail.keeper.spool import Spool
-    from handrail.keeper.terminals import Held, Shelf
+    from handrail.keeper.terminals import Terminal, Terminals
 
 
 class Attachments:
     """The connections that are windows, each with its terminal."""
 
-    def __init__(self, shelf: Shelf, audience: Audience) -> None:
-        self._shelf, self._audience = shelf, audience
-        self._attached: dict[Connection, tuple[Held, Window]] = {}
+    def __init__(self, terminals: Terminals, channel: DaemonChannel) -> None:
+        self._terminals, self._channel = terminals, channel
+        self._attached: dict[Connection, tuple[Terminal, Window]] = {}
 
     def __contains__(self, peer: Connection) -> bool:
         return peer in self._attached
@@ -53,34 +53,34 @@ class Attachments:
 
     def attach(self, peer: Connection, hello: Hello) -> None:
         """Open a window: send the welcome and the terminal's state. Raises RefusalError."""
-        held = self._shelf.find(hello.terminal)
-        if held.order.pipes:
+        terminal = self._terminals.find(hello.terminal)
+        if terminal.order.pipes:
             raise RefusalError(f"Terminal {hello.terminal} has pipes: there is nothing to see in a window.")
-        if len(held.windows) >= WINDOWS_MAX:
+        if len(terminal.windows) >= WINDOWS_MAX:
             raise RefusalError(f"Terminal {hello.terminal} has {WINDOWS_MAX} windows already.")
-        self._attached[peer] = held, held.windows.open(peer, hello.ends)
+        self._attached[peer] = terminal, terminal.windows.open(peer, hello.ends)
         peer.send(Welcome(PROTOCOL, os.getpid(), kept=1))
-        peer.send(held.state())
-        if len(held.windows) == 1:
-            self._audience.tell_latest(Attached(hello.terminal, attached=True))
+        peer.send(terminal.state())
+        if len(terminal.windows) == 1:
+            self._channel.send_latest(Attached(hello.terminal, attached=True))
 
     def answer(self, peer: Connection, request: Request) -> None:
-        terminal = self._attached[peer][0].order.terminal
+        terminal_id = self._attached[peer][0].order.terminal
         try:
-            self._do(peer, terminal, request)
+            self._execute(peer, terminal_id, request)
         except RefusalError as refusal:
             peer.send(Failed(request.id, str(refusal), refusal.code))
         except OSError as error:
             peer.send(Failed(request.id, f"The system refused: {error.strerror}."))
 
     def left(self, peer: Connection) -> None:
-        held, window = self._attached.pop(peer)
-        held.windows.close(window)
-        held.forget_stops(peer)
-        if not held.windows:
-            self._audience.tell_latest(Attached(held.order.terminal, attached=False))
-        if window.ends and held.report is None:
-            held.end(held.order.grace)
+        terminal, window = self._attached.pop(peer)
+        terminal.windows.close(window)
+        terminal.forget_stops(peer)
+        if not terminal.windows:
+            self._channel.send_latest(Attached(terminal.order.terminal, attached=False))
+        if window.ends and terminal.report is None:
+            terminal.end(terminal.order.grace)
 
     def tick(self) -> None:
         for _, window in self._attached.values():
@@ -90,43 +90,43 @@ class Attachments:
         waits = (window.wait_at_most() for _, window in self._attached.values())
         return min((wait for wait in waits if wait is not None), default=None)
 
-    def _do(self, peer: Connection, terminal: str, request: Request) -> None:
+    def _execute(self, peer: Connection, terminal_id: str, request: Request) -> None:
         match request:
-            case Input(id, of, data) if of == terminal:
-                peer.send(Typed(id, self._type(terminal, data), typed=True))
-            case Resize(id, of, cols, rows) if of == terminal:
-                self._resize(peer, terminal, cols, rows)
+            case Input(id, of, data) if of == terminal_id:
+                peer.send(Typed(id, self._type(terminal_id, data), typed=True))
+            case Resize(id, of, cols, rows) if of == terminal_id:
+                self._resize(peer, terminal_id, cols, rows)
                 peer.send(Done(id))
-            case Signal(id, of, number) if of == terminal:
-                self._shelf.signal(terminal, number)
+            case Signal(id, of, number) if of == terminal_id:
+                self._terminals.signal(terminal_id, number)
                 peer.send(Done(id))
-            case Stop(id, of, grace) if of == terminal:
-                self._shelf.stop(peer, id, terminal, grace)
+            case Stop(id, of, grace) if of == terminal_id:
+                self._terminals.stop(peer, id, terminal_id, grace)
             case _:
                 raise RefusalError(
-                    f"A window on terminal {terminal} may type, resize, signal and stop there, and nothing else."
+                    f"A window on terminal {terminal_id} may type, resize, signal and stop there, and nothing else."
                 )
 
-    def _type(self, terminal: str, data: bytes) -> bool:
+    def _type(self, terminal_id: str, data: bytes) -> bool:
         """Type as a person, whatever `Input.person` is. Returns True if the echo was off: then the text is not reported."""
-        size = self._shelf.find(terminal).spool.size
-        secret, _ = self._shelf.type(terminal, data, person=True)
+        size = self._terminals.find(terminal_id).spool.size
+        secret, _ = self._terminals.type(terminal_id, data, person=True)
         if data:
-            self._audience.overhear(Overheard(terminal, b"" if secret else data, secret, size))
+            self._channel.queue_input(Overheard(terminal_id, b"" if secret else data, secret, size))
         return secret
 
-    def _resize(self, peer: Connection, terminal: str, cols: int, rows: int) -> None:
-        held = self._shelf.find(terminal)
-        if held.size == (cols, rows):
+    def _resize(self, peer: Connection, terminal_id: str, cols: int, rows: int) -> None:
+        terminal = self._terminals.find(terminal_id)
+        if terminal.size == (cols, rows):
             return
-        self._shelf.resize(terminal, cols, rows)
-        self._audience.tell_latest(Resized(terminal, cols, rows))
-        for window in held.windows:
+        self._terminals.resize(terminal_id, cols, rows)
+        self._channel.send_latest(Resized(terminal_id, cols, rows))
+        for window in terminal.windows:
             if window.peer is not peer:
                 window.resized(cols, rows)
 
 
-APART = 0.005
+GROWTH_INTERVAL = 0.005
 """Seconds between two growth notices to one window. Short, because a person waits for the echo of each key."""
 WINDOWS_MAX = 32
 """Windows on one terminal; each takes one of the keeper's file descriptors."""
@@ -135,12 +135,12 @@ WINDOWS_MAX = 32
 class Window:
     """One peer's view of a terminal; with `ends`, the terminal ends when the window closes."""
 
-    def __init__(self, peer: Connection, terminal: str, spool: Spool, ends: bool) -> None:
+    def __init__(self, peer: Connection, terminal_id: str, spool: Spool, ends: bool) -> None:
         self.peer = peer
         self.ends = ends
-        self._terminal = terminal
+        self._terminal = terminal_id
         self._spool = spool
-        self._growth = Growth(APART)
+        self._growth = GrowthThrottle(GROWTH_INTERVAL)
         self._resized: Resized | None = None
 
     def grew(self) -> None:
@@ -165,8 +165,8 @@ class Window:
 class Windows:
     """All windows on one terminal; false if empty."""
 
-    def __init__(self, terminal: str, spool: Spool) -> None:
-        self._terminal, self._spool = terminal, spool
+    def __init__(self, terminal_id: str, spool: Spool) -> None:
+        self._terminal, self._spool = terminal_id, spool
         self._open: list[Window] = []
 
     def __len__(self) -> int:
@@ -183,7 +183,7 @@ class Windows:
     def close(self, window: Window) -> None:
         self._open.remove(window)
 
-    def tell(self, fact: Exited | Swept | Unrecorded) -> None:
+    def send(self, fact: Exited | Swept | Unrecorded) -> None:
         for window in self._open:
             window.peer.send(fact)
 

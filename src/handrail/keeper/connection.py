@@ -1,7 +1,7 @@
 """Non-blocking connections on the keeper's socket, and the queues of notices for the daemon.
 
-`Connection` buffers one peer's messages in both directions, `Audience` queues notices for the connected daemon, and
-`Growth` throttles growth notices. None of them interprets a message.
+`Connection` buffers one peer's messages in both directions, `DaemonChannel` queues notices for the connected daemon, and
+`GrowthThrottle` throttles growth notices. None of them interprets a message.
 """
 
 from __future__ import annotations
@@ -85,17 +85,17 @@ class Connection:
             return self.sock.send(line)
         rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))
         sent = self.sock.sendmsg([line], [rights])
-        close_all(descriptors)
+        close_descriptors(descriptors)
         return sent
 
     def _drop(self) -> None:
         for _, descriptors in self._out:
-            close_all(descriptors)
+            close_descriptors(descriptors)
         self._out.clear()
         self._unsent = 0
 
 
-def close_all(descriptors: tuple[int, ...]) -> None:
+def close_descriptors(descriptors: tuple[int, ...]) -> None:
     for fd in descriptors:
         with contextlib.suppress(OSError):
             os.close(fd)
@@ -107,7 +107,7 @@ WINDOW_INPUT_COST = 256
 """Bytes counted for each entry beside its data, which bounds the memory of a queue of single keys."""
 
 
-class Audience:
+class DaemonChannel:
     """The connected daemon, and the notices queued for it.
 
     Without a daemon, messages are dropped: the next daemon gets the full state of every terminal. Input typed in windows
@@ -125,18 +125,18 @@ class Audience:
         """Whether a notice that may be delayed would be sent now instead of being queued in memory."""
         return self.daemon is None or not self.daemon.wants_to_send
 
-    def tell(self, message: object, descriptors: tuple[int, ...] = ()) -> None:
+    def send(self, message: object, descriptors: tuple[int, ...] = ()) -> None:
         if self.daemon is None:
-            close_all(descriptors)
+            close_descriptors(descriptors)
         else:
             self.daemon.send(message, descriptors)
 
-    def tell_latest(self, notice: Attached | Resized) -> None:
+    def send_latest(self, notice: Attached | Resized) -> None:
         """Queue a notice, replacing a queued one of the same kind and terminal: a slow daemon gets the latest only."""
         self._latest[type(notice).__name__, notice.terminal] = notice
         self.catch_up()
 
-    def overhear(self, typed: Overheard) -> None:
+    def queue_input(self, typed: Overheard) -> None:
         self._inputs.append(typed)
         self._input_size += WINDOW_INPUT_COST + len(typed.data)
         while self._input_size > WINDOW_INPUT_MAX:
@@ -159,14 +159,14 @@ class Audience:
         return typed
 
 
-APART = 0.02
+GROWTH_INTERVAL = 0.02
 """Seconds between two growth notices for one terminal: an output storm must not cause a message storm."""
 
 
-class Growth:
+class GrowthThrottle:
     """Throttle of growth notices: the first is due immediately, the next ones at most every `apart` seconds."""
 
-    def __init__(self, apart: float = APART) -> None:
+    def __init__(self, apart: float = GROWTH_INTERVAL) -> None:
         self._apart = apart
         self._due: dict[str, float] = {}
         self._notified: dict[str, float] = {}

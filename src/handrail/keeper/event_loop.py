@@ -18,10 +18,10 @@ WRITE = selectors.EVENT_WRITE
 
 
 class Loop:
-    """Calls the callbacks of ready descriptors; `crowd` is the number of descriptors ready in this pass."""
+    """Calls the callbacks of ready descriptors; `ready_count` is the number of descriptors ready in this pass."""
 
     def __init__(self) -> None:
-        self.crowd = 1
+        self.ready_count = 1
         self._selector = selectors.DefaultSelector()
         self._worst = 0.0
 
@@ -39,7 +39,7 @@ class Loop:
     def once(self, timeout: float | None) -> None:
         ready = self._selector.select(timeout)
         began = time.monotonic()
-        self.crowd = max(1, len(ready))
+        self.ready_count = max(1, len(ready))
         for key, events in ready:
             # An earlier callback in this pass may have closed the descriptor, and its number may be reused already.
             if self._selector.get_map().get(key.fd) is key:

@@ -18,7 +18,7 @@ from handrail.keeper.protocol import Process, Seen
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Set
 
-    from handrail.keeper.pty import PtyEnd
+    from handrail.keeper.pty import PtyMaster
 
 
 def children(pid: int) -> list[int]:
@@ -164,7 +164,7 @@ _CONTROLLING = os.makedev(5, 0)
 """/dev/tty: the controlling terminal of the process that opened it. For the foreground that is the inspected terminal."""
 
 
-def look(pty: PtyEnd, leader: int, warden: int) -> Seen:
+def look(pty: PtyMaster, leader: int, warden: int) -> Seen:
     """Take a snapshot of a running terminal: its foreground process, how that waits, the cwd and the PTY's modes."""
     echo, canonical = pty.modes
     member = _foreground(_members(pty, warden))
@@ -193,7 +193,7 @@ def _foreground(members: list[_Member]) -> _Member | None:
     return front
 
 
-def _members(pty: PtyEnd, warden: int) -> list[_Member]:
+def _members(pty: PtyMaster, warden: int) -> list[_Member]:
     """The processes of the foreground group: its leader first, then by distance from the warden."""
     try:
         group, device = os.tcgetpgrp(pty.fd), os.fstat(pty.slave).st_rdev

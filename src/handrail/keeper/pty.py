@@ -30,7 +30,7 @@ _BYTES = bytearray(GATHER)
 _BUFFER = memoryview(_BYTES)
 
 
-class PtyEnd:
+class PtyMaster:
     """The master side of a PTY, non-blocking.
 
     The slave side stays open here too: a program may close its terminal and open /dev/tty again to ask for a password,
@@ -130,7 +130,7 @@ class Launch:
     warden_pid: int
     warden: tuple[int, int] | None
     link: socket.socket
-    pty: PtyEnd | None
+    pty: PtyMaster | None
     pipes: tuple[int, ...]
 
 
@@ -152,13 +152,15 @@ def launch(order: Start, descriptors: tuple[int, int]) -> Launch:
     return Launch(pid, lineage.identity(pid), link, pty, pipes)
 
 
-def _open_pty(order: Start, undo: ExitStack) -> tuple[PtyEnd | None, tuple[int, ...], tuple[int, int, int]]:
-    pty = PtyEnd(order.cols, order.rows)
+def _open_pty(
+    order: Start, undo: ExitStack
+) -> tuple[PtyMaster | None, tuple[int, ...], tuple[int, int, int]]:
+    pty = PtyMaster(order.cols, order.rows)
     undo.callback(pty.close)
     return pty, (), (pty.slave, pty.slave, pty.slave)
 
 
-def _open_pipes(undo: ExitStack) -> tuple[PtyEnd | None, tuple[int, ...], tuple[int, int, int]]:
+def _open_pipes(undo: ExitStack) -> tuple[PtyMaster | None, tuple[int, ...], tuple[int, int, int]]:
     pairs: list[tuple[int, int]] = []
     for _ in range(3):
         pairs.append(os.pipe())

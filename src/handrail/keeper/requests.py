@@ -41,19 +41,19 @@ if TYPE_CHECKING:
 
     from handrail.keeper.connection import Connection
     from handrail.keeper.event_loop import Loop
-    from handrail.keeper.terminals import Shelf
+    from handrail.keeper.terminals import Terminals
 
 
-class Orders:
+class RequestHandler:
     """Executes the daemon's requests. `Shutdown` calls `end`; the server answers it just before the keeper exits."""
 
-    def __init__(self, shelf: Shelf, loop: Loop, end: Callable[[float, int], None]) -> None:
-        self._shelf, self._loop, self._end = shelf, loop, end
+    def __init__(self, terminals: Terminals, loop: Loop, end: Callable[[float, int], None]) -> None:
+        self._terminals, self._loop, self._end = terminals, loop, end
         self._memo = Memo()
         self._ports = Ports()
         self.ending = False
 
-    def obey(self, daemon: Connection, request: Request) -> None:
+    def handle(self, daemon: Connection, request: Request) -> None:
         try:
             self._execute(daemon, request)
         except RefusalError as refusal:
@@ -70,12 +70,12 @@ class Orders:
             case Start():
                 self._start(request)
             case Input(id, terminal, data, person):
-                secret, typed = self._shelf.type(terminal, data, person)
+                secret, typed = self._terminals.type(terminal, data, person)
                 daemon.send(Typed(id, secret, typed))
             case Look(id, terminal):
-                daemon.send(Looked(id, self._shelf.look(terminal)))
+                daemon.send(Looked(id, self._terminals.look(terminal)))
             case Stop(id, terminal, grace):
-                self._shelf.stop(daemon, id, terminal, grace)
+                self._terminals.stop(daemon, id, terminal, grace)
             case Recall(id, key):
                 daemon.send(Recalled(id, self._memo.recall(key)))
             case Listen(id, ports):
@@ -91,15 +91,15 @@ class Orders:
     def _execute_simple(self, request: Resize | Signal | Forget | Remember) -> None:
         match request:
             case Resize(_, terminal, cols, rows):
-                if self._shelf.find(terminal).windows:
+                if self._terminals.find(terminal).windows:
                     raise RefusalError(
                         f"Terminal {terminal} is open in a window, and has that window's size."
                     )
-                self._shelf.resize(terminal, cols, rows)
+                self._terminals.resize(terminal, cols, rows)
             case Signal(_, terminal, number):
-                self._shelf.signal(terminal, number)
+                self._terminals.signal(terminal, number)
             case Forget(_, terminal, delete):
-                self._shelf.forget(terminal, delete)
+                self._terminals.forget(terminal, delete)
             case Remember(_, key, value):
                 if not self._memo.remember(key, value):
                     raise RefusalError("The keeper's memo is full.")
@@ -107,14 +107,14 @@ class Orders:
     def _start(self, order: Start) -> None:
         if self.ending:
             raise RefusalError("The keeper is ending.")
-        self._shelf.start(order)
+        self._terminals.start(order)
 
     def _health(self, request: int) -> Healthy:
         return Healthy(
             id=request,
             rss_bytes=system.resident_bytes(),
             descriptors=system.open_descriptors(),
-            terminals=len(self._shelf.living()),
+            terminals=len(self._terminals.living()),
             lag_ms=round(self._loop.take_worst() * 1000, 3),
         )
 

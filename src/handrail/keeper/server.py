@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from handrail.framing import LineTooLong
 from handrail.keeper import lineage
 from handrail.keeper.attach import Attachments
-from handrail.keeper.connection import Audience, Connection
+from handrail.keeper.connection import Connection, DaemonChannel
 from handrail.keeper.event_loop import READ, WRITE, Loop
 from handrail.keeper.message_framing import FrameError
 from handrail.keeper.protocol import (
@@ -32,16 +32,16 @@ from handrail.keeper.protocol import (
     skew,
     to_keeper,
 )
-from handrail.keeper.requests import Orders
+from handrail.keeper.requests import RequestHandler
 from handrail.keeper.stop_tree import Orphans
-from handrail.keeper.terminals import Shelf
+from handrail.keeper.terminals import Terminals
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
 
-LAST_WORDS = 1.0
+LAST_REPLIES_SECONDS = 1.0
 """Seconds for the daemon to read the last replies before the keeper exits."""
 FROM_INSIDE = (
     "The keeper does not take orders from a process that Handrail started, or from another user. "
@@ -65,12 +65,12 @@ class Keeper:
         self._daemons: set[int] = set()
         self._reference = lineage.own_limit()
         self._loop = Loop()
-        self._audience = Audience()
-        self._reception = Reception(listener, self._loop, self)
+        self._channel = DaemonChannel()
+        self._connections = Connections(listener, self._loop, self)
         self._orphans = Orphans(self._reference)
-        self._shelf = Shelf(self._loop, self._audience, self._orphans, spool, limits)
-        self._attachments = Attachments(self._shelf, self._audience)
-        self._orders = Orders(self._shelf, self._loop, self._end_all)
+        self._terminals = Terminals(self._loop, self._channel, self._orphans, spool, limits)
+        self._attachments = Attachments(self._terminals, self._channel)
+        self._requests = RequestHandler(self._terminals, self._loop, self._end_all)
         self._busy_at = time.monotonic()
         self._ending: list[int] | None = None
 
@@ -79,14 +79,14 @@ class Keeper:
         self._loop.watch(wake, READ, partial(self._on_signal, wake))
         while not self._is_over():
             self._loop.once(self._wait_at_most())
-            self._shelf.tick()
-            self._audience.catch_up()
+            self._terminals.tick()
+            self._channel.catch_up()
             self._attachments.tick()
-            for peer in (self._audience.daemon, *self._attachments.peers):
+            for peer in (self._channel.daemon, *self._attachments.peers):
                 if peer is not None and (peer.wants_to_send or peer.closing):
-                    self._reception.watch(peer)
+                    self._connections.watch(peer)
         self._send_last_replies()
-        self._orders.close()
+        self._requests.close()
 
     def greet(self, connection: Connection, hello: Hello) -> None:
         """Answer a hello with a welcome, or with a refusal after which the connection closes."""
@@ -99,8 +99,8 @@ class Keeper:
     def answer(self, connection: Connection, request: Request) -> bool:
         if connection in self._attachments:
             self._attachments.answer(connection, request)
-        elif connection is self._audience.daemon:
-            self._orders.obey(connection, request)
+        elif connection is self._channel.daemon:
+            self._requests.handle(connection, request)
         else:
             return False
         return True
@@ -108,8 +108,8 @@ class Keeper:
     def left(self, connection: Connection) -> None:
         if connection in self._attachments:
             self._attachments.left(connection)
-        elif connection is self._audience.daemon:
-            self._audience.daemon = None
+        elif connection is self._channel.daemon:
+            self._channel.daemon = None
             self._daemon_left(connection)
 
     def _greet(self, connection: Connection, hello: Hello) -> None:
@@ -130,26 +130,26 @@ class Keeper:
                 raise RefusalError(f"The keeper does not know what {hello.want!r} would be.")
 
     def _daemon_left(self, daemon: Connection) -> None:
-        for held in self._shelf.all():
-            held.forget_daemon(daemon)
+        for terminal in self._terminals.all():
+            terminal.forget_daemon(daemon)
 
     def _check(self, connection: Connection, hello: Hello) -> None:
         """Raise RefusalError if the peer is not trusted, has another protocol version, or repeats its hello."""
         peer = lineage.Peer.of(connection.sock)
         try:
-            if not peer.is_trusted(self._shelf.wardens(), self._reference):
+            if not peer.is_trusted(self._terminals.wardens(), self._reference):
                 raise RefusalError(FROM_INSIDE)
         finally:
             peer.close()
         why = None if hello.want == "shutdown" else skew(hello.protocol)
-        if why is None and (connection in self._attachments or connection is self._audience.daemon):
+        if why is None and (connection in self._attachments or connection is self._channel.daemon):
             why = "A connection says hello once."
         if why is not None:
             raise RefusalError(why)
 
     def _ensure_daemon(self) -> str:
         """Start a daemon unless one is known. Needs no trusted peer: it starts one fixed program, at most once."""
-        if self._audience.daemon is not None or self._daemons or self._ending is not None:
+        if self._channel.daemon is not None or self._daemons or self._ending is not None:
             return "already"
         pid = self._start_daemon()
         self._daemons.add(pid)
@@ -158,13 +158,13 @@ class Keeper:
 
     def _accept_daemon(self, connection: Connection) -> None:
         """Make this connection the daemon, replacing the previous one, and send it the state of every terminal."""
-        old, self._audience.daemon = self._audience.daemon, connection
+        old, self._channel.daemon = self._channel.daemon, connection
         if old is not None:
             old.send(Replaced())
             old.closing = True
-            self._reception.watch(old)
+            self._connections.watch(old)
             self._daemon_left(old)
-        states = [held.state() for held in self._shelf.all() if not held.failed]
+        states = [terminal.state() for terminal in self._terminals.all() if not terminal.failed]
         connection.send(Welcome(PROTOCOL, os.getpid(), len(states)))
         for state in states:
             connection.send(state)
@@ -177,38 +177,38 @@ class Keeper:
             while (child := os.waitpid(-1, os.WNOHANG | os.WUNTRACED))[0] != 0:
                 pid, status = child
                 if os.WIFSTOPPED(status):
-                    self._shelf.wake(pid)
+                    self._terminals.wake(pid)
                 else:
                     self._daemons.discard(pid)
-                    self._shelf.reaped(pid)
+                    self._terminals.reaped(pid)
 
     def _end_all(self, grace: float, request: int | None = None) -> None:
-        self._orders.ending = True
+        self._requests.ending = True
         self._ending = [*(self._ending or ()), *(() if request is None else (request,))]
-        for held in self._shelf.living():
-            held.end(grace)
+        for terminal in self._terminals.living():
+            terminal.end(grace)
 
     def _is_over(self) -> bool:
-        if self._shelf.living():
+        if self._terminals.living():
             self._busy_at = time.monotonic()
             return False
-        if self._audience.daemon is not None:
+        if self._channel.daemon is not None:
             self._busy_at = time.monotonic()
         return self._ending is not None or time.monotonic() - self._busy_at >= self._idle_seconds
 
     def _wait_at_most(self) -> float | None:
         """Seconds until the next timer is due."""
-        waits = [self._shelf.wait_at_most(), self._attachments.wait_at_most()]
-        if self._audience.daemon is None and not self._shelf.living():
+        waits = [self._terminals.wait_at_most(), self._attachments.wait_at_most()]
+        if self._channel.daemon is None and not self._terminals.living():
             waits.append(self._busy_at + self._idle_seconds - time.monotonic())
         return min((max(0.0, wait) for wait in waits if wait is not None), default=None)
 
     def _send_last_replies(self) -> None:
         for request in self._ending or ():
-            self._audience.tell(Done(request))
-        daemon, until = self._audience.daemon, time.monotonic() + LAST_WORDS
+            self._channel.send(Done(request))
+        daemon, until = self._channel.daemon, time.monotonic() + LAST_REPLIES_SECONDS
         while daemon is not None and daemon.wants_to_send and time.monotonic() < until:
-            select.select([], [daemon.sock], [], LAST_WORDS)
+            select.select([], [daemon.sock], [], LAST_REPLIES_SECONDS)
             daemon.flush()
 
 
@@ -216,7 +216,7 @@ def _open_null() -> int:
     return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
 
-class Host(Protocol):
+class MessageHandler(Protocol):
     """Handles the messages of connections."""
 
     def greet(self, connection: Connection, hello: Hello) -> None: ...
@@ -227,10 +227,10 @@ class Host(Protocol):
     def left(self, connection: Connection) -> None: ...
 
 
-class Reception:
+class Connections:
     """Accepts connections, reads and decodes their messages, and closes them."""
 
-    def __init__(self, listener: socket.socket, loop: Loop, host: Host) -> None:
+    def __init__(self, listener: socket.socket, loop: Loop, host: MessageHandler) -> None:
         self._listener, self._loop, self._host = listener, loop, host
         self._spare = _open_null()
         loop.watch(listener.fileno(), READ, self._on_listener)

@@ -1,6 +1,6 @@
 """Stop a process tree: SIGTERM, once more after half the grace, then SIGKILL until no process is left; with a report.
 
-Works on the descendants of the calling process, which must be a child subreaper. Never blocks: the owner calls `go_on`
+Works on the descendants of the calling process, which must be a child subreaper. Never blocks: the owner calls `advance`
 on every change and timer.
 
 Killing repeats the walk of the tree instead of scanning it once. A process that forks and exits faster than the walk dies
@@ -33,7 +33,7 @@ ROUND = 0.002
 """Seconds between rounds of killing if the last round found no new process."""
 
 
-class Ending:
+class TreeStop:
     """The stop of one tree, from the first signal to the report."""
 
     # Every round reads `spared` again: the owner may add to it meanwhile.
@@ -58,13 +58,13 @@ class Ending:
         self._due = min(self._due, time.monotonic() + grace)
 
     def wait_at_most(self) -> float:
-        """Seconds after which `go_on` must be called even without a change."""
+        """Seconds after which `advance` must be called even without a change."""
         if self._killing:
             return 0 if self._fresh else ROUND
         next_step = self._due if self._ask_again is None else min(self._due, self._ask_again)
         return max(0.0, next_step - time.monotonic())
 
-    def go_on(self) -> bool:
+    def advance(self) -> bool:
         """Send the signals that are due. True if the remaining processes cannot be killed."""
         now = time.monotonic()
         if now < self._due:
@@ -136,28 +136,28 @@ class Orphans:
         self.spared: set[int] = set()
         """Pids not to kill: wardens, daemons the keeper started, and processes that cannot be killed."""
         self._reference = reference
-        self._ending: Ending | None = None
+        self._stop: TreeStop | None = None
 
     def look(self) -> None:
         """Begin to kill adopted orphans, if there are any."""
         for pid in set(process_tree.children(os.getpid())) - self.spared:
             if not lineage.is_marked(pid, self._reference):
                 self.spared.add(pid)  # started by a daemon, not by a terminal
-            elif self._ending is None:
-                self._ending = Ending("warden gone", 0, self.spared)
+            elif self._stop is None:
+                self._stop = TreeStop("warden gone", 0, self.spared)
 
-    def go_on(self) -> Report | None:
+    def advance(self) -> Report | None:
         """Run another round of killing; return the report once no orphan is left, or none can be killed."""
-        if self._ending is None:
+        if self._stop is None:
             return None
-        stuck = self._ending.go_on()
+        stuck = self._stop.advance()
         living = set(process_tree.children(os.getpid())) - self.spared
         if living and not stuck:
             return None
-        report = self._ending.report(left=bool(living))
+        report = self._stop.report(left=bool(living))
         self.spared |= living
-        self._ending = None
+        self._stop = None
         return report
 
     def wait_at_most(self) -> float | None:
-        return None if self._ending is None else self._ending.wait_at_most()
+        return None if self._stop is None else self._stop.wait_at_most()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from handrail.framing import LineBuffer
 from handrail.keeper.attach import Windows
-from handrail.keeper.connection import Growth, close_all
+from handrail.keeper.connection import GrowthThrottle, close_descriptors
 from handrail.keeper.event_loop import READ, WRITE
 from handrail.keeper.message_framing import FRAME_MAX, encode
 from handrail.keeper.process_tree import look
@@ -51,9 +51,9 @@ from handrail.keeper.warden import (
 )
 
 if TYPE_CHECKING:
-    from handrail.keeper.connection import Audience, Connection
+    from handrail.keeper.connection import Connection, DaemonChannel
     from handrail.keeper.event_loop import Loop
-    from handrail.keeper.pty import Launch, PtyEnd
+    from handrail.keeper.pty import Launch, PtyMaster
 
 
 PATIENCE = 5.0
@@ -63,11 +63,17 @@ PASS_BYTES = 1024 * 1024
 _LOST = Exit(lost="Its warden was killed, so how it ended is not known.")
 
 
-class Held:
+class Terminal:
     """One terminal: its warden, its output and its windows."""
 
     def __init__(
-        self, order: Start, launched: Launch, spool: Spool, loop: Loop, growth: Growth, audience: Audience
+        self,
+        order: Start,
+        launched: Launch,
+        spool: Spool,
+        loop: Loop,
+        growth: GrowthThrottle,
+        channel: DaemonChannel,
     ) -> None:
         self.order = replace(order, env={})  # the program has its environment; do not keep secrets in memory
         self.warden_pid = launched.warden_pid
@@ -88,7 +94,7 @@ class Held:
         self._start_id: int | None = order.id
         self._stops: list[tuple[Connection, int]] = []
         self._reported_unrecorded = False
-        self._loop, self._growth, self._audience = loop, growth, audience
+        self._loop, self._growth, self._channel = loop, growth, channel
         loop.watch(self._link.fileno(), READ, self._on_link)
         self.watch_pty()
 
@@ -120,10 +126,10 @@ class Held:
 
     def end(self, grace: float) -> None:
         """Request the warden to stop the tree."""
-        self.tell_warden(EndTree(max(0.0, grace)))
+        self.send_to_warden(EndTree(max(0.0, grace)))
         self._expect_end(max(0.0, grace))
 
-    def tell_warden(self, message: ToWarden) -> None:
+    def send_to_warden(self, message: ToWarden) -> None:
         if self._link.fileno() < 0:
             return  # the warden is dead, and its pid may be reused
         # A process of the tree may have sent SIGSTOP to the warden.
@@ -131,7 +137,7 @@ class Held:
             os.kill(self.warden_pid, signal.SIGCONT)
             self._link.send(encode(message))
 
-    def hear_last_words(self) -> None:
+    def read_last_messages(self) -> None:
         """Read the messages that a dead warden has left in the socket."""
         while self._link.fileno() >= 0:
             self._on_link()
@@ -166,7 +172,7 @@ class Held:
             self.pty.write_input()
             self.watch_pty()
         if events & READ:
-            budget = min(max(PASS_BYTES // self._loop.crowd, 16 * 1024), GATHER)
+            budget = min(max(PASS_BYTES // self._loop.ready_count, 16 * 1024), GATHER)
             if not self.pty.pump(self.spool, budget):
                 self._loop.watch(self.pty.fd, 0, self._on_pty)
             self._note_growth()
@@ -198,16 +204,16 @@ class Held:
     def _on_launched(self, pid: int) -> None:
         self.pid = pid
         if self._start_id is None:
-            close_all(self._pipes)
+            close_descriptors(self._pipes)
         else:
-            self._audience.tell(Started(self._start_id, pid, len(self._pipes)), self._pipes)
+            self._channel.send(Started(self._start_id, pid, len(self._pipes)), self._pipes)
         self._pipes, self._start_id = (), None
 
     def _never_ran(self, why: str) -> None:
         self.failed = True
         if self._start_id is not None:
-            self._audience.tell(Failed(self._start_id, why))
-        close_all(self._pipes)
+            self._channel.send(Failed(self._start_id, why))
+        close_descriptors(self._pipes)
         self._pipes, self._start_id = (), None
 
     def _on_leader_left(self, exit: Exit) -> None:
@@ -217,14 +223,14 @@ class Held:
         self.exit = exit
         self._expect_end(self.order.grace)
         if not self.failed:
-            self._tell(Exited(self.order.terminal, exit, self.spool.size))
+            self._notify(Exited(self.order.terminal, exit, self.spool.size))
 
     def _on_tree_ended(self, report: Report) -> None:
         self._drain()
         self._close_pty()
         self.report, self.stuck_at = report, time.monotonic() + PATIENCE
         if not self.failed:
-            self._tell(Swept(self.order.terminal, report, self.spool.size))
+            self._notify(Swept(self.order.terminal, report, self.spool.size))
         for peer, request in self._stops:
             peer.send(Stopped(request, report))
         self._stops.clear()
@@ -243,11 +249,11 @@ class Held:
         self.windows.grew()
         if self.spool.unrecorded is not None and not self._reported_unrecorded:
             self._reported_unrecorded = True
-            self._tell(Unrecorded(self.order.terminal, self.spool.size, self.spool.unrecorded))
+            self._notify(Unrecorded(self.order.terminal, self.spool.size, self.spool.unrecorded))
 
-    def _tell(self, fact: Exited | Swept | Unrecorded) -> None:
-        self._audience.tell(fact)
-        self.windows.tell(fact)
+    def _notify(self, fact: Exited | Swept | Unrecorded) -> None:
+        self._channel.send(fact)
+        self.windows.send(fact)
 
     def _close_pty(self) -> None:
         if self.pty is not None:
@@ -261,30 +267,30 @@ ENDED_MAX = 1000
 """Ended terminals kept in memory for a daemon that never sends `Forget`."""
 
 
-class Shelf:
+class Terminals:
     """All terminals by id. Methods that take an id raise RefusalError if there is no such terminal."""
 
     def __init__(
-        self, loop: Loop, audience: Audience, orphans: Orphans, directory: str, limits: tuple[int, int]
+        self, loop: Loop, channel: DaemonChannel, orphans: Orphans, directory: str, limits: tuple[int, int]
     ) -> None:
         self._loop = loop
-        self._audience = audience
+        self._channel = channel
         self._orphans = orphans
         self._directory = directory
         self._limits = limits
-        self._growth = Growth()
-        self._held: dict[str, Held] = {}
-        self._by_warden: dict[int, Held] = {}
-        self._lost: list[Held] = []
+        self._growth = GrowthThrottle()
+        self._by_id: dict[str, Terminal] = {}
+        self._by_warden: dict[int, Terminal] = {}
+        self._lost: list[Terminal] = []
 
-    def all(self) -> list[Held]:
-        return list(self._held.values())
+    def all(self) -> list[Terminal]:
+        return list(self._by_id.values())
 
-    def living(self) -> list[Held]:
-        return [held for held in self._held.values() if held.report is None]
+    def living(self) -> list[Terminal]:
+        return [terminal for terminal in self._by_id.values() if terminal.report is None]
 
     def wardens(self) -> set[tuple[int, int]]:
-        return {held.warden for held in self._by_warden.values() if held.warden is not None}
+        return {terminal.warden for terminal in self._by_warden.values() if terminal.warden is not None}
 
     def start(self, order: Start) -> None:
         """Launch a terminal. The reply is sent when the program runs or has failed to start. Raises RefusalError."""
@@ -294,66 +300,66 @@ class Shelf:
         except OSError as error:
             raise RefusalError(f"No process could be started: {error.strerror}.") from None
         spool = Spool(directory, order.cap_bytes, order.cap_lines)
-        held = Held(order, launched, spool, self._loop, self._growth, self._audience)
-        self._held[order.terminal] = held
-        self._by_warden[held.warden_pid] = held
-        self._orphans.spared.add(held.warden_pid)
+        terminal = Terminal(order, launched, spool, self._loop, self._growth, self._channel)
+        self._by_id[order.terminal] = terminal
+        self._by_warden[terminal.warden_pid] = terminal
+        self._orphans.spared.add(terminal.warden_pid)
 
-    def find(self, terminal: str) -> Held:
-        held = self._held.get(terminal)
-        if held is None:
-            raise RefusalError(f"There is no terminal {terminal}.")
-        return held
+    def find(self, terminal_id: str) -> Terminal:
+        terminal = self._by_id.get(terminal_id)
+        if terminal is None:
+            raise RefusalError(f"There is no terminal {terminal_id}.")
+        return terminal
 
-    def find_running(self, terminal: str) -> Held:
-        held = self.find(terminal)
-        if held.exit is not None:
-            raise RefusalError(f"Terminal {terminal} has ended.")
-        return held
+    def find_running(self, terminal_id: str) -> Terminal:
+        terminal = self.find(terminal_id)
+        if terminal.exit is not None:
+            raise RefusalError(f"Terminal {terminal_id} has ended.")
+        return terminal
 
-    def type(self, terminal: str, data: bytes, person: bool) -> tuple[bool, bool]:
+    def type(self, terminal_id: str, data: bytes, person: bool) -> tuple[bool, bool]:
         """Type into a terminal. Returns (secret, typed): at a password prompt, an agent's input is not typed."""
-        held, pty = self._find_pty(terminal)
+        terminal, pty = self._find_pty(terminal_id)
         secret = pty.is_secret
         if secret and not person:
             return True, False
         if not pty.type(data, person):
-            why = f"Terminal {terminal} is not reading; what was typed before still waits."
+            why = f"Terminal {terminal_id} is not reading; what was typed before still waits."
             raise RefusalError(why, NOT_READING)
-        held.watch_pty()
+        terminal.watch_pty()
         return secret, True
 
-    def look(self, terminal: str) -> Seen:
-        held, pty = self._find_pty(terminal)
-        return look(pty, held.pid, held.warden_pid)
+    def look(self, terminal_id: str) -> Seen:
+        terminal, pty = self._find_pty(terminal_id)
+        return look(pty, terminal.pid, terminal.warden_pid)
 
-    def resize(self, terminal: str, cols: int, rows: int) -> None:
-        held = self.find_running(terminal)
+    def resize(self, terminal_id: str, cols: int, rows: int) -> None:
+        terminal = self.find_running(terminal_id)
         if not (0 < cols < 65536 and 0 < rows < 65536):
             raise RefusalError(f"A terminal cannot have {cols} columns and {rows} rows.")
-        held.size = (cols, rows)
-        if held.pty is not None:
-            held.pty.resize(cols, rows)
+        terminal.size = (cols, rows)
+        if terminal.pty is not None:
+            terminal.pty.resize(cols, rows)
 
-    def signal(self, terminal: str, number: int) -> None:
+    def signal(self, terminal_id: str, number: int) -> None:
         """Send a signal to the leader only."""
         if number not in signal.valid_signals():
             raise RefusalError(f"There is no signal {number}.")
-        self.find_running(terminal).tell_warden(SignalLeader(number))
+        self.find_running(terminal_id).send_to_warden(SignalLeader(number))
 
-    def stop(self, peer: Connection, request: int, terminal: str, grace: float) -> None:
+    def stop(self, peer: Connection, request: int, terminal_id: str, grace: float) -> None:
         """Stop a terminal's tree. The reply is sent when the tree has ended."""
-        self.find(terminal).stop(peer, request, grace)
+        self.find(terminal_id).stop(peer, request, grace)
 
-    def forget(self, terminal: str, delete: bool = False) -> None:
-        held = self.find(terminal)
-        if held.report is None:
-            raise RefusalError(f"Terminal {terminal} has not ended; stop it first.")
-        del self._held[terminal]
-        self._growth.forget(terminal)
-        held.windows.hang_up()
+    def forget(self, terminal_id: str, delete: bool = False) -> None:
+        terminal = self.find(terminal_id)
+        if terminal.report is None:
+            raise RefusalError(f"Terminal {terminal_id} has not ended; stop it first.")
+        del self._by_id[terminal_id]
+        self._growth.forget(terminal_id)
+        terminal.windows.hang_up()
         if delete:
-            held.spool.delete()
+            terminal.spool.delete()
 
     def wake(self, pid: int) -> None:
         """Continue a stopped child if it is a warden: only the warden can report how its program ends."""
@@ -363,63 +369,65 @@ class Shelf:
     def reaped(self, pid: int) -> None:
         """Handle the death of a child of the keeper. The keeper adopts the remaining processes of a dead warden."""
         self._orphans.spared.discard(pid)
-        held = self._by_warden.pop(pid, None)
-        if held is not None:
-            held.hear_last_words()
+        terminal = self._by_warden.pop(pid, None)
+        if terminal is not None:
+            terminal.read_last_messages()
             self._orphans.look()
-            if held.report is None:
-                self._lost.append(held)
+            if terminal.report is None:
+                self._lost.append(terminal)
             self._drop_ended()
 
     def tick(self) -> None:
         """Run everything that is due: growth notices, killing of orphans, killing of stuck wardens."""
-        if self._audience.has_room:
-            self._tell_growth()
+        if self._channel.has_room:
+            self._notify_growth()
         self._end_orphans()
         now = time.monotonic()
-        for held in self._by_warden.values():
-            if held.stuck_at is not None and held.stuck_at < now:
-                held.stuck_at = None
-                os.kill(held.warden_pid, signal.SIGKILL)
+        for terminal in self._by_warden.values():
+            if terminal.stuck_at is not None and terminal.stuck_at < now:
+                terminal.stuck_at = None
+                os.kill(terminal.warden_pid, signal.SIGKILL)
 
     def wait_at_most(self) -> float | None:
         now = time.monotonic()
-        waits = [held.stuck_at - now for held in self._by_warden.values() if held.stuck_at is not None]
-        growth = self._growth.wait_at_most() if self._audience.has_room else None
+        waits = [
+            terminal.stuck_at - now for terminal in self._by_warden.values() if terminal.stuck_at is not None
+        ]
+        growth = self._growth.wait_at_most() if self._channel.has_room else None
         waits += [wait for wait in (growth, self._orphans.wait_at_most()) if wait is not None]
         return max(0.0, min(waits)) if waits else None
 
-    def _find_pty(self, terminal: str) -> tuple[Held, PtyEnd]:
-        held = self.find_running(terminal)
-        if held.pty is None:
-            raise RefusalError(f"Terminal {terminal} has pipes and takes no typed input.")
-        return held, held.pty
+    def _find_pty(self, terminal_id: str) -> tuple[Terminal, PtyMaster]:
+        terminal = self.find_running(terminal_id)
+        if terminal.pty is None:
+            raise RefusalError(f"Terminal {terminal_id} has pipes and takes no typed input.")
+        return terminal, terminal.pty
 
     def _new_directory(self, order: Start) -> str:
         if not TERMINAL_ID.fullmatch(order.terminal) or not order.argv:
             raise RefusalError("A terminal needs a command, and an id of letters, digits, - and _.")
         directory = os.path.join(self._directory, order.terminal)
-        if order.terminal in self._held or os.path.lexists(directory):
+        if order.terminal in self._by_id or os.path.lexists(directory):
             raise RefusalError(f"Terminal {order.terminal} already exists.")
         return directory
 
-    def _tell_growth(self) -> None:
-        for terminal in self._growth.take_due():
-            spool = self._held[terminal].spool
+    def _notify_growth(self) -> None:
+        for terminal_id in self._growth.take_due():
+            spool = self._by_id[terminal_id].spool
             spool.note()
-            self._audience.tell(Grown(terminal, spool.size))
+            self._channel.send(Grown(terminal_id, spool.size))
 
     def _end_orphans(self) -> None:
-        report = self._orphans.go_on()
+        report = self._orphans.advance()
         if self._lost and self._orphans.wait_at_most() is None:
-            for held in self._lost:
-                held.lose(report or Report("warden gone"))
+            for terminal in self._lost:
+                terminal.lose(report or Report("warden gone"))
             self._lost.clear()
             self._drop_ended()
 
     def _drop_ended(self) -> None:
-        ended = [held for held in self._held.values() if held.report is not None]
-        failed = [held for held in ended if held.failed]
-        for held in failed + ended[: max(0, len(ended) - ENDED_MAX)]:
-            if held.order.terminal in self._held:
-                self.forget(held.order.terminal)
+        ended = [terminal for terminal in self._by_id.values() if terminal.report is not None]
+        failed = [terminal for terminal in ended if terminal.failed]
+        for terminal in failed + ended[: max(0, len(ended) - ENDED_MAX)]:
+            if terminal.order.terminal in self._by_id:
+                self.forget(terminal.order.terminal)

@@ -28,7 +28,7 @@ from handrail.framing import LineBuffer
 from handrail.keeper import lineage, system
 from handrail.keeper.message_framing import FRAME_MAX, decode, encode, name_of
 from handrail.keeper.protocol import Exit, Report
-from handrail.keeper.stop_tree import Ending
+from handrail.keeper.stop_tree import TreeStop
 
 if TYPE_CHECKING:
     from handrail.keeper.protocol import Start
@@ -119,7 +119,7 @@ class Warden:
         self._link = link
         self._lines = LineBuffer(FRAME_MAX)
         self._pid = 0
-        self._ending: Ending | None = None
+        self._ending: TreeStop | None = None
         self._launched = False
         self._leader_left = False
 
@@ -187,7 +187,7 @@ class Warden:
 
     def _end(self, why: str, grace: float) -> None:
         if self._ending is None:
-            self._ending = Ending(why, grace)
+            self._ending = TreeStop(why, grace)
         else:
             self._ending.hurry(grace)
 
@@ -204,7 +204,7 @@ class Warden:
             elif self._leader_left:
                 self._end("exit", self._order.grace)
             return gone
-        stuck = not gone and self._ending.go_on()
+        stuck = not gone and self._ending.advance()
         if gone or stuck:
             self._send(TreeEnded(self._ending.report(left=stuck)))
         return gone or stuck
