@@ -1,5 +1,5 @@
-"""What a client launches: a small program between the client's stdio and the daemon's socket.
+"""The door: a small program that clients launch, which proxies their stdio to the daemon's socket.
 
-Owns the way to the daemon (found, or started) and the promise that a client is always answered. Does not know
-tools, rules or the journal: it passes bytes. Standard library only, so that it is up before a client looks.
+It finds or starts the daemon, forwards bytes unchanged, and answers every request even if the daemon dies. Standard
+library only, for a fast start.
 """

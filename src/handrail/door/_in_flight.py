@@ -1,7 +1,6 @@
-"""What the client still waits for, and what a new daemon has to be told again.
+"""Requests in flight, and the client's handshake for replay to a new daemon.
 
-Owns the ids in flight, the client's handshake and the words for a request that will not be answered otherwise.
-Does not know sockets or processes, and never decides to send a request again: at most once.
+Builds the replies to requests that a lost daemon did not answer. A request is never sent twice (at most once).
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ if TYPE_CHECKING:
 
 
 WEIGHT_MAX = 4 << 20
-"""Bytes of ids and methods remembered; bounds a client that asks and never reads (some 30,000 requests)."""
+"""Bytes of ids and methods in memory; bounds a client that sends requests and never reads (about 30,000 requests)."""
 
 ASKED_MAX = 1000
-"""Questions of the daemon to the client that are remembered; bounds a daemon that only asks."""
+"""Open requests of the daemon to the client in memory; bounds a daemon that sends requests without end."""
 
 UNAVAILABLE = -32000
-"""JSON-RPC: a server's own error. No better code exists for "the server behind this pipe is gone"."""
+"""JSON-RPC server error. There is no more specific code for "the server behind this pipe is gone"."""
 
 
 class Flight:
-    """One request that was sent whole and is not answered yet."""
+    """One request that was sent completely and is not answered yet."""
 
     __slots__ = ("call", "method")
 
@@ -37,7 +36,7 @@ class Flight:
 
 
 class Flights:
-    """Who waits for whom, over every connection this door makes."""
+    """Open requests in both directions, across all connections of this door."""
 
     def __init__(self) -> None:
         self._open: dict[str, Flight] = {}
@@ -61,30 +60,30 @@ class Flights:
     # From the client
 
     def sent(self, piece: Piece) -> None:
-        """The line of this piece has been handed to the daemon to its end."""
+        """Record a line that was sent to the daemon completely."""
         for each in piece.messages:
             if each.is_request and each.key and each.method:
-                self._take_off(each.key)
+                self._remove(each.key)
                 self._open[each.key] = Flight(each.method)
                 self._weight += _weight(each.key, each.method)
             elif each.cancels:
-                self._take_off(each.cancels)
+                self._remove(each.cancels)
         if piece.starts and len(piece.messages) == 1 and piece.messages[0].method == "initialize":
             self.initialize, self.initialized = piece, None
         self.remember(piece)
 
     def remember(self, piece: Piece) -> None:
-        """Keep the end of the handshake, which the client says once, whether or not a daemon heard it."""
+        """Keep `notifications/initialized` for replay: the client sends it once, even if no daemon received it."""
         if self.initialize and any(each.method == "notifications/initialized" for each in piece.messages):
             self.initialized = piece
 
     @property
     def awaits_answers(self) -> bool:
-        """A daemon has asked the client something, this one or one that is gone."""
+        """Whether the client owes an answer to this daemon or to a previous one."""
         return bool(self._asked or self._stale)
 
     def is_stale(self, each: Message) -> bool:
-        """An answer to a question of a daemon that is gone: the new one never asked, it must not hear it."""
+        """Whether this answers a request of a previous daemon; it must not be forwarded to the new one."""
         if not each.is_answer or each.key is None:
             return False
         current = each.key in self._asked
@@ -95,10 +94,10 @@ class Flights:
     # From the daemon
 
     def heard(self, piece: Piece) -> None:
-        """A piece of what the daemon said that goes on to the client."""
+        """Record a piece that was forwarded from the daemon to the client."""
         for each in piece.messages if piece.ends else ():
             if each.is_answer:
-                self._take_off(each.key or "")
+                self._remove(each.key or "")
             elif each.is_request and len(self._asked) < ASKED_MAX:
                 self._asked.add(each.key or "")
 
@@ -107,39 +106,42 @@ class Flights:
             self._open[key].call = call
 
     def lost(self) -> tuple[list[bytes], Piece | None]:
-        """The daemon is gone: last words for all it owes, and an `initialize` that is to be said again."""
-        again, flight = self.initialize, self._open.get(self.initialize_key or "")
+        """Clear all open requests of a lost daemon.
+
+        Returns the lines to send to the client, and an unanswered `initialize` to send to the next daemon.
+        """
+        resend, flight = self.initialize, self._open.get(self.initialize_key or "")
         if flight is None or flight.method != "initialize":
-            again = None
+            resend = None
         else:
-            self._take_off(self.initialize_key or "")
+            self._remove(self.initialize_key or "")
             self.initialize = self.initialized = None
-        words = [interrupted(key, flight, self._modern) for key, flight in self._open.items()]
-        words += [_withdrawn(key) for key in self._asked]
+        lines = [interrupted(key, flight, self._modern) for key, flight in self._open.items()]
+        lines += [_cancellation(key) for key in self._asked]
         self._stale, self._asked = self._asked, set()
         self._open.clear()
         self._weight = 0
-        return words, again
+        return lines, resend
 
     @staticmethod
     def unsent(each: Message, why: str) -> bytes:
-        """The answer to a request that no daemon got to the end of."""
+        """Build the answer to a request that no daemon received completely."""
         sentence = f"{why} This request was not run; it is safe to send it again."
         return _answer(each.key, error={"code": UNAVAILABLE, "message": sentence})
 
     @property
     def _modern(self) -> bool:
-        """The 2026-07-28 generation has no handshake and wants every result to say that it is complete."""
+        """Whether the client uses MCP 2026-07-28: no handshake, and every result carries a `resultType`."""
         return self.initialize is None
 
-    def _take_off(self, key: str) -> None:
+    def _remove(self, key: str) -> None:
         flight = self._open.pop(key, None)
         if flight:
             self._weight -= _weight(key, flight.method)
 
 
 def interrupted(key: str, flight: Flight, modern: bool) -> bytes:
-    """The answer to a request that was sent and whose end nobody can tell."""
+    """Build the answer to a request that was sent and whose outcome is unknown."""
     gone = "Handrail's daemon went away before it answered this request."
     if flight.method != "tools/call":
         sentence = f"{gone} It was not sent again; send it once more if you still need it."
@@ -167,7 +169,7 @@ def _failed_call(sentence: str, call: str | None, modern: bool) -> dict[str, obj
     return {**result, "content": content, "structuredContent": structured, "isError": True}
 
 
-def _withdrawn(key: str) -> bytes:
+def _cancellation(key: str) -> bytes:
     params = {"requestId": json.loads(key), "reason": "Handrail's daemon, which asked, went away."}
     return _line({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 

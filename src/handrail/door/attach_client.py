@@ -1,12 +1,7 @@
-"""One window's connection to the keeper, for one terminal.
+"""Client of the keeper for one window on one terminal, and a reader of the terminal's spool.
 
-Owns the messages both ways, in the keeper's own words, and that no more is typed ahead than the keeper has taken.
-Does not know where keys come from, nor how output is shown.
-
-The messages are written and read here as plain objects: the classes of `keeper.protocol` take longer to load than a
-shell may take to open. Their shape is held to that protocol by the tests.
-
-A terminal's output, read from where the keeper writes it.
+Input is flow-controlled: at most one input message is unacknowledged. Messages are plain dicts, because importing the
+classes of `keeper.protocol` would slow the opening of a shell. Tests compare the dicts with those classes.
 """
 
 from __future__ import annotations
@@ -28,32 +23,32 @@ if TYPE_CHECKING:
 
 
 PROTOCOL = 3
-"""The keeper's; a pair that differs is told what to do."""
+"""The keeper's protocol version; on a mismatch the keeper's refusal explains the fix."""
 
 ANSWER_SECONDS = 10.0
-"""A keeper answers at once; bounds the wait for one that hangs."""
+"""Seconds to wait for the keeper's first reply; bounds the wait for a hung keeper."""
 
 LINE_MAX = 4 << 20
-"""Bytes of one message; bounds what a wrong peer can make us hold."""
+"""Bytes of one message; bounds the memory that a wrong peer can make us use."""
 
 AGAIN_SECONDS = 0.05
-"""Until what was typed is offered again to a program that does not read."""
+"""Seconds before input is sent again to a program that does not read."""
 
 
 class NotAttached(Exception):
-    """The keeper does not let us in, or is not there; its sentence says why."""
+    """The keeper refuses the window or does not run; the message gives the reason."""
 
 
 class Attached:
-    """A terminal that shows itself in our window."""
+    """A connection to the keeper as a window on one terminal."""
 
     def __init__(self, sock: socket.socket, terminal: str) -> None:
         self.terminal = terminal
         self.size = 0
-        """How far the output has come, as far as we were told."""
+        """The output offset of the latest notice."""
         self.exit: dict[str, Any] | None = None
         self.trouble = ""
-        """Why output is no longer kept, once that is so."""
+        """The reason why output is no longer written to disk; empty while it is."""
         self.is_lost = False
         """The keeper is gone."""
         self._sock = sock
@@ -65,17 +60,17 @@ class Attached:
 
     @classmethod
     def attach(cls, places: Places, terminal: str, *, ends: bool) -> Attached:
-        """Be a window on a terminal, which with `ends` lives no longer than this connection."""
+        """Attach to a terminal; with `ends`, the terminal ends when this connection closes. Raises NotAttached."""
         sock = dial_path(str(places.keeper_socket))
         if sock is None:
             raise NotAttached("Handrail's keeper does not answer.")
-        made = cls(sock, terminal)
+        attached = cls(sock, terminal)
         try:
-            made._greet(ends)
+            attached._greet(ends)
         except BaseException:
             sock.close()
             raise
-        return made
+        return attached
 
     def fileno(self) -> int:
         return self._sock.fileno()
@@ -89,11 +84,11 @@ class Attached:
 
     @property
     def takes_keys(self) -> bool:
-        """Whether what was typed before has been taken."""
+        """Whether the keeper has acknowledged the previous input."""
         return self._typing is None
 
     def type(self, data: bytes) -> None:
-        """Only when it takes keys."""
+        """Send input. Call only while `takes_keys` is true."""
         self._typing = (
             self._send("input", data=binascii.b2a_base64(data, newline=False).decode(), person=True),
             data,
@@ -108,12 +103,12 @@ class Attached:
         return None if self._again_at is None else max(0.0, self._again_at - time.monotonic())
 
     def go_on(self) -> None:
-        """What is due by time alone."""
+        """Send rejected input again when its delay is over."""
         if self._typing and self._again_at is not None and time.monotonic() >= self._again_at:
             self.type(self._typing[1])
 
     def send(self) -> None:
-        """Hand over what fits."""
+        """Send as much as the socket accepts."""
         try:
             sent = self._sock.send(self._out)
         except BlockingIOError:
@@ -124,7 +119,7 @@ class Attached:
         del self._out[:sent]
 
     def receive(self) -> None:
-        """Take in what the keeper has told."""
+        """Read and handle the keeper's messages."""
         try:
             data = self._sock.recv(1 << 16)
         except BlockingIOError:
@@ -132,7 +127,7 @@ class Attached:
         except OSError:
             data = b""
         for line in self._lines(data):
-            self._hear(json.loads(line))
+            self._handle(json.loads(line))
         self.is_lost = self.is_lost or not data or len(self._in) > LINE_MAX
 
     def _greet(self, ends: bool) -> None:
@@ -154,7 +149,7 @@ class Attached:
             raise NotAttached(str(answer.get("why") or "Handrail's keeper gave no reason."))
         self._sock.setblocking(False)
         for line in others:
-            self._hear(json.loads(line))
+            self._handle(json.loads(line))
 
     def _first_lines(self) -> list[bytes]:
         lines: list[bytes] = []
@@ -176,22 +171,24 @@ class Attached:
         self.send()
         return self._number
 
-    def _hear(self, message: dict[str, Any]) -> None:
+    def _handle(self, message: dict[str, Any]) -> None:
         match message.get("is"):
             case "typed" | "failed" | "done":
-                self._answered(message)
+                self._handle_reply(message)
             case "kept" | "grown" | "exited" | "swept" | "unrecorded":
                 self.size = max(self.size, message["size"])
                 self.exit = self.exit or message.get("exit")
                 self.trouble = self.trouble or message.get("why") or message.get("unrecorded") or ""
             case _:
-                return  # a newer keeper may tell more
+                return  # a newer keeper may send other messages
 
-    def _answered(self, message: dict[str, Any]) -> None:
+    def _handle_reply(self, message: dict[str, Any]) -> None:
         if self._typing is None or message.get("id") != self._typing[0]:
             return
         if message["is"] == "failed" and self.exit is None:
-            self._again_at = time.monotonic() + AGAIN_SECONDS  # it does not read yet: nothing typed is lost
+            self._again_at = (
+                time.monotonic() + AGAIN_SECONDS
+            )  # the program does not read yet; retry, so no input is lost
         else:
             self._typing = None
 
@@ -200,52 +197,52 @@ SUFFIX = ".seg"
 
 
 class SpoolReader:
-    """Reads on from a position, a piece at a time."""
+    """Reads a spool directory from an offset, across segments."""
 
     def __init__(self, directory: str, at: int = 0) -> None:
         self.at = at
         self.lost = 0
-        """Bytes that were passed over, because they had been dropped before they could be read."""
+        """Bytes skipped because their segments were deleted before they were read."""
         self._directory = directory
         self._start = -1
         self._fd = -1
 
     def read(self, most: int) -> bytes:
-        """The next bytes, at most so many; none when all has been read."""
-        while self._fd >= 0 or self._go_on():
+        """Return at most `most` bytes; empty at the end of the output."""
+        while self._fd >= 0 or self._open_next():
             data = os.read(self._fd, most)
             if data:
                 self.at += len(data)
                 return data
-            if not self._go_on():
+            if not self._open_next():
                 break
         return b""
 
     def skip(self, keep: int) -> int:
-        """Pass over all but the last bytes that there are now; how many were passed over."""
+        """Skip all but the last `keep` bytes; return the number of bytes skipped."""
         starts = self._starts()
-        passed = starts[-1] + _size(self._path(starts[-1])) - keep - self.at if starts else 0
-        if passed <= 0:
+        skipped = starts[-1] + _size(self._path(starts[-1])) - keep - self.at if starts else 0
+        if skipped <= 0:
             return 0
-        self.at += passed
+        self.at += skipped
         self.close()
-        return passed
+        return skipped
 
     def close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = self._start = -1
 
-    def _go_on(self) -> bool:
-        """To the segment that begins where ours ends; where it was dropped, to the oldest that is left."""
+    def _open_next(self) -> bool:
+        """Open the segment that starts at the current offset or contains it, else the oldest one left."""
         if self._start != self.at and self._open(self.at):
             return True
-        while (start := self._holding()) is not None and start != self._start:
+        while (start := self._find_segment()) is not None and start != self._start:
             if self._open(start):
                 return True
         return False
 
-    def _holding(self) -> int | None:
+    def _find_segment(self) -> int | None:
         starts = self._starts()
         return max((start for start in starts if start <= self.at), default=starts[0] if starts else None)
 

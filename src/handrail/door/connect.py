@@ -1,9 +1,7 @@
-"""The way to the daemon: its socket, and a daemon behind it.
+"""Connect to the daemon, starting it if needed, and exchange the hello lines.
 
-Owns finding, and the promise that many who look at once end with one daemon. Does not know how a process is
-started (`launch`) nor what is said on the socket (`hello`).
-
-The first line each way on the daemon's socket: who calls and what they want, and whether they may.
+Processes that connect at the same time share one daemon. The hello is one JSON line each way: the version, the caller and
+its purpose, then the daemon's acceptance or refusal.
 """
 
 from __future__ import annotations
@@ -27,17 +25,17 @@ if TYPE_CHECKING:
 
 
 START_SECONDS = 15.0
-"""A daemon is up within one second; bounds the wait of a client when one never comes up."""
+"""Seconds for the daemon to start, which takes about one; bounds a client's wait for a daemon that never starts."""
 
 STEP = 0.01
-"""Seconds between two looks at a socket that is about to appear."""
+"""Seconds between two connection attempts while the daemon starts."""
 
 DIAL_SECONDS = 5.0
-"""A listener whose queue stays full for so long is as good as none; bounds one look at its socket."""
+"""Seconds for one connection attempt; bounds the wait for a listener whose queue stays full."""
 
 
 class DaemonNotRunning(Exception):
-    """Nobody answers on the daemon's socket; says why and which command to try."""
+    """No daemon answers on the socket; the message gives the reason and a command to try."""
 
     def __init__(self, why: str, fix: str = "Start it with `handrail up`.") -> None:
         super().__init__(why, fix)
@@ -57,9 +55,10 @@ def connect(
     abandon: Callable[[], bool] = lambda: False,
     keep: Sequence[str] = (),
 ) -> socket.socket:
-    """A connection to the daemon, which is started if need be, as `argv` where given, with the variables named in `keep`.
+    """Connect to the daemon; with `start`, start it if needed.
 
-    `abandon` is asked now and then whether anybody still wants it. Raises DaemonNotRunning.
+    `argv` replaces the start command, `keep` names extra environment variables to pass. `abandon` is polled while the
+    daemon starts; True stops the wait. Raises DaemonNotRunning.
     """
     sock = dial(places)
     if sock is None and not start:
@@ -68,7 +67,7 @@ def connect(
 
 
 def dial(places: Places) -> socket.socket | None:
-    """A connection to the daemon that listens now, or None."""
+    """Connect to a running daemon; None if no daemon listens."""
     for path in _sockets(places):
         sock = dial_path(path)
         if sock:
@@ -77,7 +76,7 @@ def dial(places: Places) -> socket.socket | None:
 
 
 def dial_path(path: str) -> socket.socket | None:
-    """A connection to a process of this user that listens here, or None."""
+    """Connect to a socket if a process of this user listens on it, else None."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     sock.settimeout(DIAL_SECONDS)
     try:
@@ -102,7 +101,7 @@ def _sockets(places: Places) -> list[str]:
 
 
 def _is_ours(sock: socket.socket, path: str) -> bool:
-    """A socket in a shared directory may be another user's trap: trust who listens, not the name."""
+    """Whether the listener belongs to this user: in a shared directory, another user could have created the socket."""
     if sys.platform == "linux":
         pid_uid_gid = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         return int.from_bytes(pid_uid_gid[4:8], sys.byteorder) == os.getuid()
@@ -136,17 +135,17 @@ def _failed(why: str, log: str) -> DaemonNotRunning:
 
 
 HELLO_SECONDS = 10.0
-"""A daemon that listens and does not answer for so long hangs; bounds the wait of whoever launched us."""
+"""Seconds for the daemon's hello; bounds the wait for a hung daemon."""
 
 
 class HelloRefused(Exception):
-    """The daemon listens but does not take us in."""
+    """The daemon listens but refuses this program, hangs up, or does not answer in time."""
 
     def __init__(self, why: str, hung_up: bool = False) -> None:
         super().__init__(why)
         self.why = why
         self.hung_up = hung_up
-        """It was there and left without an answer, as one does that is just ending."""
+        """Whether the daemon closed the connection without an answer, as it does while it exits."""
 
     def __str__(self) -> str:
         return f"The Handrail daemon did not let this program in: {self.why}"
@@ -161,15 +160,15 @@ def say_hello(
     credential: str = "",
     within: float = HELLO_SECONDS,
 ) -> dict[str, Any]:
-    """Greet as `mcp`, `person` or `read` and give back the daemon's reply.
+    """Send a hello as `mcp`, `person` or `read` and return the daemon's reply.
 
-    Reads not one byte beyond that reply. Leaves the socket blocking. Raises HelloRefused.
+    Reads no byte beyond that reply. Leaves the socket blocking. Raises HelloRefused.
     """
     deadline = time.monotonic() + within
     try:
         sock.settimeout(within)
         sock.sendall(_hello(want, workspace, door, credential))
-        reply = _reply(_read_line(sock, deadline))
+        reply = _parse_reply(_read_line(sock, deadline))
         sock.settimeout(None)
     except TimeoutError:
         raise HelloRefused(
@@ -183,8 +182,8 @@ def say_hello(
 def _hello(want: str, workspace: str | None, door: str | None, credential: str) -> bytes:
     who = {"handrail": HELLO, "want": want, "version": __version__, "pid": os.getpid(), "ppid": os.getppid()}
     where = {"cwd": _cwd(), "workspace": workspace, "door": door or os.urandom(8).hex()}
-    lent = {"credential": credential} if credential else {}
-    return json.dumps({**who, **where, **lent}).encode() + b"\n"
+    extra = {"credential": credential} if credential else {}
+    return json.dumps({**who, **where, **extra}).encode() + b"\n"
 
 
 def _cwd() -> str:
@@ -195,23 +194,23 @@ def _cwd() -> str:
 
 
 def _read_line(sock: socket.socket, deadline: float) -> bytes:
-    """One line and nothing after it, which belongs to the protocol that follows."""
+    """Read one line and not a byte more: the rest belongs to the protocol that follows."""
     line = b""
     while not line.endswith(b"\n"):
-        left = deadline - time.monotonic()
-        if left <= 0:
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
             raise TimeoutError
-        sock.settimeout(left)
-        waiting = sock.recv(4096, socket.MSG_PEEK)
-        if not waiting:
+        sock.settimeout(remaining)
+        peeked = sock.recv(4096, socket.MSG_PEEK)
+        if not peeked:
             raise HelloRefused("it closed the connection without a word. Try again.", hung_up=True)
-        line += sock.recv(waiting.find(b"\n") + 1 or len(waiting))
+        line += sock.recv(peeked.find(b"\n") + 1 or len(peeked))
         if len(line) > HELLO_MAX:
             raise HelloRefused("its reply is too long to be a Handrail daemon's.")
     return line
 
 
-def _reply(line: bytes) -> dict[str, Any]:
+def _parse_reply(line: bytes) -> dict[str, Any]:
     try:
         reply: dict[str, Any] = json.loads(line)
         theirs = reply["handrail"]

@@ -1,10 +1,7 @@
-"""Bytes cut into lines on the way in, and kept line by line on the way out.
+"""JSON-RPC over lines: framing, output queue, and the parts of a message that the door needs.
 
-Owns framing and its bounds. Does not know sockets, nor what a line means beyond what `message` reads in it.
-A line up to `KEEP` is held until it is whole; a longer one is let through in pieces, so that memory stays
-bounded whatever a peer sends.
-
-What one JSON-RPC line says, as far as the door needs it: id, method, answer or cancel.
+A line up to `KEEP` bytes is buffered until complete. A longer line is forwarded in pieces, so memory stays bounded. Of a
+message, only the id, the method, and whether it answers or cancels a request are read.
 """
 
 from __future__ import annotations
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
 
 
 WINDOW = 4096
-"""Bytes of a long line looked at from either end; bounds what a regular expression is given to chew."""
+"""Bytes parsed at either end of a long line; bounds the input of the regular expressions."""
 
 _STRING = rb'"(?:[^"\\]|\\.)*"'
 _SCALAR = rb"(?:" + _STRING + rb"|-?\d[\d.eE+-]*|null|true|false)"
@@ -29,13 +26,13 @@ _TAIL = rb'((?:,\s*"(?:id|jsonrpc|method)"\s*:\s*' + _SCALAR + rb"\s*)+)\}\s*$"
 
 
 class Message:
-    """One JSON-RPC message, reduced to what decides who waits for whom."""
+    """One JSON-RPC message, reduced to the fields that match requests with answers."""
 
     __slots__ = ("answers", "cancels", "key", "method")
 
     def __init__(self, key: str | None, method: str | None, answers: bool, cancels: str | None) -> None:
         self.key = key
-        """The id as JSON text, so that 1 and "1" stay apart; None where there is none."""
+        """The id as JSON text, so that 1 and "1" differ; None without an id."""
         self.method = method
         self.answers = answers
         self.cancels = cancels
@@ -50,7 +47,7 @@ class Message:
 
 
 def read(line: bytes) -> list[Message]:
-    """Every message of a whole line; none where it is not JSON-RPC."""
+    """Parse all messages of a complete line; empty if it is not JSON-RPC."""
     try:
         parsed = json.loads(line)
     except (ValueError, RecursionError):
@@ -60,7 +57,7 @@ def read(line: bytes) -> list[Message]:
 
 
 def survey(head: bytes, tail: bytes = b"") -> list[Message]:
-    """The message of a line of which only both ends are at hand: best effort, never a guess."""
+    """Parse the message of a long line from its two ends: best effort, never a guess."""
     try:
         members = {**_members_of_head(head[:WINDOW]), **_members_of_tail(tail[-WINDOW:])}
     except ValueError:
@@ -69,7 +66,7 @@ def survey(head: bytes, tail: bytes = b"") -> list[Message]:
 
 
 def key_of(value: object) -> str | None:
-    """An id as JSON text; null is no id."""
+    """The id as JSON text; None for null."""
     return None if value is None else json.dumps(value)
 
 
@@ -89,11 +86,11 @@ def _message(item: dict[str, Any]) -> Message:
 def _members_of_head(head: bytes) -> dict[str, Any]:
     members: dict[str, Any] = {}
     at = 0
-    member = re.compile(_HEAD_MEMBER)  # compiled only once a long line comes: a door must start at once
+    member = re.compile(_HEAD_MEMBER)  # compiled on first use, to start fast
     while found := member.match(head, at):
         name, value = found.groups()
         members[json.loads(name)] = None if value is None else json.loads(value)
-        if value is None:  # the long one: nothing after it can be found from this end
+        if value is None:  # a value that does not fit: nothing after it can be parsed from this end
             break
         at = found.end()
     return members
@@ -105,18 +102,18 @@ def _members_of_tail(tail: bytes) -> dict[str, Any]:
 
 
 KEEP = 1 << 20
-"""Bytes of a line held whole. Bounds memory per direction; a longer line cannot be sent a second time."""
+"""Bytes of a line that is buffered completely. Bounds memory per direction; a longer line cannot be sent again."""
 
 
 class Piece:
-    """A whole line, or a part of one that is too long to be held."""
+    """A complete line, or a part of a line that is too long to be buffered."""
 
     __slots__ = ("_messages", "data", "ends", "starts")
 
     def __init__(
         self, data: bytes, messages: list[Message] | None = None, starts: bool = True, ends: bool = True
     ) -> None:
-        """`messages` may be left out for a whole line: it is read when somebody wants to know what it says."""
+        """For a complete line, `messages` may be omitted: the line is then parsed on first use."""
         self.data = data
         self._messages = messages
         self.starts = starts
@@ -124,7 +121,7 @@ class Piece:
 
     @property
     def messages(self) -> list[Message]:
-        """What the line says: all of it at its end; at the start of a long one, what its head tells."""
+        """The messages of the line; at the start of a long line, only what its head contains."""
         if self._messages is None:
             self._messages = read(self.data)
         return self._messages
@@ -135,7 +132,7 @@ class Piece:
 
 
 class Lines:
-    """Cuts what one peer sends into pieces."""
+    """Splits one peer's byte stream into pieces."""
 
     def __init__(self) -> None:
         self._held: list[bytes] = []
@@ -145,7 +142,7 @@ class Lines:
 
     @property
     def inside_long(self) -> bool:
-        """Part of a long line was already let through, and its end has not come."""
+        """Whether part of a long line was already forwarded and its end has not arrived."""
         return bool(self._head)
 
     def feed(self, data: bytes) -> list[Piece]:
@@ -161,7 +158,7 @@ class Lines:
         return pieces
 
     def rest(self) -> list[Piece]:
-        """What came after the last newline: a last line that was never ended."""
+        """The data after the last newline, as a last line."""
         return [self._cut(ends=True)] if self._size or self.inside_long else []
 
     def _hold(self, data: bytes) -> None:
@@ -185,7 +182,7 @@ class Lines:
 
 
 class Outbox:
-    """Pieces on their way to one peer, which may go away in the middle of one."""
+    """Queue of pieces to one peer, which may disconnect in the middle of a piece."""
 
     def __init__(self) -> None:
         self._pieces: deque[Piece] = deque()
@@ -203,11 +200,11 @@ class Outbox:
 
     @property
     def requests(self) -> list[Message]:
-        """Requests that wait in here, none of them sent."""
+        """The queued requests; none of them has been sent completely."""
         return [each for piece in self._pieces for each in piece.requests]
 
     def put(self, piece: Piece) -> bool:
-        """False for a piece whose line can no longer be sent whole: it is dropped."""
+        """Queue a piece; False, and the piece is dropped, if its line can no longer be sent completely."""
         if self._skipping:
             self._skipping = not piece.ends
             return False
@@ -223,7 +220,7 @@ class Outbox:
         return memoryview(self._pieces[0].data)[self._written : self._written + most]
 
     def wrote(self, count: int) -> Piece | None:
-        """Count bytes as written; the piece that is thereby written whole, if one is."""
+        """Count bytes as written; return the piece if this completes it."""
         self._written += count
         if self._written < len(self._pieces[0].data):
             return None
@@ -232,7 +229,7 @@ class Outbox:
         return piece
 
     def start_over(self) -> list[Piece]:
-        """The peer is gone: begin with a whole line again. Returns what is left of one that was torn."""
+        """Restart at a line boundary for a new peer. Returns the queued rest of a line that was partly sent."""
         self._written = 0
         torn: list[Piece] = []
         while self._inside and self._pieces:
@@ -243,7 +240,7 @@ class Outbox:
         return torn
 
     def empty(self) -> list[Piece]:
-        """Everything that waits, taken out; the rest of a line cut short by this is dropped when it comes."""
+        """Remove and return all pieces; if the last line is incomplete, drop its rest when it arrives."""
         pieces = list(self._pieces)
         self._pieces.clear()
         self._written = self.size = 0

@@ -1,7 +1,4 @@
-"""`handrail mcp`: what an MCP client launches and talks to on stdin and stdout.
-
-Owns the command line and the meeting with the daemon. Does not know MCP: `pump` moves the bytes.
-"""
+"""`handrail mcp`: the stdio server that MCP clients launch. Parses the command line and connects; `proxy` does the rest."""
 
 from __future__ import annotations
 
@@ -29,14 +26,14 @@ An MCP client launches this. Its configuration is: {"command": "handrail", "args
 """
 
 CREDENTIAL = "HANDRAIL_CREDENTIAL"
-"""Set where Handrail itself had an agent launch this: whose calls these are."""
+"""Set if an agent that Handrail hosts launched this program: identifies the thread of its calls."""
 
 GREETINGS = 3
-"""Times a daemon may hang up on us: one that was just ending, and its successor; bounds a loop with a third."""
+"""Attempts at a hello if the daemon hangs up, for example while it is being replaced; bounds the retries."""
 
 
 def main(arguments: list[str]) -> int:
-    """Run the door until its client is gone; returns the exit status."""
+    """Run the door until its client disconnects; return the exit status."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if arguments in (["--help"], ["-h"]):
         sys.stdout.write(USAGE)
@@ -48,29 +45,29 @@ def main(arguments: list[str]) -> int:
         return 2
     if os.isatty(0):
         sys.stderr.write("This is the door for MCP clients: it waits for JSON-RPC lines. Ctrl-C ends it.\n")
-    Pump(_way_to_daemon(workspace)).run()
+    Pump(_daemon_connector(workspace)).run()
     return 0
 
 
 def _workspace(arguments: list[str]) -> str | None:
     match arguments:
         case []:
-            named = os.environ.get("HANDRAIL_WORKSPACE")
-        case ["--workspace", named]:
+            directory = os.environ.get("HANDRAIL_WORKSPACE")
+        case ["--workspace", directory]:
             pass
         case [argument] if argument.startswith("--workspace="):
-            named = argument.removeprefix("--workspace=")
+            directory = argument.removeprefix("--workspace=")
         case _:
             raise ValueError(f"{' '.join(arguments)} is not understood. Use: handrail mcp [--workspace DIR]")
-    if not named:
+    if not directory:
         return None
-    if not os.path.isdir(named):
-        raise ValueError(f"the workspace {named} is not a directory. Name one that exists.")
-    return os.path.abspath(named)
+    if not os.path.isdir(directory):
+        raise ValueError(f"the workspace {directory} is not a directory. Name one that exists.")
+    return os.path.abspath(directory)
 
 
-def _way_to_daemon(workspace: str | None) -> Callable[[Callable[[], bool]], socket.socket]:
-    """How the pump gets a daemon that has greeted us; the same door to every one of them."""
+def _daemon_connector(workspace: str | None) -> Callable[[Callable[[], bool]], socket.socket]:
+    """Build the function that connects the pump to a daemon; every daemon sees the same door id."""
     door, credential = os.urandom(8).hex(), os.environ.get(CREDENTIAL, "")
 
     def reach(abandon: Callable[[], bool]) -> socket.socket:

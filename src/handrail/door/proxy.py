@@ -1,11 +1,7 @@
-"""Bytes between a client's stdio and whichever daemon there is, for as long as the client lives.
+"""Proxy between a client's stdio and the daemon, which reconnects when the daemon is lost.
 
-Owns the loop, its bounds, and what happens when either side goes away. Does not know how a daemon is found or
-started: it is given a way to reach one. Lines pass as they are; what must be known of them, `flights` remembers.
-
-When to look for a daemon again: after a loss, after a failure, after a daemon that said bye.
-
-One connection to one daemon: what comes over it is sorted into the client's and the door's.
+`Pump` is the poll loop, `Link` one connection to a daemon, `Retry` the backoff between connections. Lines pass unchanged;
+`_in_flight` tracks the open requests. The caller provides the function that connects to a daemon.
 """
 
 from __future__ import annotations
@@ -27,22 +23,22 @@ if TYPE_CHECKING:
 
 
 CHUNK = 64 << 10
-"""Bytes received or sent at once; bounds how far a side is read past its limit."""
+"""Bytes per read or write; bounds how far a buffer can exceed its limit."""
 
 REPLAY_SECONDS = 10.0
-"""Bounds the wait for a new daemon to answer the handshake that is said again."""
+"""Seconds for a new daemon to answer the replayed handshake; bounds the wait for a hung daemon."""
 
 NOTE = b'{"handrail":'
-"""How a line of the daemon begins that is for the door alone."""
+"""Prefix of the daemon's lines that are addressed to the door and not forwarded."""
 
 
 class Link:
-    """A daemon that has greeted us."""
+    """A connection to a daemon, after the hello."""
 
     def __init__(self, sock: socket.socket, flights: Flights) -> None:
         self.since = time.monotonic()
         self.said_bye = False
-        """It told us that it ends on purpose."""
+        """Whether the daemon announced that it exits on purpose."""
         self._sock = sock
         self._flights = flights
         self._lines = Lines()
@@ -58,11 +54,11 @@ class Link:
 
     @property
     def tore_a_line(self) -> bool:
-        """The client has the beginning of a line whose end has not come."""
+        """Whether the client has received only the beginning of a line."""
         return self._lines.inside_long and self._forwarding
 
     def receive(self) -> list[Piece] | None:
-        """What there is for the client now; None once the daemon is gone."""
+        """Read the pieces for the client; None if the daemon is gone."""
         try:
             data = self._sock.recv(CHUNK)
         except BlockingIOError:
@@ -72,7 +68,7 @@ class Link:
         return self._sort(data) if data else None
 
     def send(self, outbox: Outbox) -> bool:
-        """Hand over what fits; False once the daemon is gone."""
+        """Send as much as the socket accepts; False if the daemon is gone."""
         try:
             count = self._sock.send(outbox.next(CHUNK))
         except BlockingIOError:
@@ -85,16 +81,19 @@ class Link:
         return True
 
     def end_input(self) -> None:
-        """Tell the daemon, once, that nothing more will be sent."""
+        """Shut down the sending side. Later calls do nothing."""
         if not self._ended:
             self._ended = True
             try:
                 self._sock.shutdown(socket.SHUT_WR)
             except OSError:
-                return  # it is gone already, which the next read will tell
+                return  # the daemon is gone; the next read detects it
 
     def begin(self) -> list[Piece] | None:
-        """Say the client's handshake again, without the answer, which the client has had; None as `receive`."""
+        """Replay the client's handshake, and drop its answer, which the client already has.
+
+        Returns the pieces for the client; None if the daemon is gone.
+        """
         pieces = self._replay(self._flights.initialize) if self._flights.initialize else []
         self._sock.setblocking(False)
         return pieces
@@ -144,23 +143,23 @@ class Link:
             if opened:
                 self._flights.opened(key_of(opened["request"]) or "", str(opened["call"]))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return  # a newer daemon may tell what this door does not know
+            return  # a newer daemon may send notes that this door does not know
 
 
 DRAIN_SECONDS = 5.0
-"""After the client has ended its input: bounds the wait for what the daemon still has to say."""
+"""Seconds for the daemon's remaining answers after the client has closed its input; bounds the exit of the door."""
 
 TORN = "Handrail's daemon went away while this request was on its way, and it is too long to be kept."
 CROWDED = "Too many requests wait for an answer at this door."
 
 
 class Pump:
-    """One client, and one daemon after the other."""
+    """The proxy loop of one client and its successive daemons."""
 
     def __init__(
         self, reach: Callable[[Callable[[], bool]], socket.socket], stdin: int = 0, stdout: int = 1
     ) -> None:
-        """`reach` gives a daemon that has greeted us; it is given a way to ask whether that is still wanted."""
+        """`reach` returns a connection after the hello. Its argument is a function that is True once it should give up."""
         self._reach_daemon = reach
         self._stdin = stdin
         self._stdout = stdout
@@ -177,9 +176,9 @@ class Pump:
         self._deadline = 0.0
 
     def run(self) -> None:
-        """Pump until the client is gone, or has ended its input and got what it waited for."""
+        """Run until the client is gone, or has closed its input and got its answers."""
         while not self._is_over():
-            # Answers first: to reach a daemon may take its time.
+            # Write answers first: connecting to a daemon may take long.
             if not self._link and not self._to_client and self._retry.is_due(bool(self._to_daemon.requests)):
                 self._reach()
             else:
@@ -193,7 +192,7 @@ class Pump:
         waits = self._to_client or self._to_daemon or len(self._flights)
         return not waits or time.monotonic() > self._deadline
 
-    # One turn: wait until some bytes can move, and move them.
+    # One iteration of the loop: wait until a descriptor is ready, then read and write.
 
     def _turn(self) -> None:
         ready = self._wait()
@@ -214,12 +213,12 @@ class Pump:
         if self._link:
             wants = 0 if self._to_client.full else select.POLLIN
             wants |= select.POLLOUT if self._to_daemon else 0
-            if wants:  # a hung-up descriptor that nobody wants would wake us for ever
+            if wants:  # poll always reports a hang-up: without events to handle, the loop would spin
                 poll.register(self._link, wants)
         return dict(poll.poll(self._timeout()))
 
     def _timeout(self) -> float | None:
-        """Milliseconds until something is due by itself."""
+        """Milliseconds until the next timer is due."""
         due = [self._deadline] if self._input_ended else []
         if not self._link and not self._to_client and self._retry.at is not None:
             due.append(self._retry.at)
@@ -237,7 +236,7 @@ class Pump:
         for piece in self._from_client.feed(data) if data else self._from_client.rest():
             self._take_from_client(piece)
         if self._link and self._to_daemon:
-            self._write_daemon(self._link)  # at once: a turn more would be time the client waits
+            self._write_daemon(self._link)  # now, not in the next iteration: saves latency
         if not data:
             self._input_ended = True
             self._extend()
@@ -260,16 +259,16 @@ class Pump:
         for piece in pieces:
             unknown = [] if piece.messages or not piece.ends else [Message(None, None, False, None)]
             for each in piece.requests or unknown:
-                self._say(self._flights.unsent(each, why))
+                self._send_to_client(self._flights.unsent(each, why))
 
-    def _say(self, line: bytes) -> None:
+    def _send_to_client(self, line: bytes) -> None:
         self._to_client.put(Piece(line, []))
 
     def _write_client(self) -> None:
         if not self._to_client:
             return
         try:
-            # What poll promises room for; a longer write may block, and flags of stdio are not ours to set.
+            # poll guarantees room for PIPE_BUF bytes. A longer write may block, and stdio is shared, so O_NONBLOCK is not set.
             count = os.write(self._stdout, self._to_client.next(select.PIPE_BUF))
         except BlockingIOError:
             return
@@ -287,7 +286,7 @@ class Pump:
             self._write_daemon(link)
 
     def _take_from_daemon(self, link: Link) -> bool:
-        """False when there was nothing to take."""
+        """Forward what the daemon has sent; False if there was nothing."""
         pieces = link.receive()
         self._pass_on(pieces or [])
         if pieces is None:
@@ -298,7 +297,7 @@ class Pump:
         for piece in pieces:
             self._to_client.put(piece)
         if self._to_client and self._client_takes.poll(0):
-            self._write_client()  # before all else, as above
+            self._write_client()  # now, to save latency
         for piece in pieces:
             self._flights.heard(piece)
 
@@ -308,7 +307,7 @@ class Pump:
             self._end_input()
             return
         while self._take_from_daemon(link):
-            pass  # what it answered before it went still counts
+            pass  # forward the answers it sent before it was lost
         if self._link:
             self._lose(link)
 
@@ -325,13 +324,13 @@ class Pump:
         link.close()
         self._link = None
         if link.tore_a_line:
-            self._say(b"\n")  # the client must not take the next line for the rest of this one
-        words, again = self._flights.lost()
-        for line in words:
-            self._say(line)
+            self._send_to_client(b"\n")  # end the torn line, so that the next line is parsed separately
+        lines, resend = self._flights.lost()
+        for line in lines:
+            self._send_to_client(line)
         self._answer_unsent(self._to_daemon.start_over(), TORN)
-        if again:
-            self._to_daemon.put_first(again)
+        if resend:
+            self._to_daemon.put_first(resend)
         self._retry.lost(link.since, link.said_bye)
 
     def _reach(self) -> None:
@@ -345,7 +344,7 @@ class Pump:
         self._end_input()
 
     def _try_to_reach(self) -> str:
-        """Why there is no daemon to be had, or nothing."""
+        """Connect to a daemon; return the reason for a failure, or an empty string."""
         try:
             link = self._link = Link(self._reach_daemon(self._is_abandoned), self._flights)
         except (DaemonNotRunning, HelloRefused) as error:
@@ -358,7 +357,7 @@ class Pump:
         return ""
 
     def _is_abandoned(self) -> bool:
-        """Nobody would hear an answer: the client has ended its input, and none of its requests waits."""
+        """Whether the client has closed its input and no request is queued, so that no daemon is needed."""
         poll = select.poll()
         poll.register(self._stdin, select.POLLIN)
         events = dict(poll.poll(0)).get(self._stdin, 0)
@@ -366,30 +365,30 @@ class Pump:
 
 
 STEADY_SECONDS = 10.0
-"""A connection that lived so long was sound: after it, looking begins without delay."""
+"""Seconds after which a connection counts as stable: the next reconnect has no delay."""
 
 DELAY_MAX = 5.0
-"""Seconds; bounds the wait between two looks when daemons keep dying."""
+"""Seconds; maximum backoff between reconnects when daemons keep dying."""
 
 FAILURE_SECONDS = 5.0
-"""For so long a failure is not tried again; bounds what a busy client makes a broken machine do."""
+"""Seconds for which a failed start is not repeated; bounds the load that a busy client can cause."""
 
 
 class Retry:
-    """The plan of one door for its next look; at the beginning that is at once."""
+    """Reconnect backoff of one door; the first attempt is immediate."""
 
     def __init__(self) -> None:
         self.at: float | None = 0.0
-        """When to look, whether or not the client asks; None: only when it does."""
+        """When to reconnect without a request from the client; None: only on a request."""
         self._delay = 0.0
         self._failed_at = 0.0
         self._why = ""
 
-    def is_due(self, asked: bool) -> bool:
-        return asked if self.at is None else time.monotonic() >= self.at
+    def is_due(self, has_requests: bool) -> bool:
+        return has_requests if self.at is None else time.monotonic() >= self.at
 
     def lost(self, since: float, said_bye: bool) -> None:
-        """A daemon that was told to stop stays stopped until the client asks; one that died is replaced."""
+        """Plan the reconnect: with backoff after a crash, only on the client's next request after a regular stop."""
         now = time.monotonic()
         self._delay = 0.0 if now - since > STEADY_SECONDS else min(DELAY_MAX, self._delay * 2 or 0.05)
         self.at = None if said_bye else now + self._delay
@@ -403,5 +402,5 @@ class Retry:
 
     @property
     def recent_failure(self) -> str:
-        """Why a look would fail that is taken now, or nothing where that is not known."""
+        """The reason of a failure within the last FAILURE_SECONDS, or an empty string."""
         return self._why if time.monotonic() < self._failed_at + FAILURE_SECONDS else ""

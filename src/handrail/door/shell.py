@@ -1,16 +1,7 @@
-"""`handrail shell`: the person's own shell in a terminal that Handrail keeps, shown in the window it is started from.
+"""`handrail shell`: run the person's shell or a command in a Handrail terminal, shown in the current window.
 
-Owns the command line, when a plain shell is run instead, and how it ends: with the exit status of the program, or by
-the signal that ended it. Does not know what passes between window and terminal: that is `relay`'s.
-
-The person's shell without Handrail: which one it is, and becoming it.
-
-The one line, said once in a home, that VS Code's terminals could be kept too.
-
-Asking the daemon for a terminal of the person's own.
-
-One request of a person's program to the daemon, without the modules that would take longer to load than it
-takes.
+Exits with the program's exit status, or by the signal that ended it. Falls back to a plain shell where a Handrail terminal
+is not possible. Contains a minimal HTTP client, because importing a full one would slow the start.
 """
 
 from __future__ import annotations
@@ -40,9 +31,9 @@ FAILED, NO_DAEMON = 1, 3
 
 
 class Wish:
-    """What was asked for on the command line."""
+    """The options of the command line."""
 
-    # No dataclass: importing that would take longer than opening the terminal.
+    # Not a dataclass: importing dataclasses takes longer than opening the terminal.
     __slots__ = ("command", "keep", "name", "or_plain")
 
     def __init__(
@@ -51,18 +42,18 @@ class Wish:
         self.keep = keep
         self.name = name
         self.or_plain = or_plain
-        """Be the plain shell when it cannot be a kept one: nobody is to be left without a shell."""
+        """Run a plain shell if no Handrail terminal can be opened, so that the person always gets a shell."""
         self.command = command or []
 
 
 def main(arguments: list[str]) -> int | None:
-    """Run what these arguments ask for; the exit status. None when they ask for something else, or make no sense."""
+    """Run the shell and return the exit status; None for options that only the full command line handles."""
     wish = parse(arguments)
     return None if wish is None else run(wish)
 
 
 def parse(arguments: list[str]) -> Wish | None:
-    """Only what opening a shell takes. Help, and what is wrong, is told by those who have the time."""
+    """Parse the options for opening a shell; None for any other. The full command line handles help and errors."""
     wish, rest = Wish(), list(arguments)
     while rest and rest[0].startswith("-"):
         match rest.pop(0).partition("="):
@@ -84,7 +75,7 @@ def parse(arguments: list[str]) -> Wish | None:
 
 
 def run(wish: Wish) -> int:
-    """Be the window until the program ends; the exit status."""
+    """Show the terminal until the program ends; return the exit status."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     hide_memory()
     if wish.command and find(wish.command[0]) is None:
@@ -94,13 +85,13 @@ def run(wish: Wish) -> int:
     if why:
         _note(why)
         become(wish.command)
-    return _in_window(wish)
+    return _run_in_window(wish)
 
 
-def _in_window(wish: Wish) -> int:
+def _run_in_window(wish: Wish) -> int:
     try:
         with Window(0) as window:
-            relay, terminal = _shown(wish, window)
+            relay, terminal = _show_terminal(wish, window)
     except Interrupted as interrupted:
         return die_by(interrupted.number)
     except NotKept as problem:
@@ -110,9 +101,9 @@ def _in_window(wish: Wish) -> int:
         _note(str(problem))
         return problem.code
     if relay.ended_by is None:
-        return _end(terminal)
+        return _exit_like(terminal)
     if wish.keep:
-        _note(f"Terminal {terminal.terminal} goes on.{_how(terminal)}")
+        _note(f"Terminal {terminal.terminal} goes on.{_usage_hint(terminal)}")
     return die_by(relay.ended_by)
 
 
@@ -126,19 +117,20 @@ def _why_plain(wish: Wish) -> str:
 
 
 class NotKept(Exception):
-    """There is nothing to show; the sentence says why."""
+    """No Handrail terminal could be opened; the message gives the reason."""
 
     def __init__(self, why: str, code: int) -> None:
         super().__init__(why)
         self.code = code
 
 
-def _shown(wish: Wish, window: Window) -> tuple[Relay, Attached]:
-    """Open a terminal and show it until one of the two ends. Raises NotKept, Interrupted."""
+def _show_terminal(wish: Wish, window: Window) -> tuple[Relay, Attached]:
+    """Open a terminal and show it until the program or the window ends. Raises NotKept, Interrupted."""
     places = Places.find(os.environ)
-    terminal = _opened(wish, places)
+    terminal = _open_attached(wish, places)
     if wish.keep:
-        _note(f"This is terminal {terminal.terminal}; it goes on when this window is closed.{_how(terminal)}")
+        hint = _usage_hint(terminal)
+        _note(f"This is terminal {terminal.terminal}; it goes on when this window is closed.{hint}")
     if window.is_terminal and not wish.or_plain:
         offer(places, _note)
     reader = SpoolReader(os.path.join(places.spool, terminal.terminal))
@@ -150,46 +142,48 @@ def _shown(wish: Wish, window: Window) -> tuple[Relay, Attached]:
     return relay, terminal
 
 
-def _opened(wish: Wish, places: Places) -> Attached:
+def _open_attached(wish: Wish, places: Places) -> Attached:
     try:
-        made = open_terminal(places, wish.command, wish.name, keep=wish.keep, is_patient=not wish.or_plain)
-        return Attached.attach(places, made, ends=not wish.keep)
+        terminal = open_terminal(
+            places, wish.command, wish.name, keep=wish.keep, is_patient=not wish.or_plain
+        )
+        return Attached.attach(places, terminal, ends=not wish.keep)
     except NotOpened as problem:
         raise NotKept(str(problem), NO_DAEMON if problem.is_gone else FAILED) from None
     except NotAttached as problem:
         raise NotKept(str(problem), FAILED) from None
     except Interrupted:
         raise
-    except Exception as error:  # whatever is wrong with us, a person must get a shell
+    except Exception as error:  # on any error of ours, the person must still get a shell
         if not wish.or_plain:
             raise
         raise NotKept(f"{type(error).__name__}: {error}", FAILED) from None
 
 
-def _how(terminal: Attached) -> str:
+def _usage_hint(terminal: Attached) -> str:
     name = terminal.terminal
     return f" `handrail terminal read {name}` shows it, `handrail terminal close {name}` ends it."
 
 
-def _end(terminal: Attached) -> int:
-    """As the program ended, so do we."""
+def _exit_like(terminal: Attached) -> int:
+    """End as the program did: return its exit status, or die by its signal."""
     ended = terminal.exit or {"lost": "Handrail's keeper has ended, and with it all of its terminals."}
     if ended.get("code") is not None:
         return int(ended["code"])
     if ended.get("signal"):
-        return die_by(_number(ended["signal"]))
+        return die_by(_signal_number(ended["signal"]))
     _note(f"{ended['lost']} What it printed is kept: `handrail terminal read {terminal.terminal}`.")
     return FAILED
 
 
-def _number(name: str) -> int:
-    known = {each.name: int(each) for each in signal.Signals}
-    return known.get(name) or int(name.removeprefix("SIG"))
+def _signal_number(name: str) -> int:
+    numbers = {each.name: int(each) for each in signal.Signals}
+    return numbers.get(name) or int(name.removeprefix("SIG"))
 
 
 def die_by(number: int) -> int:
-    """End by a signal, so that whoever started us sees what they would see of the program itself."""
-    import resource  # noqa: PLC0415 - needed by few
+    """End by a signal, so that the parent process sees the same status as from the program itself."""
+    import resource  # noqa: PLC0415 - rarely needed
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if number not in (signal.SIGKILL, signal.SIGSTOP):
@@ -207,20 +201,20 @@ def _note(sentence: str) -> None:
 
 
 NOT_FOUND = 127
-"""What shells say of a program that is not there."""
+"""Exit status of shells for "command not found"."""
 
 _ALTERED = (signal.SIGPIPE, *((signal.SIGXFSZ,) if hasattr(signal, "SIGXFSZ") else ()))
-"""Signals that Python ignores: they would stay ignored across exec."""
+"""Signals that Python ignores; they would stay ignored across exec."""
 
 
 def shell() -> str:
-    """The caller's own, else the one the system has for this user, else the one every system has."""
-    known = (os.environ.get("SHELL"), _login_shell())
-    return next((path for path in known if path and os.access(path, os.X_OK)), "/bin/sh")
+    """The shell in $SHELL, else the user's login shell, else /bin/sh."""
+    candidates = (os.environ.get("SHELL"), _login_shell())
+    return next((path for path in candidates if path and os.access(path, os.X_OK)), "/bin/sh")
 
 
 def find(program: str) -> str | None:
-    """The file that a name on the command line stands for; None when there is none."""
+    """Find the executable of a command name, on PATH unless it contains a slash; None if not found."""
     if "/" in program:
         return program if os.access(program, os.X_OK) and not os.path.isdir(program) else None
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
@@ -231,7 +225,7 @@ def find(program: str) -> str | None:
 
 
 def become(command: list[str]) -> NoReturn:
-    """Be this command, or the person's shell when there is none."""
+    """Replace this process with the command, or with the person's shell if it is empty."""
     argv = command or [shell()]
     for number in _ALTERED:
         signal.signal(number, signal.SIG_DFL)
@@ -260,37 +254,37 @@ LINE = (
 
 
 def offer(places: Places, say: Callable[[str], None]) -> None:
-    """Say it to somebody who sits in VS Code, unless it was said before."""
+    """Suggest the VS Code profile once per home, in VS Code's own terminal only."""
     if os.environ.get("TERM_PROGRAM") != "vscode":
         return
     try:
         fd = os.open(places.state / "profile-offered", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError:  # said before, or it could not be remembered that it was said
+    except OSError:  # already shown, or the marker file cannot be created
         return
     os.close(fd)
     say(LINE)
 
 
 SIDE_MAX = 1000
-"""Columns or rows that a terminal may be opened with; a window may grow it further."""
+"""Maximum columns or rows of a new terminal; resizing the window may exceed it."""
 
 NAME_MAX = 200
 
 IMPATIENT_SECONDS = 5.0
-"""For a daemon to come up while somebody waits who would rather have a plain shell."""
+"""Seconds for the daemon to start before `--or-plain` falls back to a plain shell."""
 
 
 class NotOpened(Exception):
-    """There is no terminal; the sentence says why."""
+    """The daemon did not open a terminal; the message gives the reason."""
 
     def __init__(self, why: str, is_gone: bool) -> None:
         super().__init__(why)
         self.is_gone = is_gone
-        """There was no daemon to ask."""
+        """Whether no daemon could be reached."""
 
 
 def open_terminal(places: Places, command: list[str], name: str, *, keep: bool, is_patient: bool) -> str:
-    """The id of a new terminal that runs this, or the person's shell. Raises NotOpened."""
+    """Open a terminal that runs the command, or the person's shell; return its id. Raises NotOpened."""
     within = None if is_patient else IMPATIENT_SECONDS
     try:
         return str(post(places, "/api/terminals", order(command, name, keep=keep), within)["id"])
@@ -299,7 +293,7 @@ def open_terminal(places: Places, command: list[str], name: str, *, keep: bool, 
 
 
 def order(command: list[str], name: str, *, keep: bool) -> dict[str, Any]:
-    """What is asked for."""
+    """Build the body of the request that opens a terminal."""
     cols, rows = size_of(0, 1, 2)
     return {
         "of": "shell",
@@ -314,9 +308,9 @@ def order(command: list[str], name: str, *, keep: bool) -> dict[str, Any]:
 
 
 def environment() -> dict[str, str]:
-    """All of the caller's variables that can be told in words, and a shell that exists."""
-    told = {name: value for name, value in os.environ.items() if _is_text(name) and _is_text(value)}
-    return {**told, "SHELL": shell()}
+    """All of the caller's variables that are valid text, with SHELL set to a shell that exists."""
+    variables = {name: value for name, value in os.environ.items() if _is_text(name) and _is_text(value)}
+    return {**variables, "SHELL": shell()}
 
 
 def _absolute(program: str) -> str:
@@ -324,17 +318,18 @@ def _absolute(program: str) -> str:
 
 
 def _cwd() -> str:
-    """Where the caller is, by the name that the caller's shell has for it."""
-    here, named = os.getcwd(), os.environ.get("PWD", "")
+    """The current directory, as the path in PWD if that is valid (it may contain symlinks)."""
+    cwd, pwd_variable = os.getcwd(), os.environ.get("PWD", "")
     try:
-        return named if os.path.isabs(named) and os.path.samefile(named, here) else here
+        is_valid = os.path.isabs(pwd_variable) and os.path.samefile(pwd_variable, cwd)
     except OSError:
-        return here
+        return cwd
+    return pwd_variable if is_valid else cwd
 
 
 def _is_text(value: str) -> bool:
-    """A byte that is no UTF-8 cannot be said in JSON."""
-    return value.isprintable() or not any("\ud800" <= each <= "\udfff" for each in value)
+    """Whether the value is valid UTF-8; other bytes (as surrogates) cannot be encoded in JSON."""
+    return value.isprintable() or not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _shown_name(name: str) -> str:
@@ -342,28 +337,28 @@ def _shown_name(name: str) -> str:
 
 
 REQUEST_SECONDS = 30.0
-"""A daemon answers in milliseconds; bounds the wait for one that hangs."""
+"""Seconds for the daemon's response; bounds the wait for a hung daemon."""
 
 ANSWER_MAX = 8 << 20
-"""Bytes of an answer; bounds what a wrong peer can make us hold."""
+"""Bytes of a response; bounds the memory that a wrong peer can make us use."""
 
 
 class Refused(Exception):
-    """The daemon did not do it; the sentence says why."""
+    """The daemon refused the request or could not be reached; the message gives the reason."""
 
     def __init__(self, why: str, is_gone: bool = False) -> None:
         super().__init__(why)
         self.is_gone = is_gone
-        """There was nobody to do it."""
+        """Whether no daemon could be reached."""
 
 
 def post(places: Places, path: str, body: object, within: float | None = None) -> Any:
-    """As a person, ask the daemon, which is started if need be, in that time. Raises Refused."""
+    """POST JSON to the daemon as a person. Starts the daemon if needed, within that many seconds. Raises Refused."""
     try:
-        # The bearer holds for as long as this connection.
+        # The bearer token is valid as long as this connection is open.
         with connect(places, within=START_SECONDS if within is None else within) as sock:
             reply = say_hello(sock, "person")
-            return _ask(str(reply["url"]), path, str(reply["bearer"]), json.dumps(body).encode())
+            return _send_request(str(reply["url"]), path, str(reply["bearer"]), json.dumps(body).encode())
     except DaemonNotRunning as problem:
         raise Refused(str(problem), is_gone=True) from None
     except HelloRefused as refused:
@@ -372,7 +367,7 @@ def post(places: Places, path: str, body: object, within: float | None = None) -
         raise Refused(f"The daemon went away ({error}). Start it with `handrail up`.", is_gone=True) from None
 
 
-def _ask(url: str, path: str, bearer: str, body: bytes) -> Any:
+def _send_request(url: str, path: str, bearer: str, body: bytes) -> Any:
     host = url.removeprefix("http://")
     name, _, port = host.rpartition(":")
     head = (
@@ -387,16 +382,16 @@ def _ask(url: str, path: str, bearer: str, body: bytes) -> Any:
             answer += data
             if time.monotonic() > deadline or len(answer) > ANSWER_MAX:
                 raise TimeoutError("its answer did not end")
-    return _answer(answer)
+    return _parse_response(answer)
 
 
-def _answer(whole: bytes) -> Any:
-    head, _, body = whole.partition(b"\r\n\r\n")
+def _parse_response(response: bytes) -> Any:
+    head, _, body = response.partition(b"\r\n\r\n")
     status = int(head.split(b" ", 2)[1]) if head.startswith(b"HTTP/1.") else 0
-    found = json.loads(body)
+    content = json.loads(body)
     if not 200 <= status < 300:
-        raise Refused(_detail(found, status))
-    return found
+        raise Refused(_detail(content, status))
+    return content
 
 
 def _detail(answer: Any, status: int) -> str:

@@ -1,7 +1,7 @@
-"""Starting the daemon so that it belongs to nobody's process tree.
+"""Start the daemon, detached from the caller's process tree: through the keeper, or by a double fork.
 
-Owns the lock by which only one process starts it at a time, the clean environment and the double fork. Does
-not know how the daemon is found afterwards, and never ends what it started.
+A lock file lets only one process start it at a time. The daemon gets a cleaned environment. This module never stops a
+daemon.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ if TYPE_CHECKING:
 
 KEPT = {"HOME", "PATH", "USER", "LOGNAME", "LANG", "TMPDIR", "HANDRAIL_HOME", "SHELL"}
 DESKTOP = {"DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"}
-"""What a notification needs to reach the person's screen; no child of the keeper gets them."""
+"""Variables needed for desktop notifications; the keeper's children do not get them."""
 KEPT_PREFIXES = ("LC_", "XDG_")
 
 INSIDE = "HANDRAIL_TERMINAL"
-"""Set in what a warden holds, and would end with its terminal."""
+"""Set in every process of a terminal. A daemon started there would be stopped with the terminal."""
 
 LOG_MAX = 1 << 20
-"""Bytes of what daemons print before their own log is open; bounds a file nobody rotates."""
+"""Bytes of the log of early daemon output, which is not rotated; bounds its size."""
 
 KEEPER_SECONDS = 5.0
-"""Bounds the wait for a keeper's answer, which it gives at once or never."""
+"""Seconds for the keeper's answer; bounds the wait for a hung keeper."""
 
 ASK_AGAIN = 0.2
-"""Seconds until a keeper is asked again: the daemon it knows of may be one that has died."""
+"""Seconds between two requests to the keeper: the daemon it knows may have died."""
 
 STARTS = 3
-"""Daemons a keeper may start for us; bounds what one that always dies while starting makes it do."""
+"""Daemons that the keeper may start for one attempt; bounds the restarts of a daemon that crashes while starting."""
 
 GRACE = 2.0
-"""Seconds in which another daemon, to which ours gave way, may still come to the socket."""
+"""Seconds for another daemon to listen after ours has exited: ours exits if it loses the race for the lock."""
 
 
 class Starter:
-    """One attempt to have a daemon: starts it once, when no other process is already doing so."""
+    """One attempt to start the daemon: starts it once, unless another process is doing so."""
 
     def __init__(self, places: Places, argv: Sequence[str] | None, keep: Sequence[str] = ()) -> None:
-        """`keep` are variables that a person wants the daemon to have, beside those that say where it is."""
+        """`keep` names environment variables that the daemon gets besides the default ones."""
         places.make()
         self.log = str(places.logs / "daemon.out")
         self._places = places
@@ -76,10 +76,10 @@ class Starter:
             self._started.close()
 
     def step(self) -> None:
-        """Start the daemon once it is our turn; raise DaemonNotRunning when ours has ended for good.
+        """Take the lock, then start the daemon, then check that it lives. Raises DaemonNotRunning if it has exited.
 
-        Called between two looks at the daemon's socket. Getting the turn is a step of its own: who had it before
-        us may have just succeeded, and the look that follows shows it.
+        The caller tries the daemon's socket between two steps. Taking the lock is a separate step, because the previous
+        holder may just have started a daemon, which that attempt then finds.
         """
         if self._started:
             self._check(self._started)
@@ -97,8 +97,8 @@ class Starter:
 
     def _start(self) -> _Started | None:
         before = _shorten(self.log)
-        answer = _answer_of_keeper(self._places) if self._is_the_keepers else ""
-        if answer in ("started", "already"):  # in time a daemon listens, or the keeper notices that it died
+        answer = _request_start(self._places) if self._can_use_keeper else ""
+        if answer in ("started", "already"):  # a daemon will listen soon, or the keeper will notice its death
             self._ask_at = time.monotonic() + ASK_AGAIN
             self._count(answer == "started")
             return None
@@ -106,10 +106,13 @@ class Starter:
         return _Started(detach(argv, clean(os.environ, self._keep), self.log), before)
 
     @property
-    def _is_the_keepers(self) -> bool:
-        """It knows the plain way, and no secret: what shall be kept we must give ourselves, unless we are in its hands."""
-        brings = any(os.environ.get(name) for name in self._keep)
-        return self._argv is None and (not brings or INSIDE in os.environ)
+    def _can_use_keeper(self) -> bool:
+        """Whether the keeper can start it. It runs the default command and cannot pass on the variables in `keep`.
+
+        Inside a terminal the keeper must start it in any case.
+        """
+        has_variables = any(os.environ.get(name) for name in self._keep)
+        return self._argv is None and (not has_variables or INSIDE in os.environ)
 
     def _count(self, is_new: bool) -> None:
         self._started_by_keeper += is_new
@@ -120,15 +123,15 @@ class Starter:
 
     def _check(self, started: _Started) -> None:
         if started.ended_for() > GRACE:
-            said = _last_line(self.log, started.log_began)
+            line = _last_line(self.log, started.log_began)
             raise DaemonNotRunning(
-                f"it ended while starting{f', saying: {said}' if said else '.'}",
+                f"it ended while starting{f', saying: {line}' if line else '.'}",
                 f"Its log is {self.log}; `handrail up --foreground` shows what is wrong.",
             )
 
 
 class _Started:
-    """A daemon that was started and may have ended since."""
+    """A daemon that this process started and that may have exited."""
 
     def __init__(self, pid: int, log_began: int) -> None:
         self.log_began = log_began
@@ -140,7 +143,7 @@ class _Started:
                 self._pidfd = os.pidfd_open(pid)
 
     def ended_for(self) -> float:
-        """Seconds since it was first seen to have ended."""
+        """Seconds since its exit was first noticed; 0 while it runs."""
         if self._ended_at is None and self._has_ended():
             self._ended_at = time.monotonic()
         return 0.0 if self._ended_at is None else time.monotonic() - self._ended_at
@@ -160,7 +163,7 @@ class _Started:
 
 
 def clean(environ: Mapping[str, str], keep: Sequence[str] = ()) -> dict[str, str]:
-    """What the daemon may inherit: where it is, never what an agent holds; and what a person wants it to."""
+    """Filter the environment for the daemon: system variables and those in `keep`, none of an agent's secrets."""
     return {
         name: value
         for name, value in environ.items()
@@ -169,11 +172,11 @@ def clean(environ: Mapping[str, str], keep: Sequence[str] = ()) -> dict[str, str
 
 
 def detach(argv: Sequence[str], environment: Mapping[str, str], log: str) -> int:
-    """Start a program in a session of its own, as a child of nobody here. Returns its pid."""
+    """Start a program in a new session by a double fork, so that it is not our child. Returns its pid."""
     read, write = os.pipe()
     middle = os.fork()
     if middle == 0:
-        _be_the_middle(argv, environment, log, write)
+        _run_middle(argv, environment, log, write)
     os.close(write)
     with open(read, "rb") as pipe:
         answer = pipe.read().decode()
@@ -183,8 +186,8 @@ def detach(argv: Sequence[str], environment: Mapping[str, str], log: str) -> int
     return int(answer)
 
 
-def _be_the_middle(argv: Sequence[str], environment: Mapping[str, str], log: str, write: int) -> None:
-    """The process between: it makes the session, starts the program, names it and is gone."""
+def _run_middle(argv: Sequence[str], environment: Mapping[str, str], log: str, write: int) -> None:
+    """The intermediate process: start a session, start the program, write its pid to the pipe, exit."""
     try:
         os.setsid()
         os.chdir("/")
@@ -203,8 +206,11 @@ def _be_the_middle(argv: Sequence[str], environment: Mapping[str, str], log: str
         os._exit(0)
 
 
-def _answer_of_keeper(places: Places) -> str:
-    """Let a living keeper start it: what one of its wardens holds would be ended with its terminal."""
+def _request_start(places: Places) -> str:
+    """Request a running keeper to start the daemon; return its answer, or an empty string without a keeper.
+
+    A daemon started inside a terminal would be stopped with the terminal.
+    """
     keeper = dial_path(str(places.keeper_socket))
     if keeper is None:
         return ""
@@ -220,7 +226,7 @@ def _answer_of_keeper(places: Places) -> str:
 
 
 def _shorten(log: str) -> int:
-    """The log's size now, after cutting one that has grown too long."""
+    """Truncate the log if it is too long; return its size."""
     try:
         if os.stat(log).st_size > LOG_MAX:
             os.truncate(log, 0)
@@ -230,12 +236,12 @@ def _shorten(log: str) -> int:
 
 
 def _last_line(log: str, began: int) -> str:
-    """The last thing written to the log since then: of a traceback, the line that says what is wrong."""
+    """The last non-empty line of the log after offset `began`: in a traceback, the exception."""
     try:
         with open(log, "rb") as file:
             file.seek(max(began, os.stat(log).st_size - 4096))
             lines = file.read().decode(errors="replace").split("\n")
     except OSError:
         return ""
-    said = [line.strip() for line in lines if line.strip()]
-    return "".join(each for each in said[-1][:300] if each.isprintable()) if said else ""
+    texts = [line.strip() for line in lines if line.strip()]
+    return "".join(character for character in texts[-1][:300] if character.isprintable()) if texts else ""

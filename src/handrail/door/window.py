@@ -1,11 +1,7 @@
-"""The terminal that a person sits at: its modes, its size, and what happens to it.
+"""The person's own terminal window: raw mode, size, signals, and the relay of keys and output.
 
-Owns the raw mode, which is always undone, and the signals that concern a window. Does not know what is typed, nor
-what is shown.
-
-Between a window and its terminal: keys in, output out, until one of them ends.
-
-Writing to whoever reads our output, without ever waiting for them.
+`Window` restores the terminal's modes on exit, `Outlet` writes output without blocking, `Relay` is the loop between the
+window and a Handrail terminal.
 """
 
 from __future__ import annotations
@@ -27,11 +23,11 @@ if TYPE_CHECKING:
 
 USUAL_SIZE = (80, 24)
 ENDING = (signal.SIGHUP, signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
-HEEDED = (*ENDING, signal.SIGWINCH, signal.SIGCONT)
+HANDLED = (*ENDING, signal.SIGWINCH, signal.SIGCONT)
 
 
 class Interrupted(Exception):
-    """A signal came that ends us, before there was anything to show."""
+    """A terminating signal arrived before the terminal was shown."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -39,19 +35,19 @@ class Interrupted(Exception):
 
 
 class Window:
-    """Held by us until the end, when it is again as it was. Without a terminal nothing is changed.
+    """Context manager that changes the terminal's modes and restores them on exit. Changes nothing on a non-terminal.
 
-    At first it is quiet: what is typed ahead is for whoever will be shown, and they will show it. Ctrl-C still
-    interrupts. Once it is raw, every key is a byte to be read, and signals are told by `wake`.
+    First the window is in quiet mode: no echo, because typed-ahead keys are for the program, which echoes them itself;
+    Ctrl-C still interrupts. After `begin` it is raw: every key is read as bytes, and signals are read from `wake`.
     """
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
         self.is_terminal = os.isatty(fd)
-        self.wake, self._told = os.pipe()
-        """Readable when a signal has come; gives its number."""
+        self.wake, self._waker = os.pipe()
+        """`wake` is a descriptor from which the numbers of received signals are read."""
         self._usual = termios.tcgetattr(fd) if self.is_terminal else None
-        self._before = {number: signal.getsignal(number) for number in HEEDED}
+        self._before = {number: signal.getsignal(number) for number in HANDLED}
 
     def __enter__(self) -> Self:
         for number in ENDING:
@@ -69,15 +65,15 @@ class Window:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         os.close(self.wake)
-        os.close(self._told)
+        os.close(self._waker)
 
     def begin(self) -> None:
-        """From now on somebody is shown in it."""
+        """Switch to raw mode, and deliver signals through `wake`."""
         os.set_blocking(self.wake, False)
-        os.set_blocking(self._told, False)
-        signal.set_wakeup_fd(self._told, warn_on_full_buffer=False)
-        for number in HEEDED:
-            signal.signal(number, _noticed)
+        os.set_blocking(self._waker, False)
+        signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
+        for number in HANDLED:
+            signal.signal(number, _do_nothing)
         self.make_raw()
 
     def make_raw(self) -> None:
@@ -88,7 +84,7 @@ class Window:
         return size_of(self.fd)
 
     def signals(self) -> bytes:
-        """The numbers of the signals that have come since."""
+        """Read the numbers of the signals received since the last call."""
         try:
             return os.read(self.wake, 512)
         except BlockingIOError:
@@ -96,14 +92,14 @@ class Window:
 
     def _set(self, modes: list[Any]) -> None:
         try:
-            # Now: what was typed ahead is for the shell, and a terminal that does not read must not hold us up.
+            # TCSANOW: keep typed-ahead input, and do not wait for output to drain.
             termios.tcsetattr(self.fd, termios.TCSANOW, modes)
         except termios.error:
-            return  # the window is gone, as the next read will tell
+            return  # the window is gone; the next read detects it
 
 
 def size_of(*descriptors: int) -> tuple[int, int]:
-    """Columns and rows of the first of these, or of our input and output, that is a terminal with a size."""
+    """Columns and rows of the first descriptor that is a terminal with a size; also tries stdin, stdout and stderr."""
     for fd in (*descriptors, 0, 1, 2):
         try:
             cols, rows = os.get_terminal_size(fd)
@@ -115,15 +111,15 @@ def size_of(*descriptors: int) -> tuple[int, int]:
 
 
 def quiet(usual: list[Any]) -> list[Any]:
-    """Every key as it is, none shown; but signals, and the output, as usual."""
-    made = raw(usual)
-    made[1] = usual[1]
-    made[3] |= usual[3] & termios.ISIG
-    return made
+    """Raw input without echo, but with signal keys and normal output processing."""
+    modes = raw(usual)
+    modes[1] = usual[1]
+    modes[3] |= usual[3] & termios.ISIG
+    return modes
 
 
 def raw(usual: list[Any]) -> list[Any]:
-    """These modes without any work of the kernel's on what passes, as `cfmakeraw` has it."""
+    """Raw modes, as set by `cfmakeraw`."""
     iflag, oflag, cflag, lflag, ispeed, ospeed, keys = usual
     iflag &= ~(termios.IGNBRK | termios.BRKINT | termios.PARMRK | termios.ISTRIP)
     iflag &= ~(termios.INLCR | termios.IGNCR | termios.ICRNL | termios.IXON)
@@ -138,21 +134,21 @@ def _interrupt(number: int, _frame: object) -> None:
     raise Interrupted(number)
 
 
-def _noticed(_number: int, _frame: object) -> None:
-    """Nothing: the wake-up descriptor tells."""
+def _do_nothing(_number: int, _frame: object) -> None:
+    """Empty handler: the signal is read from the wake-up descriptor."""
 
 
 class Outlet:
-    """Somewhere to write to, once `select` has found it ready."""
+    """Non-blocking writer; write once `select` reports the descriptor ready."""
 
     def __init__(self, fd: int) -> None:
-        again = _reopened(fd)
-        self.fd = fd if again is None else again
-        self._is_ours = again is not None
-        self._most = 1 << 16 if self._is_ours or _takes_anything(fd) else select.PIPE_BUF
+        reopened = _reopen(fd)
+        self.fd = fd if reopened is None else reopened
+        self._is_ours = reopened is not None
+        self._most = 1 << 16 if self._is_ours or _never_blocks(fd) else select.PIPE_BUF
 
     def write(self, data: memoryview) -> int:
-        """As much as is taken now. Raises OSError when nobody will read any more."""
+        """Write as much as fits; return the number of bytes. Raises OSError if the reader is gone."""
         try:
             return os.write(self.fd, data[: self._most])
         except BlockingIOError:
@@ -163,34 +159,34 @@ class Outlet:
             os.close(self.fd)
 
 
-def _reopened(fd: int) -> int | None:
-    """The same terminal once more, not blocking. Others that are shown here are not affected by that."""
+def _reopen(fd: int) -> int | None:
+    """Open the same terminal again with O_NONBLOCK, which does not affect other processes that share `fd`."""
     if not os.isatty(fd):
         return None
     try:
-        again = os.open(os.ttyname(fd), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:  # a terminal without a name here, as in a container
+        reopened = os.open(os.ttyname(fd), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:  # the terminal has no path here, as in a container
         return None
-    if os.fstat(again).st_rdev == os.fstat(fd).st_rdev:
-        return again
-    os.close(again)
+    if os.fstat(reopened).st_rdev == os.fstat(fd).st_rdev:
+        return reopened
+    os.close(reopened)
     return None
 
 
-def _takes_anything(fd: int) -> bool:
-    """A file, or /dev/null; a pipe that is ready promises room for PIPE_BUF bytes."""
+def _never_blocks(fd: int) -> bool:
+    """Whether it is a file or /dev/null. A pipe that is ready only guarantees room for PIPE_BUF bytes."""
     mode = os.fstat(fd).st_mode
     return stat.S_ISREG(mode) or (stat.S_ISCHR(mode) and not os.isatty(fd))
 
 
 PIECE = 1 << 16
-"""Bytes read at once, of keys or output; bounds what we hold."""
+"""Bytes per read of keys or output; bounds memory."""
 
 LAG_MAX = 256 << 10
-"""Bytes a window may lag behind when a person interrupts: more than this is not worth waiting for."""
+"""Bytes a window may lag behind before an interrupt skips output: a person does not want to wait for more."""
 
 KEPT_OF_LAG = 16 << 10
-"""Bytes still shown of what a window lagged behind."""
+"""Bytes still shown after such a skip."""
 
 _INTERRUPTS = (b"\x03", b"\x1c", b"\x1a")
 _KEY_OF: dict[int, bytes] = {signal.SIGINT: b"\x03", signal.SIGQUIT: b"\x1c"}
@@ -199,19 +195,19 @@ _END_OF_INPUT = b"\x04"
 
 
 class Relay:
-    """Runs until the program has ended and all is shown, or the window or the keeper is gone."""
+    """Runs until the program has ended and its output is shown, or the window or the keeper is gone."""
 
     def __init__(self, window: Window, terminal: Attached, reader: SpoolReader, outlet: Outlet) -> None:
         self.ended_by: int | None = None
-        """The signal that ended us, when it was not the program that ended."""
+        """The signal that ended the relay; None if the program or the keeper ended it."""
         self._window, self._terminal, self._reader, self._outlet = window, terminal, reader, outlet
         self._piece = memoryview(b"")
         self._is_dry = False
-        """All that we were told of has been read."""
+        """Whether all output up to the latest notice has been read."""
         self._reads_keys = True
         self._line_begins = True
         self._notes: list[bytes] = []
-        self._told_trouble = False
+        self._showed_trouble = False
 
     def run(self) -> None:
         self._fill()
@@ -231,7 +227,7 @@ class Relay:
         writes = [out] * bool(self._piece) + [keeper] * self._terminal.wants_to_send
         ready, writable, _ = select.select(reads, writes, [], self._terminal.wait_at_most())
         if wake in ready:
-            self._heed(self._window.signals())
+            self._handle_signals(self._window.signals())
         if keys in ready:
             self._type()
         if keeper in writable:
@@ -242,7 +238,7 @@ class Relay:
         if out in writable:
             self._show()
 
-    def _heed(self, numbers: bytes) -> None:
+    def _handle_signals(self, numbers: bytes) -> None:
         for number in numbers:
             if number in _KEY_OF and self._terminal.takes_keys:
                 self._terminal.type(_KEY_OF[number])
@@ -266,7 +262,7 @@ class Relay:
         elif self._window.is_terminal:
             self.ended_by = signal.SIGHUP
         else:
-            # As on a terminal: the first one ends an unfinished line, the next the input.
+            # As on a terminal: the first Ctrl-D ends an unfinished line, the second ends the input.
             self._terminal.type(_END_OF_INPUT if self._line_begins else _END_OF_INPUT * 2)
             self._reads_keys = False
 
@@ -279,27 +275,27 @@ class Relay:
             self.ended_by = signal.SIGHUP
 
     def _fill(self) -> None:
-        """The next piece, once the last one is shown; the keeper tells when there may be more."""
+        """Read the next piece of output, once the last one is shown and the keeper has announced more."""
         if self._piece or self._is_dry:
             return
         lost = self._reader.lost
         data = self._reader.read(PIECE)
         if self._reader.lost > lost:
             self._note(f"{self._reader.lost - lost:,} bytes came faster than this window shows them")
-        if not data and self._terminal.trouble and not self._told_trouble:
-            self._told_trouble = True
+        if not data and self._terminal.trouble and not self._showed_trouble:
+            self._showed_trouble = True
             self._note(f"{self._terminal.trouble} What is printed from here on is not shown.")
         self._is_dry = not data
         self._piece = memoryview(b"".join([*self._notes, data]))
         self._notes = []
 
     def _catch_up(self) -> None:
-        """A terminal forgets what it has not shown yet when it is interrupted. So do we, if that is much."""
+        """Skip output on an interrupt if the window lags far behind, as a terminal discards its unshown output."""
         if self._terminal.size - self._reader.at > LAG_MAX:
-            passed = self._reader.skip(KEPT_OF_LAG)
-            self._note(f"interrupted; {passed:,} bytes are not shown here")
+            skipped = self._reader.skip(KEPT_OF_LAG)
+            self._note(f"interrupted; {skipped:,} bytes are not shown here")
             self._piece = memoryview(b"")
 
-    def _note(self, words: str) -> None:
-        # Whatever sequence was cut short is cancelled, and its colours with it.
-        self._notes.append(f"\x18\x1b[0m\r\n[Handrail: {words}]\r\n".encode())
+    def _note(self, text: str) -> None:
+        # Cancel an incomplete escape sequence and reset the colours.
+        self._notes.append(f"\x18\x1b[0m\r\n[Handrail: {text}]\r\n".encode())
