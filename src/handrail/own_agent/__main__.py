@@ -1,9 +1,7 @@
-"""`handrail agent`: our own agent as a program that speaks the Agent Client Protocol on standard input and output.
+"""`handrail agent`: run our own agent, an ACP program on standard input and output.
 
-Owns the command line, and that nobody can read our memory from the first moment on: there will be keys in it.
-
-The program from its start to its end: keys taken out of the environment, settings read, and everything
-ended with the input.
+Hides its memory from other processes before it reads any key. It takes the keys out of the environment, loads
+the configuration, serves until the input ends, and then stops everything.
 """
 
 import logging
@@ -41,25 +39,28 @@ Its settings stand under [agent] in config.toml."""
 
 
 def main(argv: Sequence[str]) -> int:
-    """The exit status."""
+    """Run the program and return its exit status."""
     if argv:
-        asked = argv[0] in ("-h", "--help")
-        words = HELP if asked else f"handrail agent takes no {argv[0]!r}; `handrail agent --help` says more."
-        print(words, file=sys.stdout if asked else sys.stderr)
-        return 0 if asked else 2
+        wants_help = argv[0] in ("-h", "--help")
+        words = (
+            HELP if wants_help else f"handrail agent takes no {argv[0]!r}; `handrail agent --help` says more."
+        )
+        print(words, file=sys.stdout if wants_help else sys.stderr)
+        return 0 if wants_help else 2
     hide_memory()
 
     return run()
 
 
 LEAVE_SECONDS = 5.0
-"""For everything to end once the host is gone; bounds the wait for a server that does not."""
+"""Seconds to close all sessions after the host has gone; bounds the wait for an MCP server that does not
+exit."""
 
 FOR_PROGRAMS = "This speaks to programs. To talk with it yourself: handrail chat --agent handrail\n"
 
 
 def run() -> int:
-    """The exit status where it could not begin; else it ends the process."""
+    """Serve until the input ends, then end the process. Returns an exit status only if it could not start."""
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
@@ -69,19 +70,20 @@ def run() -> int:
     except BadConfig as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    if sys.stdin.isatty() or not (_is_line(0) and _is_line(1)):
+    if sys.stdin.isatty() or not (_is_stream(0) and _is_stream(1)):
         sys.stderr.write(FOR_PROGRAMS)
-    if not (_is_line(0) and _is_line(1)):
+    if not (_is_stream(0) and _is_stream(1)):
         return 2
     anyio.run(_serve, keys, places, settings)
-    # At once: a thread that waits for a locked keyring would hold us, and nobody needs modules taken down one by one.
+    # Exit without cleanup: a thread that waits for a locked keyring would block a normal exit.
     logging.shutdown()
     sys.stderr.flush()
     os._exit(0)
 
 
-def _is_line(fd: int) -> bool:
-    """Whether there may be somebody at the other end: a file, and nothing at all, never answer."""
+def _is_stream(fd: int) -> bool:
+    """Whether a host can be at the other end: a pipe, a socket or a terminal, but not a regular file or
+    /dev/null."""
     mode = os.fstat(fd).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)
 
@@ -90,7 +92,7 @@ async def _serve(keys: Keys, places: Places, settings: OwnAgentSection) -> None:
     async with anyio.create_task_group() as group:
         program = Program(Sessions(places.data / "agent"), Models(keys, settings), keys, settings, group)
         with anyio.CancelScope() as listening:
-            group.start_soon(_until_told, listening)
+            group.start_soon(_stop_on_signal, listening)
             await program.wire.listen()
         with anyio.move_on_after(LEAVE_SECONDS):
             await program.leave()
@@ -98,8 +100,8 @@ async def _serve(keys: Keys, places: Places, settings: OwnAgentSection) -> None:
         group.cancel_scope.cancel()
 
 
-async def _until_told(listening: anyio.CancelScope) -> None:
-    """A signal ends it as the end of the input does."""
+async def _stop_on_signal(listening: anyio.CancelScope) -> None:
+    """Stop listening on SIGTERM or SIGINT, as at the end of the input."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for _ in signals:
             listening.cancel()

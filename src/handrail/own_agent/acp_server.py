@@ -1,8 +1,8 @@
-"""Our agent as a program of the Agent Client Protocol: what it answers to each request.
+"""The ACP server: one handler for each request of the host.
 
-Owns the open sessions, what is said of ourselves, and the protocol's words for what goes wrong. Importing it loads no
-model and no MCP, because `initialize` is to be answered in a moment; both are loaded aside afterwards. It does not know
-how a prompt is worked on (session.py).
+Owns the open sessions, our capabilities, and the mapping from exceptions to JSON-RPC errors. Importing it
+loads neither a model library nor MCP, so that `initialize` is answered fast; a background task loads them
+afterwards. How a prompt is processed is in agent_session.py.
 """
 
 from datetime import UTC
@@ -33,14 +33,15 @@ from handrail.own_agent.tools.agent_tool import Json
 from handrail.own_agent.tools.mcp_transport import Given
 from handrail.own_agent.updates import Speech
 
-SLOW = (
+SLOW_MODULES = (
     "handrail.own_agent.conversation",
     "handrail.own_agent.tools.toolset",
     "handrail.own_agent.models.model_client",
     "handrail.own_agent.models.providers",
 )
-"""What takes a second to load: one after the other, since two threads that load the same packages get in each other's way."""
-HEARD = frozenset({"session/cancel"})
+"""Modules that take about a second to import. Imported one after the other, because two threads that import
+the same packages block each other."""
+NOTIFICATIONS = frozenset({"session/cancel"})
 CAPABILITIES: Json = {
     "loadSession": True,
     "promptCapabilities": {"image": True, "embeddedContext": True},
@@ -51,7 +52,7 @@ CAPABILITIES: Json = {
 
 
 class Program:
-    """All of it, behind one line to a host."""
+    """The agent program, connected to one host."""
 
     def __init__(
         self, sessions: Sessions, models: Models, keys: Keys, settings: OwnAgentSection, group: TaskGroup
@@ -65,23 +66,23 @@ class Program:
         delete = AGENT_METHODS["session_delete"]
         router.add_route(Route(method=delete, func=self._delete, kind="request"))
         self._route = router
-        self.wire = Wire(self._handle, HEARD)
+        self.wire = Wire(self._handle, NOTIFICATIONS)
 
     async def leave(self) -> None:
-        """The host is gone: end everything."""
+        """Close all sessions and the HTTP client after the host has disconnected."""
         async with anyio.create_task_group() as group:
             for session in self._sessions.values():
                 group.start_soon(lambda session=session: session.close(heard=False))
         await self._models.aclose()
 
-    # What a host asks for, by the SDK's names
+    # Requests of the host; the SDK calls these methods by name
 
     async def initialize(
         self, protocol_version: int, client_capabilities: ClientCapabilities | None = None, **meta: Any
     ) -> Json:
         self._keys.give(_object(_object(meta.get("handrail")).get("keys")))
-        told = client_capabilities.field_meta if client_capabilities is not None else None
-        self._ours = _knows_us(told)
+        meta_fields = client_capabilities.field_meta if client_capabilities is not None else None
+        self._ours = _supports_activities(meta_fields)
         self.wire.afterwards(self._warm_up)
         return {
             "protocolVersion": min(protocol_version, PROTOCOL_VERSION),
@@ -91,26 +92,26 @@ class Program:
         }
 
     async def new_session(self, cwd: str, mcp_servers: list[Given] | None = None, **_: Any) -> Json:
-        kept = await anyio.to_thread.run_sync(self._kept.new, _folder(cwd))
+        kept = await anyio.to_thread.run_sync(self._kept.new, _require_absolute(cwd))
         session = await self._open(kept, cwd, mcp_servers)
         return {"sessionId": session.id, "configOptions": session.work.listed()}
 
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: list[Given] | None = None, **_: Any
     ) -> Json:
-        session = await self._again(cwd, session_id, mcp_servers)
+        session = await self._reopen(cwd, session_id, mcp_servers)
         await session.work.show()
         return {"configOptions": session.work.listed()}
 
     async def resume_session(
         self, cwd: str, session_id: str, mcp_servers: list[Given] | None = None, **_: Any
     ) -> Json:
-        session = await self._again(cwd, session_id, mcp_servers)
+        session = await self._reopen(cwd, session_id, mcp_servers)
         return {"configOptions": session.work.listed()}
 
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> Json:
         start = int(cursor) if cursor is not None and cursor.isdecimal() else 0
-        found, more = await anyio.to_thread.run_sync(self._kept.listed, cwd, start)
+        page, next_start = await anyio.to_thread.run_sync(self._kept.listed, cwd, start)
         listed = [
             {
                 "sessionId": each.id,
@@ -118,9 +119,9 @@ class Program:
                 "title": each.title,
                 "updatedAt": each.updated.astimezone(UTC).isoformat(),
             }
-            for each in found
+            for each in page
         ]
-        return {"sessions": listed, **({} if more is None else {"nextCursor": str(more)})}
+        return {"sessions": listed, **({} if next_start is None else {"nextCursor": str(next_start)})}
 
     async def close_session(self, session_id: str, **_: Any) -> None:
         await self._close(session_id)
@@ -144,15 +145,15 @@ class Program:
         return {"cancelled": session.cancel_activity(str(params.get("activity")))}
 
     async def _delete(self, params: Any) -> Json:
-        asked = DeleteSessionRequest.model_validate(params)
-        await self._close(asked.session_id)
-        await anyio.to_thread.run_sync(self._kept.delete, asked.session_id)
+        request = DeleteSessionRequest.model_validate(params)
+        await self._close(request.session_id)
+        await anyio.to_thread.run_sync(self._kept.delete, request.session_id)
         return {}
 
-    # How that is done
+    # Implementation
 
     async def _handle(self, method: str, params: Any, is_notification: bool) -> Any:
-        """The one place where what went wrong becomes the protocol's."""
+        """Route a message. This is the only place that turns our exceptions into JSON-RPC errors."""
         try:
             return await self._route(method, params, is_notification)
         except ModelError as error:
@@ -164,10 +165,10 @@ class Program:
         except OSError as error:
             raise RequestError(-32603, f"The conversation could not be kept: {error}.") from None
 
-    async def _again(self, cwd: str, id: str, servers: list[Given] | None) -> Session:
+    async def _reopen(self, cwd: str, id: str, servers: list[Given] | None) -> Session:
         await self._close(id)
         kept = await anyio.to_thread.run_sync(self._kept.open, id)
-        return await self._open(kept, _folder(cwd), servers)
+        return await self._open(kept, _require_absolute(cwd), servers)
 
     async def _open(self, kept: Kept, cwd: str, servers: list[Given] | None) -> Session:
         speech = Speech(self.wire, kept.id, Path(cwd), ours=self._ours, on_call=kept.shown)
@@ -186,13 +187,13 @@ class Program:
             await session.close()
 
     def _warm_up(self) -> None:
-        """Load what the first prompt will need, while the person still thinks about it."""
+        """Start to import the slow modules in the background, before the first prompt needs them."""
         if not self._loading:
             self._loading = True
             self._group.start_soon(self._load)
 
     async def _load(self) -> None:
-        for name in SLOW:
+        for name in SLOW_MODULES:
             await anyio.to_thread.run_sync(import_module, name, abandon_on_cancel=True)
         self._loaded.set()
 
@@ -202,15 +203,15 @@ class Program:
         return self._sessions[id]
 
 
-def _knows_us(told: Json | None) -> bool:
-    return bool(_object((told or {}).get("handrail")).get("activities"))
+def _supports_activities(meta: Json | None) -> bool:
+    return bool(_object((meta or {}).get("handrail")).get("activities"))
 
 
 def _object(value: object) -> Json:
     return cast("Json", value) if isinstance(value, dict) else {}
 
 
-def _folder(cwd: str) -> str:
+def _require_absolute(cwd: str) -> str:
     if not Path(cwd).is_absolute():
         raise RequestError(-32602, "`cwd` must be an absolute path.")
     return cwd

@@ -1,8 +1,7 @@
-"""Activities: what an operation is busy with, each with a scope of its own, in one tree.
+"""Activities: the steps of an operation as a tree, each with its own cancel scope.
 
-Owns when an activity begins and ends, how it ended, and cancelling any one of them by its id. The tree is the scopes'
-own: an activity lives exactly as long as its `with`, and whoever cancels one cancels what is below it. It does not know
-what is done in any of them, nor who is told.
+Reports when an activity begins and ends and how it ended, and can cancel any of them by id. An activity lives
+exactly as long as its `with` block; cancelling it cancels everything below it.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -19,24 +18,24 @@ Ending = Literal["done", "failed", "cancelled"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """That an activity began, or, with `how`, that it ended."""
+    """An activity has begun or, if `how` is set, ended."""
 
     id: str
     parent: str | None
     sort: Sort
     title: str
     tool_call: str = ""
-    """The call it is, as the conversation names it."""
+    """The id of the tool call that this activity runs."""
     how: Ending | None = None
     detail: str = ""
-    """What is worth knowing of its end, or why it failed."""
+    """A note on the result, or the reason of a failure."""
 
 
 Tell = Callable[[Told], None]
 
 
 class Activity:
-    """One node, open or over. `scope` is entered by this module alone."""
+    """One node of the tree. Only this module enters `scope`."""
 
     def __init__(
         self, sort: Sort, title: str, tell: Tell, above: "Activity | None", tool_call: str = ""
@@ -46,44 +45,47 @@ class Activity:
         self.title = title
         self.scope = anyio.CancelScope()
         self.ending: Ending = "done"
-        """How it ends where nothing is raised, for whoever works here to say."""
+        """The ending to report if nothing is raised; set by the code inside the activity."""
         self.detail = ""
-        """What whoever works here has to say of its end."""
+        """The detail to report at the end; set by the code inside the activity."""
         self._tell, self._above, self._tool_call = tell, above, tool_call
         self._below: list[Activity] = []
 
     @contextmanager
     def begin(self, sort: Sort, title: str, tool_call: str = "") -> "Generator[Activity]":
-        """Something new below this one, for the length of the `with`. Its own cancel ends there, and is seen by
-        `scope.cancelled_caught`; what raises inside is told as a failure and goes on."""
+        """Run a child activity for the length of the `with`.
+
+        A cancellation of the child stops at the end of the `with`; check `scope.cancelled_caught`. An
+        exception is reported as a failure and propagates.
+        """
         below = Activity(sort, title, self._tell, self, tool_call)
-        with self._holding(below), _told(below), below.scope, _noted(below):
+        with self._holding(below), _reported(below), below.scope, _recorded(below):
             yield below
 
     @contextmanager
     def part(self, sort: Sort, title: str) -> "Generator[Activity]":
-        """A stretch of this one that cannot be cancelled by itself: to cancel it is to cancel this.
+        """Run a child activity without its own scope: cancelling the child cancels this activity.
 
-        It enters no scope, so it may begin and end wherever this one's own work is just then.
+        It enters no scope, so it need not nest with the scopes that this activity's code enters.
         """
         below = Activity(sort, title, self._tell, self)
         below.scope = self.scope
-        with self._holding(below), _told(below), _noted(below):
+        with self._holding(below), _reported(below), _recorded(below):
             yield below
 
     @property
     def open(self) -> "Iterator[Activity]":
-        """This one and all below it that are under way."""
+        """This activity and all open ones below it."""
         yield self
         for below in self._below:
             yield from below.open
 
     def cancel(self, id: str) -> bool:
-        """Cancel the one of this id, here or below; False where there is none any more."""
-        found = next((each for each in self.open if each.id == id), None)
-        if found is not None:
-            found.scope.cancel()
-        return found is not None
+        """Cancel the activity with this id, here or below. False if it is not open."""
+        activity = next((each for each in self.open if each.id == id), None)
+        if activity is not None:
+            activity.scope.cancel()
+        return activity is not None
 
     def tell(self, how: Ending | None = None) -> None:
         self._tell(
@@ -109,15 +111,16 @@ class Activity:
 
 @contextmanager
 def operation(title: str, tell: Tell) -> Generator[Activity]:
-    """The root of a new tree."""
+    """Run the root activity of a new tree."""
     root = Activity("operation", title, tell, None)
-    with _told(root), root.scope, _noted(root):
+    with _reported(root), root.scope, _recorded(root):
         yield root
 
 
 @contextmanager
-def _told(activity: Activity) -> Generator[None]:
-    """Its beginning and its end, whatever happens between them; outside of its scope, which has swallowed its cancel."""
+def _reported(activity: Activity) -> Generator[None]:
+    """Report the beginning and the end. Wraps the scope from outside, after the scope has caught its
+    cancellation."""
     activity.tell()
     try:
         yield
@@ -126,8 +129,8 @@ def _told(activity: Activity) -> Generator[None]:
 
 
 @contextmanager
-def _noted(activity: Activity) -> Generator[None]:
-    """How it ended, where something is raised."""
+def _recorded(activity: Activity) -> Generator[None]:
+    """Record the ending when an exception passes."""
     try:
         yield
     except anyio.get_cancelled_exc_class():

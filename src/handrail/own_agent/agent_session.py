@@ -1,10 +1,7 @@
-"""One session: a conversation that is open, and its operation where one is under way.
+"""One ACP session: its tools, options and conversation, and the operation that is running.
 
-Owns that there is one operation at a time, and that a new prompt waits until the one before has really ended. Nothing is
-kept of an operation but its root: cancelling is that scope's. It does not know how sessions are found (program.py), nor
-what is done with a prompt (work.py).
-
-What one session works with, and what is done with a prompt: a command, or thought.
+At most one operation runs at a time. A new prompt cancels the running one and waits until it has ended. Slash
+commands are handled here; other prompts go to conversation.py.
 """
 
 from __future__ import annotations
@@ -42,12 +39,12 @@ if TYPE_CHECKING:
 
 
 MENU_SECONDS = 3.0
-"""What opening a session waits for the list of models where none is known by a key that was given: some hosts choose one
-at once, and never look again. One that comes later is told later."""
+"""Seconds to wait for the model list when a session opens and no model is known yet: some hosts pick a model
+immediately and never look again. A list that arrives later is sent as an update."""
 
 
 class Work:
-    """Of one session."""
+    """Processes the prompts of one session and holds its options."""
 
     def __init__(
         self, kept: Kept, cwd: Path, speech: Speech, models: Models, settings: OwnAgentSection
@@ -57,15 +54,16 @@ class Work:
         self._ready, self._menu = anyio.Event(), anyio.Event()
         self._toolset: Toolset | None = None
         self._conversation: Conversation | None = None
-        self._noted: set[str] = set()
+        self._sent_notes: set[str] = set()
         self._options = _options(kept, settings)
         self._options.offered = models.known()
         self._options.otherwise = models.preferred(self._options.offered)
-        self._told_options: list[Json] | None = None
-        """As the host knows them; None before it knows the session."""
+        self._sent_options: list[Json] | None = None
+        """The options as last sent to the host; None before the host knows the session."""
 
     async def prepare(self, given: Sequence[Given], loaded: anyio.Event) -> None:
-        """Connect the tools, look for models, and hold on to both until cancelled. `loaded`: what is slow to load is."""
+        """Connect the tools, list the models, and hold both until cancelled. Waits for `loaded`, set when the
+        slow modules are imported."""
         await loaded.wait()
         async with opened(given, str(self._cwd)) as self._toolset:
             self._ready.set()
@@ -73,79 +71,79 @@ class Work:
             await anyio.sleep_forever()
 
     async def menu(self) -> None:
-        """Wait a moment for the list of models, where there is none."""
+        """Wait up to MENU_SECONDS for the list of models, unless one is known."""
         if not self._options.offered:
             with anyio.move_on_after(MENU_SECONDS):
                 await self._menu.wait()
 
     def greet(self) -> None:
-        """What a host is told of a session as soon as it knows it."""
-        told = {"sessionUpdate": "available_commands_update", "availableCommands": slash_commands.listed()}
-        self._speech.update(told)
-        self._tell_options()
+        """Send the commands and options, once the host knows the session."""
+        update = {"sessionUpdate": "available_commands_update", "availableCommands": slash_commands.listed()}
+        self._speech.update(update)
+        self._send_options()
 
     async def show(self) -> None:
-        """Say again all that was said before. Raises NoSuchSession."""
-        (await self._talk()).show()
+        """Replay the whole conversation to the host. Raises NoSuchSession."""
+        (await self._load_conversation()).show()
         await self._speech.flushed()
 
     def listed(self) -> list[Json]:
-        """The options, for the host to know."""
-        self._told_options = self._options.listed()
-        return self._told_options
+        """The options in ACP form; remembers that the host has them."""
+        self._sent_options = self._options.listed()
+        return self._sent_options
 
     def set(self, option: str, value: object) -> None:
         """Raises NoSuchOption."""
         self._kept.set(option, self._options.set(option, value))
 
     async def do(self, blocks: Sequence[Block], root: Activity) -> Stop:
-        """One prompt. Raises ModelError, NoSuchSession."""
+        """Process one prompt. Raises ModelError, NoSuchSession."""
         command = slash_commands.command_in(text_of(blocks))
         if command is not None:
-            await self._obey(command, root)
+            await self._run_command(command, root)
             return "end_turn"
-        talk, model = await self._talk(), await self._model()
-        self._entitle(blocks)
-        talk.hear(blocks, model)
-        return await talk.answer(model, await self._tools(), root)
+        conversation, model = await self._load_conversation(), await self._model()
+        self._set_title(blocks)
+        conversation.hear(blocks, model)
+        return await conversation.answer(model, await self._tools(), root)
 
-    async def _obey(self, command: Command, root: Activity) -> None:
+    async def _run_command(self, command: Command, root: Activity) -> None:
         match command.word:
             case "help":
                 tools = len((await self._tools()).tools)
                 self._speech.text(slash_commands.help_text(self._options.current, self._options.level, tools))
             case "model":
-                self._speech.text(self._choose(command.rest))
+                self._speech.text(self._choose_model(command.rest))
             case "compact":
                 await self._compact(command.rest, root)
 
-    def _choose(self, name: str) -> str:
+    def _choose_model(self, name: str) -> str:
         if not name:
             return slash_commands.models_text(self._options.current, self._options.offered)
         try:
             self.set(MODEL, name)
         except NoSuchOption as problem:
             return str(problem)
-        self._tell_options()
+        self._send_options()
         return f"From now on `{self._options.current}` answers."
 
     async def _compact(self, focus: str, root: Activity) -> None:
-        talk = await self._talk()
-        if not talk.begun:
+        conversation = await self._load_conversation()
+        if not conversation.begun:
             self._speech.text("There is nothing to sum up yet.")
-        elif not await talk.compact(focus, await self._model(), await self._tools(), root):
+        elif not await conversation.compact(focus, await self._model(), await self._tools(), root):
             self._speech.text("The conversation stays as it was.")
 
     async def _model(self) -> Model:
         """Raises ModelError."""
         if self._options.current is None:
             self._options.otherwise = await self._models.default()
-            self._tell_options()
+            self._send_options()
         return await self._models.model(self._options.current, self._options.thought_level)
 
-    async def _talk(self) -> Conversation:
+    async def _load_conversation(self) -> Conversation:
         """Raises NoSuchSession."""
-        await self._ready.wait()  # what is slow to load is loaded, once and in one thread
+        await self._ready.wait()  # the slow modules are imported by now
         from handrail.own_agent.conversation import Conversation  # noqa: PLC0415 - loaded by now
 
         if self._conversation is None:
@@ -153,12 +151,12 @@ class Work:
         return self._conversation
 
     async def _tools(self) -> Toolset:
-        """Connected; what could not be is said once."""
+        """The connected tools. Each server that could not be connected is reported once."""
         toolset = await self._loaded_tools()
         await toolset.ready()
         for note in toolset.notes:
-            if note not in self._noted:
-                self._noted.add(note)
+            if note not in self._sent_notes:
+                self._sent_notes.add(note)
                 self._speech.note(note)
         return toolset
 
@@ -171,53 +169,55 @@ class Work:
         self._options.offered = await self._models.offered()
         self._options.otherwise = self._options.otherwise or await self._models.default()
         self._menu.set()
-        self._tell_options()
-        with suppress(ModelError):  # the prompt will say so; here it is only made ready for one
+        self._send_options()
+        with suppress(ModelError):  # the next prompt reports it; this only prepares the model
             await self._models.model(self._options.current, self._options.thought_level)
 
-    def _tell_options(self) -> None:
-        """Where they are others than the host knows."""
-        if self._told_options is not None and self._told_options != self._options.listed():
+    def _send_options(self) -> None:
+        """Send the options if they differ from those the host has."""
+        if self._sent_options is not None and self._sent_options != self._options.listed():
             self._speech.update({"sessionUpdate": "config_option_update", "configOptions": self.listed()})
 
-    def _entitle(self, blocks: Sequence[Block]) -> None:
+    def _set_title(self, blocks: Sequence[Block]) -> None:
         if not self._kept.record.title:
             self._kept.title(title_of(blocks))
             self._speech.title(self._kept.record.title)
 
 
 def _options(kept: Kept, settings: OwnAgentSection) -> Options:
-    """As they were set in this conversation, else as they are set for all."""
-    options, found = Options(None, settings.thought_level or "default"), kept.record.settings
+    """The options saved with the conversation; defaults come from the configuration."""
+    options, saved = Options(None, settings.thought_level or "default"), kept.record.settings
     for name in (MODEL, THOUGHT):
-        with suppress(NoSuchOption):  # of another version, or by another hand
-            options.set(name, found[name]) if name in found else None
+        with suppress(NoSuchOption):  # written by another version, or by hand
+            options.set(name, saved[name]) if name in saved else None
     return options
 
 
 FLUSH_SECONDS = 30.0
-"""For a host to hear the end of an operation before it is answered; bounds the wait for one that does not read."""
+"""Seconds to send the last updates before the prompt is answered; bounds the wait for a host that does not
+read."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Now:
-    """The operation under way."""
+class _Operation:
+    """The operation that is running."""
 
     root: Activity
     over: anyio.Event
-    """It has ended, and all it said is sent."""
+    """Set when it has ended and all its updates are sent."""
 
 
 class Session:
-    """Open from `live` to `close`."""
+    """One session, open from `live` to `close`."""
 
     def __init__(self, id: str, speech: Speech, work: Work) -> None:
         self.id, self.work, self._speech = id, work, speech
-        self._now: _Now | None = None
+        self._operation: _Operation | None = None
         self._closing, self._closed = anyio.Event(), anyio.Event()
 
     async def live(self, given: Sequence[Given], loaded: anyio.Event) -> None:
-        """All that has to run while it is open. To be started as a task of its own; `loaded`: what is slow to load is."""
+        """Run the session until `close`. Start it as a task. `loaded` is set when the slow modules are
+        imported."""
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._speech.deliver)
@@ -226,7 +226,7 @@ class Session:
                 await self._end_operation()
                 await self._speech.flushed()
                 group.cancel_scope.cancel()
-        except* Exception as broken:  # a fault of ours; the other sessions are not to end with this one
+        except* Exception as broken:  # a bug; the other sessions must go on
             logging.getLogger(__name__).error("Session %s broke", self.id, exc_info=broken)
             self._closing.set()
             self.cancel()
@@ -234,29 +234,29 @@ class Session:
             self._closed.set()
 
     async def close(self, *, heard: bool = True) -> None:
-        """End what runs, and let go of the tools. `heard`: whether anybody still listens."""
+        """Cancel the operation and disconnect the tools. `heard` is False if the host has disconnected."""
         if not heard:
             self._speech.end()
         self._closing.set()
         await self._closed.wait()
 
     def cancel(self) -> None:
-        if self._now is not None:
-            self._now.root.scope.cancel()
+        if self._operation is not None:
+            self._operation.root.scope.cancel()
 
     def cancel_activity(self, id: str) -> bool:
-        """False where there is none of this id any more."""
-        return self._now is not None and self._now.root.cancel(id)
+        """Cancel one activity. False if no open activity has this id."""
+        return self._operation is not None and self._operation.root.cancel(id)
 
     async def prompt(self, blocks: Sequence[Block]) -> Stop:
-        """Returns when it is answered and all of that is sent. Raises ModelError, NoSuchSession.
+        """Process a prompt; returns when all its updates are sent. Raises ModelError, NoSuchSession.
 
-        An operation that is under way is cancelled, and has ended before this one begins. This one can be cancelled
-        from the first moment on: nothing is awaited before it is known.
+        A running operation is cancelled, and ends before this one begins. This one can be cancelled from the
+        start: nothing is awaited before it is registered.
         """
         if self._closing.is_set():
             raise NoSuchSession
-        before, over = self._now, anyio.Event()
+        before, over = self._operation, anyio.Event()
         if before is not None:
             before.root.scope.cancel()
         try:
@@ -265,19 +265,19 @@ class Session:
             with anyio.move_on_after(FLUSH_SECONDS, shield=True):
                 await self._speech.flushed()
             over.set()
-            if self._now is not None and self._now.over is over:
-                self._now = None
+            if self._operation is not None and self._operation.over is over:
+                self._operation = None
 
-    async def _operate(self, blocks: Sequence[Block], before: _Now | None, over: anyio.Event) -> Stop:
+    async def _operate(self, blocks: Sequence[Block], before: _Operation | None, over: anyio.Event) -> Stop:
         with operation("Prompt", self._speech.activity) as root:
-            self._now = _Now(root, over)
+            self._operation = _Operation(root, over)
             if before is not None:
-                with anyio.CancelScope(shield=True):  # it is cancelled, and bounded by its own last words
+                with anyio.CancelScope(shield=True):  # already cancelled, and bounded by FLUSH_SECONDS
                     await before.over.wait()
             return await self.work.do(blocks, root)
         return "cancelled"
 
     async def _end_operation(self) -> None:
         self.cancel()
-        if self._now is not None:
-            await self._now.over.wait()
+        if self._operation is not None:
+            await self._operation.over.wait()

@@ -1,10 +1,4 @@
-"""What one prompt may use: steps, tokens and seconds; and what a conversation has cost.
-
-Owns the counting and the sentence each limit ends with. It does not know what the steps do.
-
-How much of a model's context a conversation takes, as far as one can tell without the model's own
-dictionary.
-"""
+"""Limits of one prompt (steps, tokens, seconds), the cost of a conversation, and token estimates."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -27,15 +21,16 @@ from pydantic_ai.messages import (
 )
 
 Stop = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
-"""Why an operation ended, in the protocol's words."""
+"""Why an operation ended: ACP's stop reasons."""
 
 MOST_AGENTS = 100
-"""Sub-agents of one prompt, however deep: each has steps of its own, so that otherwise there would be no end to them."""
+"""Sub-agents of one prompt at all levels together. Each has its own step limit, so without this bound they
+could multiply without end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """A limit that was reached."""
+    """A limit that was reached, with the sentence to show."""
 
     stop: Stop
     sentence: str
@@ -43,26 +38,26 @@ class Over:
 
 @dataclass(slots=True, kw_only=True)
 class Budget:
-    """Of one prompt, or of what a sub-agent was given to do, which also counts `above`. 0 is no limit."""
+    """The budget of one prompt, or of a sub-agent, which also counts against `above`. 0 means no limit."""
 
     steps: int = 0
     tokens: int = 0
     seconds: float = 0.0
     above: "Budget | None" = None
     taken: int = field(default=0, init=False)
-    """Steps so far."""
+    """Steps taken so far."""
     used: int = field(default=0, init=False)
-    """Tokens so far, read and written."""
+    """Input and output tokens used so far."""
     agents: int = field(default=0, init=False)
-    """Sub-agents so far, with theirs."""
+    """Sub-agents started so far, nested ones included."""
     _time: anyio.CancelScope | None = field(default=None, init=False)
 
     def below(self) -> "Budget":
-        """For a sub-agent: steps of its own, the tokens and the time of this one."""
+        """The budget of a sub-agent: its own steps, with the tokens and the time of this one."""
         return Budget(steps=self.steps, above=self)
 
     def step(self) -> int:
-        """One more; which it is."""
+        """Count one more step and return its number."""
         self.taken += 1
         return self.taken
 
@@ -72,14 +67,14 @@ class Budget:
             self.above.spend(tokens)
 
     def hire(self) -> bool:
-        """One more sub-agent, here and above; False where the prompt has had its share of them."""
+        """Count one more sub-agent, here and above. False if the prompt has reached its limit."""
         if self.above is not None and not self.above.hire():
             return False
         self.agents += 1
         return self.agents <= MOST_AGENTS
 
     def over(self) -> Over | None:
-        """The limit that does not let another step begin."""
+        """The limit that forbids another step, if any."""
         if self.late:
             return Over("max_turn_requests", "Stopped: the time that this prompt may take is over.")
         if self.steps and self.taken >= self.steps:
@@ -87,7 +82,7 @@ class Budget:
         return self.spent()
 
     def spent(self) -> Over | None:
-        """The limit of tokens, here or above."""
+        """The token limit, here or above, if it is reached."""
         if self.tokens and self.used >= self.tokens:
             sentence = f"Stopped: it used {self.used:,} tokens of the {self.tokens:,} it may use."
             return Over("max_tokens", sentence)
@@ -95,25 +90,25 @@ class Budget:
 
     @property
     def late(self) -> bool:
-        """The time is over, and what is under way is being cancelled for it."""
+        """Whether the time limit has passed and the work is being cancelled for it."""
         own = self._time is not None and self._time.cancel_called
         return own or (self.above is not None and self.above.late)
 
     @property
     def why(self) -> str:
-        """Why something was cancelled, for the model."""
+        """Why the work was cancelled, as a phrase for the model."""
         return "the time for it was over." if self.late else "the person cancelled it."
 
     @contextmanager
     def clock(self) -> "Generator[None]":
-        """Cancels what is done within when the time is over."""
+        """Cancel the body of the `with` when the time limit has passed."""
         with anyio.move_on_after(self.seconds or None) as self._time:
             yield
 
 
 @dataclass(slots=True)
 class Costs:
-    """In US dollars, of a whole conversation with its sub-agents; None while no price was known."""
+    """Cost of a whole conversation in US dollars, sub-agents included; None until a price is known."""
 
     total: Decimal | None = None
 
@@ -122,8 +117,8 @@ class Costs:
             self.total = cost + (self.total or Decimal(0))
 
 
-PER_TOKEN = 4  # characters, of English text and of code
-_PICTURE = 6_000  # characters' worth, of an image
+PER_TOKEN = 4  # characters per token, for English text and code
+_PICTURE = 6_000  # characters counted for an image
 
 
 def tokens(messages: Sequence[ModelMessage]) -> int:

@@ -1,9 +1,7 @@
-"""Compaction: older parts of a conversation, summed up by the model so that the rest fits.
+"""Compaction: the model summarises the older part of a conversation so that the rest fits its context.
 
-Owns when that is due, and that whatever goes wrong or is cancelled leaves the conversation as it was. It does not know
-which parts these are (cut.py), nor what the conversation is about.
-
-Where a conversation is cut in two: what is old enough to be summed up, and what stays as it was.
+Decides when compaction is due and where to cut. On failure or cancellation the conversation is left
+unchanged.
 """
 
 from collections.abc import Sequence
@@ -26,28 +24,28 @@ from handrail.own_agent.history import is_note, note, repaired
 from handrail.own_agent.model_request import Mind, Unheard, request
 from handrail.own_agent.models.model import ModelError
 
-_KEPT = 0.2
-"""Of the context, or of the conversation where that is unknown: recent steps that stay as they were."""
+_KEEP_SHARE = 0.2
+"""The share of the context window that recent steps may keep; of the conversation if the window is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """A conversation in two."""
+    """A conversation split into the part to summarise and the part to keep."""
 
     old: Sequence[ModelMessage]
     prompt: Sequence[ModelRequestPart] = ()
-    """What is being worked on, where it is among the old: it stays too."""
+    """The current prompt if it is in `old`; it is kept too."""
     recent: Sequence[ModelMessage] = ()
-    """What stays, from an answer on."""
+    """The messages to keep; the first is a model response."""
 
     @property
     def worthwhile(self) -> bool:
-        """Whether anything was done that could be summed up."""
+        """Whether `old` holds any model response, so that there is something to summarise."""
         return any(isinstance(message, ModelResponse) for message in self.old)
 
     @property
     def kept(self) -> str:
-        """What stays, in words."""
+        """A description of the kept part, for the note to the person."""
         steps = sum(isinstance(message, ModelResponse) for message in self.recent)
         last = (
             "the last answer and its results" if steps == 1 else f"the last {steps} answers and their results"
@@ -56,35 +54,35 @@ class Cut:
 
 
 def cut(messages: Sequence[ModelMessage], window: int | None) -> Cut:
-    """So that the prompt and the recent steps stay."""
-    place = _place(messages, window or tokens(messages))
+    """Split so that the current prompt and the recent steps are kept."""
+    place = _recent_start(messages, window or tokens(messages))
     old, recent = messages[:place], messages[place:]
     return Cut(old=old, prompt=_prompt(old, recent), recent=recent)
 
 
-def _place(messages: Sequence[ModelMessage], window: int) -> int:
-    """Where the recent steps begin: the last one in any case."""
+def _recent_start(messages: Sequence[ModelMessage], window: int) -> int:
+    """The index where the recent steps begin; the last step is always recent."""
     place = len(messages) - 2
-    while place > 3 and characters(messages[place - 2 :]) < _KEPT * window * PER_TOKEN:
+    while place > 3 and characters(messages[place - 2 :]) < _KEEP_SHARE * window * PER_TOKEN:
         place -= 2
     return max(place, 0)
 
 
 def _prompt(old: Sequence[ModelMessage], recent: Sequence[ModelMessage]) -> Sequence[ModelRequestPart]:
-    """The last words of the person, unless they are among the recent messages."""
-    if any(_said(message) for message in recent):
+    """The person's last prompt, unless it is among the recent messages."""
+    if any(_prompt_parts(message) for message in recent):
         return ()
-    return next((said for message in reversed(old) if (said := _said(message))), ())
+    return next((parts for message in reversed(old) if (parts := _prompt_parts(message))), ())
 
 
-def _said(message: ModelMessage) -> list[ModelRequestPart]:
+def _prompt_parts(message: ModelMessage) -> list[ModelRequestPart]:
     if isinstance(message, ModelResponse):
         return []
     return [part for part in message.parts if isinstance(part, UserPromptPart) and not is_note(part)]
 
 
-_GROWN = 1.1  # times the size at which it was tried in vain, before it is tried again
-_CLIPPED = 1_000  # characters of each result, where a conversation is too long even to be summed up
+_RETRY_GROWTH = 1.1  # growth factor before a failed compaction is tried again
+_CLIP_CHARACTERS = 1_000  # of each tool result, when the conversation is too long even to be summarised
 
 _ASK = """\
 [The conversation is getting too long for you, and will be replaced by your summary of it. Write that summary now, in \
@@ -96,10 +94,10 @@ _SUMMARY = "[The conversation so far was summed up to save room. The summary:]\n
 
 
 async def compact(mind: Mind, activity: Activity, focus: str | None = None) -> bool:
-    """Sum up what is older. True where the conversation is shorter now.
+    """Summarise the older part. True if the conversation is shorter now.
 
-    By itself, the current prompt and recent steps stay as they were. With a `focus`, perhaps an empty one, a person
-    asked for it: everything is summed up, with special care for that.
+    Without a `focus`, the current prompt and recent steps are kept. With a `focus`, even an empty one, a
+    person ran `/compact`: everything is summarised, with special care for the focus.
     """
     messages = mind.history.messages
     mind.tried = tokens(messages)
@@ -126,22 +124,24 @@ async def compact(mind: Mind, activity: Activity, focus: str | None = None) -> b
 
 
 def is_full(mind: Mind) -> bool:
-    """Whether it is time to sum up."""
+    """Whether the conversation has reached the compaction threshold."""
     if mind.window is None:
         return False
-    return tokens(mind.history.messages) > max(mind.compact_at * mind.window, mind.tried * _GROWN)
+    return tokens(mind.history.messages) > max(mind.compact_at * mind.window, mind.tried * _RETRY_GROWTH)
 
 
 async def _summary(mind: Mind, old: Sequence[ModelMessage], focus: str, compaction: Activity) -> str | None:
-    """None where the request was cancelled. Raises ModelError."""
-    wish = ModelRequest([note(_ASK.format(focus=f" Take special care of this: {focus}" if focus else ""))])
+    """Ask the model for a summary. None if the request was cancelled. Raises ModelError."""
+    question = ModelRequest(
+        [note(_ASK.format(focus=f" Take special care of this: {focus}" if focus else ""))]
+    )
     with compaction.begin("model", mind.model.name) as asking:
         try:
-            answer = await request(mind, repaired([*old, wish]), asking, Unheard(mind.voice))
+            answer = await request(mind, repaired([*old, question]), asking, Unheard(mind.voice))
         except ModelError as error:
             if not error.too_long:
                 raise
-            answer = await request(mind, repaired([*_clipped(old), wish]), asking, Unheard(mind.voice))
+            answer = await request(mind, repaired([*_clipped(old), question]), asking, Unheard(mind.voice))
         summary = "".join(part.content for part in answer.parts if isinstance(part, TextPart))
         if not summary.strip():
             raise ModelError("The model gave no summary.")
@@ -150,7 +150,7 @@ async def _summary(mind: Mind, old: Sequence[ModelMessage], focus: str, compacti
 
 
 def _clipped(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-    """With the beginning of each result alone."""
+    """The messages with each tool result cut to its beginning."""
     return [
         replace(message, parts=[_clip(part) for part in message.parts])
         if isinstance(message, ModelRequest)
@@ -162,11 +162,11 @@ def _clipped(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
 def _clip(part: ModelRequestPart) -> ModelRequestPart:
     if not isinstance(part, ToolReturnPart):
         return part
-    return replace(part, content=f"{part.model_response_str()[:_CLIPPED]} […]")
+    return replace(part, content=f"{part.model_response_str()[:_CLIP_CHARACTERS]} […]")
 
 
 def _replace(mind: Mind, two: Cut, summary: str) -> str:
-    """The conversation with its summary in place of what is old; and a sentence that says so."""
+    """Replace the old part with its summary, and return a sentence about it."""
     before, length = tokens(mind.history.messages), characters(mind.history.messages)
     beginning = ModelRequest([note(_SUMMARY.format(summary=summary)), *two.prompt])
     new = [beginning, *(_uncounted(message) for message in two.recent)]
@@ -177,5 +177,5 @@ def _replace(mind: Mind, two: Cut, summary: str) -> str:
 
 
 def _uncounted(message: ModelMessage) -> ModelMessage:
-    """What a provider counted then is not what it would count now."""
+    """Drop the usage numbers: they count the conversation before compaction."""
     return replace(message, usage=RequestUsage()) if isinstance(message, ModelResponse) else message

@@ -1,7 +1,7 @@
-"""What a person sends with a prompt, as a model is given it.
+"""Conversion of ACP prompt blocks to model content.
 
-Owns the words around what is no text: files, links, pictures. It reads none of what is only linked to: the model has
-tools for that.
+Files, links and pictures become text notes or images. Linked resources are not read here: the model has tools
+for that.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ Block = (
     | EmbeddedResourceContentBlock
 )
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""What providers take."""
+"""Image types that all providers accept."""
 TITLE_MAX = 80
 
 
 def content_of(blocks: Sequence[Block], *, images: bool) -> list[str | BinaryContent]:
-    """For the model; `images`: whether it takes them."""
+    """The content for the model. `images`: whether the model accepts images."""
     return [piece for block in blocks if (piece := _piece(block, images=images))]
 
 
 def text_of(blocks: Sequence[Block]) -> str:
-    """What was typed."""
+    """The typed text of the prompt."""
     return "\n".join(block.text for block in blocks if isinstance(block, TextContentBlock)).strip()
 
 
 def title_of(blocks: Sequence[Block]) -> str:
-    """The first line of what was typed, or what was sent instead."""
+    """A title: the first line of the typed text, or a name for the attachment."""
     lines = [line.strip() for line in text_of(blocks).splitlines() if line.strip()]
     first = lines[0] if lines else next((_name(block) for block in blocks), "Nothing")
     return first if len(first) <= TITLE_MAX else f"{first[: TITLE_MAX - 1]}…"
@@ -80,7 +80,7 @@ def _resource(resource: TextResourceContents | BlobResourceContents, *, images: 
 
 
 def _image(data: str, kind: str, *, images: bool) -> str | BinaryContent:
-    from pydantic_ai.messages import BinaryContent  # noqa: PLC0415 - not before `initialize` is answered
+    from pydantic_ai.messages import BinaryContent  # noqa: PLC0415 - slow import, kept off the path to `initialize`
 
     if not images:
         return f"[The person attached a picture ({kind}), but this model takes no pictures: say so.]"
@@ -105,7 +105,7 @@ def _name(block: Any) -> str:
 
 
 def _place(uri: str) -> str:
-    """A path where it is one, as tools take it; with its line, where it has one."""
+    """The path of a `file:` URI, with its line fragment if any; other URIs unchanged."""
     parts = urlsplit(uri)
     if parts.scheme != "file":
         return uri

@@ -1,13 +1,7 @@
-"""One conversation as the model has it: what was said, kept as it comes, and taken further by each prompt.
+"""One conversation with the model: history, prompts, replay to the host, and the system instructions.
 
-Owns what a prompt is thought about with: the history, the tools as they are now, the instructions, the budget. Loading it
-loads the model's library, which takes a while: to be imported off the loop. It does not know sessions, options or
-commands.
-
-A conversation from before, shown again to whoever loads it.
-
-What our agent is told before anything is said: how to work here, where it works, and what the project asks
-of it.
+Importing it loads the model library, which is slow: import it off the event loop. It does not know sessions,
+options or slash commands.
 """
 
 import base64
@@ -52,12 +46,12 @@ from handrail.own_agent.updates import Speech
 
 
 class Conversation:
-    """Made of what is kept of it; raises NoSuchSession where that cannot be read."""
+    """A conversation loaded from its file. The constructor raises NoSuchSession if the file cannot be read."""
 
     def __init__(self, kept: Kept, cwd: Path, speech: Speech, settings: OwnAgentSection) -> None:
         self._kept, self._cwd, self._speech, self._settings = kept, cwd, speech, settings
-        self._history = History(kept.taken(), self._changed)
-        self._troubled = False
+        self._history = History(kept.taken(), self._save)
+        self._problem_reported = False
         self._costs = Costs(_dollars(kept.record.spent))
 
     @property
@@ -65,15 +59,15 @@ class Conversation:
         return bool(self._history.facts)
 
     def show(self) -> None:
-        """Say all of it again."""
+        """Replay the conversation to the host."""
         replay(self._history.messages, self._kept.record.shown, self._speech)
 
     def hear(self, blocks: Sequence[Block], model: Model) -> None:
-        """One more prompt."""
+        """Add a prompt to the history."""
         self._history.add_prompt(content_of(blocks, images=model.takes_images))
 
     async def answer(self, model: Model, toolset: Toolset, root: Activity) -> Stop:
-        """Think about what was said last, to its end. Raises ModelError."""
+        """Run the agent loop on the last prompt until it ends. Raises ModelError."""
         try:
             return await think(dispatching(await self._mind(model, toolset)), root)
         finally:
@@ -81,18 +75,18 @@ class Conversation:
                 self._kept.spent(str(self._costs.total))
 
     async def compact(self, focus: str, model: Model, toolset: Toolset, root: Activity) -> bool:
-        """Sum it up; False where it stays as it was."""
+        """Compact the conversation. False if it is unchanged."""
         return await compact(await self._mind(model, toolset), root, focus)
 
     async def _mind(self, model: Model, toolset: Toolset) -> Mind:
-        told = await anyio.to_thread.run_sync(instructions, self._cwd, _today(), abandon_on_cancel=True)
+        base = await anyio.to_thread.run_sync(instructions, self._cwd, _today(), abandon_on_cancel=True)
         return Mind(
             model=model,
             tools=toolset.tools,
             history=self._history,
             voice=self._speech,
             budget=self._budget(),
-            instructions="\n\n".join(filter(None, (told, toolset.instructions))),
+            instructions="\n\n".join(filter(None, (base, toolset.instructions))),
             compact_at=self._settings.compact_at,
             context=self._settings.context,
             costs=self._costs,
@@ -102,24 +96,24 @@ class Conversation:
         settings = self._settings
         return Budget(steps=settings.max_steps, tokens=settings.max_tokens, seconds=settings.max_seconds)
 
-    def _changed(self, fact: ModelMessage | None) -> None:
-        """Keep it; where that failed before, all of it."""
+    def _save(self, fact: ModelMessage | None) -> None:
+        """Save a new fact. If an earlier write failed, rewrite the whole file."""
         if fact is None or self._kept.problem is not None:
             self._kept.replace(self._history.facts)
         else:
             self._kept.add(fact)
-        self._tell_problem()
+        self._report_problem()
 
-    def _tell_problem(self) -> None:
-        """Once, until it is over."""
-        told, problem = self._troubled, self._kept.problem
-        self._troubled = problem is not None
-        if problem is not None and not told:
+    def _report_problem(self) -> None:
+        """Report a failed write once, until a write succeeds again."""
+        reported, problem = self._problem_reported, self._kept.problem
+        self._problem_reported = problem is not None
+        if problem is not None and not reported:
             self._speech.note(f"This conversation cannot be kept for later: {problem.strerror}.")
 
 
 def _today() -> date:
-    """As the person's clock has it."""
+    """The date in the local time zone."""
     return datetime.now().astimezone().date()
 
 
@@ -131,16 +125,16 @@ def _dollars(spent: str) -> Decimal | None:
 
 
 def replay(messages: Iterable[ModelMessage], shown: Mapping[str, Shown], speech: Speech) -> None:
-    """Say all of it anew; `shown` has how its calls were told of then."""
+    """Send all messages to the host again; `shown` holds how each tool call was displayed."""
     for message in messages:
         for part in message.parts:
             if isinstance(message, ModelRequest):
-                _heard(part, speech)  # pyright: ignore[reportArgumentType]
+                _replay_request(part, speech)  # pyright: ignore[reportArgumentType]
             else:
-                _said(part, shown, speech)  # pyright: ignore[reportArgumentType]
+                _replay_response(part, shown, speech)  # pyright: ignore[reportArgumentType]
 
 
-def _heard(part: ModelRequestPart, speech: Speech) -> None:
+def _replay_request(part: ModelRequestPart, speech: Speech) -> None:
     match part:
         case UserPromptPart() if is_note(part):
             speech.note(_words(part.content))
@@ -158,15 +152,15 @@ def _heard(part: ModelRequestPart, speech: Speech) -> None:
             pass
 
 
-def _said(part: ModelResponsePart, shown: Mapping[str, Shown], speech: Speech) -> None:
+def _replay_response(part: ModelResponsePart, shown: Mapping[str, Shown], speech: Speech) -> None:
     match part:
         case TextPart():
             speech.text(part.content)
         case ThinkingPart():
             speech.thought(part.content)
         case ToolCallPart():
-            how = shown.get(part.tool_call_id) or Shown(title=part.tool_name)
-            speech.call_started(part.tool_call_id, part.tool_name, how, part.args_as_dict())
+            display = shown.get(part.tool_call_id) or Shown(title=part.tool_name)
+            speech.call_started(part.tool_call_id, part.tool_name, display, part.args_as_dict())
         case _:
             pass
 
@@ -190,7 +184,7 @@ def _words(content: Iterable[UserContent]) -> str:
 
 AGENTS = "AGENTS.md"
 PROJECT_MAX = 64 * 1024
-"""Bytes of all AGENTS.md together; a longer one would crowd out the conversation."""
+"""Bytes of all AGENTS.md files together; longer ones would crowd out the conversation."""
 
 WORK = """\
 You are Handrail's coding agent. You work with a person on their own machine, through tools that this person can watch, \
@@ -255,7 +249,7 @@ more where it was simple.
 
 
 def instructions(cwd: Path, today: date) -> str:
-    """All of it, for a conversation in this folder. Reads files: to be called off the loop."""
+    """The system instructions for a conversation in this folder. Reads files: call it off the event loop."""
     top = _top(cwd)
     return "\n\n".join(filter(None, (WORK, _place(cwd, top, today), _project(cwd, top))))
 
@@ -274,21 +268,21 @@ def _place(cwd: Path, top: Path | None, today: date) -> str:
 
 
 def _project(cwd: Path, top: Path | None) -> str:
-    """What the project says, the nearest last: where they differ, that one counts."""
-    room, found = PROJECT_MAX, list[str]()
-    for path in _told_by(cwd, top):
+    """The project's AGENTS.md files, the nearest last, because the last one takes precedence."""
+    room, sections = PROJECT_MAX, list[str]()
+    for path in _agents_files(cwd, top):
         text = _read(path, room, cwd if top is None else top)
         if text.strip():
-            found.insert(0, f"## From {path}\n\n{text.strip()}")
+            sections.insert(0, f"## From {path}\n\n{text.strip()}")
             room -= len(text.encode())
-    if not found:
+    if not sections:
         return ""
     head = "# What this project asks of you\nWhere two of these differ, the later one counts."
-    return "\n\n".join((head, *found))
+    return "\n\n".join((head, *sections))
 
 
-def _told_by(cwd: Path, top: Path | None) -> Iterator[Path]:
-    """The nearest first, because it may take all the room."""
+def _agents_files(cwd: Path, top: Path | None) -> Iterator[Path]:
+    """The candidate AGENTS.md files, nearest first, because the nearest may use up the whole limit."""
     for folder in (cwd, *cwd.parents):
         yield folder / AGENTS
         if top is None or folder == top:
@@ -296,13 +290,16 @@ def _told_by(cwd: Path, top: Path | None) -> Iterator[Path]:
 
 
 def _read(path: Path, room: int, within: Path) -> str:
-    """A plain file's text, cut to the room there is; nothing where a link leads out of the workspace, or to what nobody
-    wrote for agents: a project that comes with a link to `.env` shall not have that told to a model."""
+    """The text of a regular file, cut to `room` bytes.
+
+    Empty if a symlink leads out of the workspace or to anything but a `.md` file: a project must not be able
+    to send `.env` to a model through a link.
+    """
     try:
         real = path.resolve(strict=True)
         if room <= 0 or real.suffix.lower() != ".md" or not real.is_relative_to(within.resolve()):
             return ""
-        # A pipe of that name would keep us waiting for ever.
+        # O_NONBLOCK: opening a FIFO would block for ever.
         with open(os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return ""
@@ -314,9 +311,10 @@ def _read(path: Path, room: int, within: Path) -> str:
 
 
 def _top(cwd: Path) -> Path | None:
-    """The top level of the git repository that this folder is in.
+    """The top level of the git repository that contains this folder.
 
-    One that belongs to somebody else is none: who can write to /tmp could tell everybody's agents below it what to do.
+    A repository of another owner does not count: otherwise anyone who can write to /tmp could instruct every
+    agent below it.
     """
     owner = _owner(cwd)
     return next((folder for folder in (cwd, *cwd.parents) if _owner(folder / ".git") == owner), None)

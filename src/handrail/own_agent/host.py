@@ -1,7 +1,6 @@
-"""What an operation says while it works, to whoever hosts the agent.
+"""The interface an operation uses to report to its host.
 
-Owns the verbs alone. All but `ask` return at once and are heard in the order they were said. How they travel is
-speech.py's to know.
+All methods except `ask` return without waiting and are delivered in order. updates.py implements it for ACP.
 """
 
 from collections.abc import Sequence
@@ -12,26 +11,27 @@ from handrail.own_agent.activity import Told
 from handrail.own_agent.tools.agent_tool import Entry, Json, Result, Shown
 
 Answer = Literal["allowed", "always", "denied", "cancelled"]
-"""`always`: this one, and every later use of this tool in this session, which is not asked about again."""
+"""`always` allows this call and all later calls of the tool in this session without asking."""
 
 
 class Voice(Protocol):
-    """One session's way to its host."""
+    """The reporting channel of one session."""
 
     def text(self, words: str) -> None:
-        """A piece of the answer."""
+        """Send a piece of the model's answer."""
         ...
 
     def thought(self, words: str) -> None: ...
 
     def note(self, sentence: str) -> None:
-        """Something that the agent itself, not the model, has to say: a line of its own in the answer."""
+        """Send a note of the agent itself, not of the model, as a separate line of the answer."""
         ...
 
     def call_started(self, id: str, tool: str, shown: Shown, input: Json) -> None: ...
 
     def call_heard(self, id: str, words: str) -> None:
-        """What is known of a call while it runs: that it waits for a person, for instance. Replaces what was said."""
+        """Set the progress text of a running call, such as that it waits for a person. Replaces the previous
+        text."""
         ...
 
     def call_ended(self, id: str, result: Result) -> None: ...
@@ -39,11 +39,13 @@ class Voice(Protocol):
     def plan(self, entries: Sequence[Entry]) -> None: ...
 
     def usage(self, used: int, size: int | None, cost: Decimal | None) -> None:
-        """Tokens in the context now, how many fit, and the price of the whole conversation in US dollars."""
+        """Report the tokens in the context, the context size, and the cost of the whole conversation in US
+        dollars."""
         ...
 
     def activity(self, told: Told) -> None: ...
 
     async def ask(self, id: str, shown: Shown, input: Json) -> Answer:
-        """May this call of somebody else's tool be made? The host asks a person, or its rules."""
+        """Ask the host for permission to call a tool of another MCP server. A person or the host's rules
+        answer."""
         ...

@@ -150,7 +150,7 @@ def head_of(path: Path) -> Record:
 
 def _written(messages: Sequence[object]) -> list[Json]:
     """Messages as they stand in a file."""
-    from pydantic_ai.messages import ModelMessagesTypeAdapter  # noqa: PLC0415 - not before `initialize` is answered
+    from pydantic_ai.messages import ModelMessagesTypeAdapter  # noqa: PLC0415 - slow import, kept off the path to `initialize`
 
     return ModelMessagesTypeAdapter.dump_python(cast("Any", list(messages)), mode="json")
 
