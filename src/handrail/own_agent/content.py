@@ -80,7 +80,7 @@ def _resource(resource: TextResourceContents | BlobResourceContents, *, images: 
 
 
 def _image(data: str, kind: str, *, images: bool) -> str | BinaryContent:
-    from pydantic_ai.messages import BinaryContent  # noqa: PLC0415 - slow import, kept off the path to `initialize`
+    from pydantic_ai.messages import BinaryContent  # noqa: PLC0415 - slow import
 
     if not images:
         return f"[The person attached a picture ({kind}), but this model takes no pictures: say so.]"

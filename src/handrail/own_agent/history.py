@@ -1,10 +1,8 @@
-"""What a conversation was, for the model: facts as they came, in an order that every provider takes.
+"""The history of a conversation: facts in order of arrival, and the valid messages made from them.
 
-Owns the facts, one after the other: a prompt, an answer, a call's result, that an answer was cut off. They are only ever
-added to, so they can be kept as they come; the messages are made of them (repair.py) and are valid at every moment,
-because a call whose result is not there yet is told to be interrupted. It does not know who keeps them.
-
-A conversation put in order, so that every provider takes it: pure, and the same each time.
+Facts are prompts, responses, tool results and notes about interrupted answers. They are only appended, so
+they can be saved one by one. The messages made from them are valid for every provider at any moment: a tool
+call without a result gets an "interrupted" one.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -32,7 +30,7 @@ from handrail.own_agent.sanitize import is_id, plain, sound, tool_name
 from handrail.own_agent.tools.agent_tool import Result
 
 OnChange = Callable[[ModelMessage | None], None]
-"""Told each fact as it is added, and None when all of them were replaced."""
+"""Called with each new fact, and with None when all facts were replaced."""
 
 _CUT_OFF = "[The answer above is incomplete: {why}]"
 _UNANSWERED = "[No answer was given here: {why}]"
@@ -46,11 +44,11 @@ _OUTCOMES: dict[str, Literal["success", "failed", "denied", "interrupted"]] = {
 
 
 class History:
-    """One conversation."""
+    """The history of one conversation."""
 
     def __init__(self, facts: Iterable[ModelMessage] = (), on_change: OnChange | None = None) -> None:
         self.facts = list(facts)
-        """As they came: what is to be kept, and given back here."""
+        """In order of arrival: what to save, and what to pass to the constructor later."""
         self.on_change = on_change
         self._order = ordered(self.facts)
         self._ids = {
@@ -62,54 +60,55 @@ class History:
 
     @property
     def messages(self) -> list[ModelMessage]:
-        """Valid, whatever happened."""
+        """The conversation as valid messages."""
         return self._order.messages
 
     def beside(self) -> "History":
-        """Another, empty conversation, whose calls will not be named like any of this one's."""
+        """A new empty history that shares the set of used call ids, so that ids never collide with this
+        one's."""
         other = History()
         other._ids = self._ids
         return other
 
     def add_prompt(self, content: str | Sequence[UserContent]) -> None:
-        self._add(ModelRequest([UserPromptPart(_worded(content))]))
+        self._add(ModelRequest([UserPromptPart(_sanitized_content(content))]))
 
     def add_response(self, response: ModelResponse) -> list[ToolCallPart]:
-        """An answer. Returns its calls as they are kept: each with an id of its own and an object for its input."""
-        kept = replace(response, parts=[self._kept(part) for part in sendable(response.parts)])
-        self._add(kept)
-        return calls_of(kept)
+        """Add a response. Returns its tool calls as stored: each with a unique id and an object as input."""
+        stored = replace(response, parts=[self._sanitized(part) for part in sendable(response.parts)])
+        self._add(stored)
+        return calls_of(stored)
 
     def add_result(self, call: ToolCallPart, result: Result) -> None:
-        """What became of a call; it counts once."""
+        """Add the result of a call; only the first one counts."""
         text = sound(result.text, "(no output)")
         content = [text, *result.images] if result.images else text
         outcome = _OUTCOMES[result.ended]
         self._add(ModelRequest([ToolReturnPart(call.tool_name, content, call.tool_call_id, outcome=outcome)]))
 
     def break_off(self, words: str, why: str) -> None:
-        """An answer that ended too early, with what was heard of it, and a sentence on why for the model."""
-        heard = sound(words)
-        if heard:
-            self._add(ModelResponse([TextPart(heard)], state="interrupted"))
-        self._add(ModelRequest([note((_CUT_OFF if heard else _UNANSWERED).format(why=why))]))
+        """Add an incomplete answer: the text received so far, and a note for the model on why it ended."""
+        text = sound(words)
+        if text:
+            self._add(ModelResponse([TextPart(text)], state="interrupted"))
+        self._add(ModelRequest([note((_CUT_OFF if text else _UNANSWERED).format(why=why))]))
 
     def replace(self, facts: Iterable[ModelMessage]) -> None:
-        """Everything so far, told in another way."""
+        """Replace all facts."""
         self.facts = list(facts)
         self._order = ordered(self.facts)
-        self._told(None)
+        self._notify(None)
 
     def _add(self, fact: ModelMessage) -> None:
         self.facts.append(fact)
         self._order.add(fact)
-        self._told(fact)
+        self._notify(fact)
 
-    def _told(self, fact: ModelMessage | None) -> None:
+    def _notify(self, fact: ModelMessage | None) -> None:
         if self.on_change is not None:
             self.on_change(fact)
 
-    def _kept(self, part: ModelResponsePart) -> ModelResponsePart:
+    def _sanitized(self, part: ModelResponsePart) -> ModelResponsePart:
         match part:
             case TextPart():
                 return replace(part, content=sound(part.content))
@@ -117,27 +116,28 @@ class History:
                 return replace(
                     part,
                     tool_name=tool_name(part.tool_name),
-                    tool_call_id=self._named(part.tool_call_id),
-                    args=_input(part),
+                    tool_call_id=self._unique_id(part.tool_call_id),
+                    args=_input_object(part),
                 )
             case _:
                 return part
 
-    def _named(self, id: str) -> str:
-        """Some servers count from 0 in every answer, and some name calls as others do not let them be named."""
-        named = id if is_id(id) and id not in self._ids else f"call_{token_hex(8)}"
-        self._ids.add(named)
-        return named
+    def _unique_id(self, id: str) -> str:
+        """Give the call a valid, unique id: some servers restart at 0 in every answer, and some use ids that
+        others reject."""
+        unique = id if is_id(id) and id not in self._ids else f"call_{token_hex(8)}"
+        self._ids.add(unique)
+        return unique
 
 
-def _input(call: ToolCallPart) -> dict[str, Any]:
-    """An object, whatever was sent."""
+def _input_object(call: ToolCallPart) -> dict[str, Any]:
+    """The call's input as a JSON object, whatever the model sent."""
     sent = replace(call, args=sound(call.args)) if isinstance(call.args, str) else call
     return cast("dict[str, Any]", plain(sent.args_as_dict()))
 
 
 def malformed(call: ToolCallPart) -> str | None:
-    """What a model sent in place of a JSON object; None where it sent one."""
+    """The text that a model sent instead of a JSON object; None if it sent an object."""
     match call.args_as_dict():
         case {messages.INVALID_JSON_KEY: str(sent), **rest} if not rest:
             return sent
@@ -145,11 +145,11 @@ def malformed(call: ToolCallPart) -> str | None:
             return None
 
 
-def _worded(content: str | Sequence[UserContent]) -> str | list[UserContent]:
+def _sanitized_content(content: str | Sequence[UserContent]) -> str | list[UserContent]:
     if isinstance(content, str):
         return sound(content, _EMPTY)
-    sounds = [sound(each) if isinstance(each, str) else each for each in content]
-    return [each for each in sounds if each != ""] or [_EMPTY]
+    pieces = [sound(each) if isinstance(each, str) else each for each in content]
+    return [each for each in pieces if each != ""] or [_EMPTY]
 
 
 _OURS = {"handrail": "note"}
@@ -158,7 +158,7 @@ _GAP = "[Part of the conversation is missing here.]"
 
 
 def note(sentence: str) -> UserPromptPart:
-    """Something the model is told by us, not by the person."""
+    """A note from the agent to the model, marked so that it is not taken for the person's prompt."""
     return UserPromptPart([TextContent(sentence, metadata=dict(_OURS))])
 
 
@@ -171,12 +171,12 @@ def is_note(part: ModelRequestPart) -> bool:
 
 
 def repaired(messages: Iterable[ModelMessage]) -> list[ModelMessage]:
-    """The same conversation, valid. A call without a result is told to be interrupted."""
+    """The same conversation as valid messages. A call without a result gets an "interrupted" one."""
     return ordered(messages).messages
 
 
 def ordered(messages: Iterable[ModelMessage]) -> "Order":
-    """The same, to be added to."""
+    """Build the ordered form of these messages; more can be added to it."""
     order = Order()
     for message in messages:
         order.add(message)
@@ -184,7 +184,7 @@ def ordered(messages: Iterable[ModelMessage]) -> "Order":
 
 
 def sendable(parts: Sequence[ModelResponsePart]) -> list[ModelResponsePart]:
-    """What of an answer can be sent back: no blank text, and nothing at all where it was thoughts alone."""
+    """The parts of an answer that can be sent back: no blank text, and nothing if it was only thoughts."""
     worded = [part for part in parts if not isinstance(part, TextPart) or part.content.strip()]
     return worded if any(not isinstance(part, ThinkingPart) for part in worded) else []
 
@@ -194,42 +194,42 @@ def calls_of(response: ModelResponse) -> list[ToolCallPart]:
 
 
 class Order:
-    """A valid conversation, as it grows."""
+    """Builds a valid conversation incrementally."""
 
     def __init__(self) -> None:
         self._before: list[ModelMessage] = []
-        """What changes no more."""
-        self._asking: list[ModelRequestPart] = []
-        """The request at the end; nothing, where an answer is."""
-        self._awaited: dict[str, int] = {}
-        """Where in it the result of which call goes."""
+        """Messages that no longer change."""
+        self._request: list[ModelRequestPart] = []
+        """The parts of the last request; empty if the last message is a response."""
+        self._pending: dict[str, int] = {}
+        """Call id → index in `_request` where its result goes."""
 
     @property
     def messages(self) -> list[ModelMessage]:
-        return [*self._before, *([ModelRequest(list(self._asking))] if self._asking else [])]
+        return [*self._before, *([ModelRequest(list(self._request))] if self._request else [])]
 
     def add(self, message: ModelMessage) -> None:
         if isinstance(message, ModelResponse):
-            self._answer(message)
+            self._add_response(message)
         else:
             for part in message.parts:
-                self._say(part)
+                self._add_part(part)
 
-    def _say(self, part: ModelRequestPart) -> None:
+    def _add_part(self, part: ModelRequestPart) -> None:
         if not isinstance(part, ToolReturnPart):
-            self._asking.append(part)
-        elif (place := self._awaited.pop(part.tool_call_id, None)) is not None:
-            self._asking[place] = part
+            self._request.append(part)
+        elif (place := self._pending.pop(part.tool_call_id, None)) is not None:
+            self._request[place] = part
 
-    def _answer(self, response: ModelResponse) -> None:
+    def _add_response(self, response: ModelResponse) -> None:
         parts = sendable(response.parts)
         if not parts:
             return
-        asking = self._asking or [replace(note(_GAP), timestamp=response.timestamp)]
-        self._before += [ModelRequest(asking), replace(response, parts=parts)]
+        request = self._request or [replace(note(_GAP), timestamp=response.timestamp)]
+        self._before += [ModelRequest(request), replace(response, parts=parts)]
         calls = calls_of(response)
-        self._asking = [_interrupted(call, response) for call in calls]
-        self._awaited = {call.tool_call_id: place for place, call in enumerate(calls)}
+        self._request = [_interrupted(call, response) for call in calls]
+        self._pending = {call.tool_call_id: place for place, call in enumerate(calls)}
 
 
 def _interrupted(call: ToolCallPart, response: ModelResponse) -> ToolReturnPart:

@@ -1,10 +1,8 @@
-"""The loop: prompt, model, calls, model … until there is nothing left to do.
+"""The agent loop: ask the model, run its tool calls, repeat until the prompt is answered.
 
-Owns the order of things and why an operation ends. Everything that takes time has a scope in the activity's tree, so
-cancelling is nobody's business here: what was cut short has left the conversation valid by itself. It does not know any
-provider, any tool, or how it is heard.
-
-One call of a tool that the model wants: run, and joined to the conversation with its result.
+Decides the order of steps and why an operation ends. Everything slow runs in the scope of an activity, so a
+cancellation needs no handling here: the history stays valid when work is cut short. It does not know
+providers, tools or the host protocol.
 """
 
 from collections.abc import Sequence
@@ -25,9 +23,9 @@ __all__ = ["Mind", "Stop", "think"]
 
 
 async def think(mind: Mind, activity: Activity) -> Stop:
-    """Work on the prompt that the history ends with, until it is answered. Raises ModelError.
+    """Process the last prompt of the history until it is answered. Raises ModelError.
 
-    Where the activity itself is cancelled, so is this: whoever holds it says `cancelled`.
+    If `activity` itself is cancelled, the cancellation propagates and its owner reports `cancelled`.
     """
     with mind.budget.clock():
         while mind.budget.over() is None:
@@ -35,32 +33,32 @@ async def think(mind: Mind, activity: Activity) -> Stop:
             if stop is not None:
                 activity.ending = "cancelled" if stop == "cancelled" else "done"
                 return stop
-    return _over(mind)
+    return _report_limit(mind)
 
 
-def _over(mind: Mind) -> Stop:
-    over = mind.budget.over()
-    assert over is not None, "the loop ends by itself, or by its budget"
-    mind.voice.note(over.sentence)
-    return over.stop
+def _report_limit(mind: Mind) -> Stop:
+    limit = mind.budget.over()
+    assert limit is not None, "the loop ends by itself, or by its budget"
+    mind.voice.note(limit.sentence)
+    return limit.stop
 
 
 async def _step(mind: Mind, activity: Activity) -> Stop | None:
-    """The model, asked once, and what it calls for. None where it is to be asked again."""
+    """Run one step: ask the model once and run its calls. None if the loop continues."""
     stop: Stop | None = "cancelled"
     with activity.begin("step", f"Step {mind.budget.step()}") as step:
-        answer = await _answer(mind, step)
+        answer = await _ask_model(mind, step)
         if answer is None:
             step.ending = "cancelled"
             return stop
         calls = mind.history.add_response(answer)
-        stop = _stop(mind, answer, calls)
+        stop = _stop_reason(mind, answer, calls)
         if stop is None:
-            await settle_all(mind, calls, step)
+            await run_calls(mind, calls, step)
     return stop
 
 
-async def _answer(mind: Mind, step: Activity) -> ModelResponse | None:
+async def _ask_model(mind: Mind, step: Activity) -> ModelResponse | None:
     if is_full(mind):
         await compact(mind, step)
     try:
@@ -71,17 +69,19 @@ async def _answer(mind: Mind, step: Activity) -> ModelResponse | None:
     return await ask(mind, step)
 
 
-def _stop(mind: Mind, answer: ModelResponse, calls: Sequence[ToolCallPart]) -> Stop | None:
+def _stop_reason(mind: Mind, answer: ModelResponse, calls: Sequence[ToolCallPart]) -> Stop | None:
     match answer.finish_reason:
         case "length":
-            return _cut(
+            return _end_incomplete(
                 mind,
                 calls,
                 "max_tokens",
                 "The answer is cut off: it reached the longest that the model writes.",
             )
         case "content_filter":
-            return _cut(mind, calls, "refusal", "The model, or its provider, refused to answer this.")
+            return _end_incomplete(
+                mind, calls, "refusal", "The model, or its provider, refused to answer this."
+            )
         case "error" if not calls:
             raise ModelError("The model ended its answer with an error. Prompting again may help.")
         case _ if calls:
@@ -92,8 +92,8 @@ def _stop(mind: Mind, answer: ModelResponse, calls: Sequence[ToolCallPart]) -> S
             return "end_turn"
 
 
-def _cut(mind: Mind, calls: Sequence[ToolCallPart], stop: Stop, sentence: str) -> Stop:
-    """An answer that is not whole: what it calls for may not be what was meant, and is not done."""
+def _end_incomplete(mind: Mind, calls: Sequence[ToolCallPart], stop: Stop, sentence: str) -> Stop:
+    """End on an incomplete answer. Its calls may be incomplete too, so they are not run."""
     mind.voice.note(sentence)
     for call in calls:
         mind.history.add_result(call, Result(text=f"Not run. {sentence}", failed=True, ended="failed"))
@@ -107,41 +107,42 @@ _ENDINGS: dict[str, Ending] = {
     "cancelled": "cancelled",
 }
 MOST_CALLS = 128
-"""Of one answer that are made; a model that lost its way may want thousands, each a request and perhaps a question."""
-_LONGEST_DETAIL = 200  # characters; an activity's end is a line, not an output
+"""Tool calls run per answer. Bounds a confused model that asks for thousands, each with a request and maybe
+an approval."""
+_DETAIL_MAX = 200  # characters; an activity's detail is one line, not a whole output
 
 
-async def settle_all(mind: Mind, calls: Sequence[ToolCallPart], step: Activity) -> None:
-    """All at once; each result is joined as it comes."""
+async def run_calls(mind: Mind, calls: Sequence[ToolCallPart], step: Activity) -> None:
+    """Run the calls concurrently; each result is added as it arrives."""
     for call in calls[MOST_CALLS:]:
         mind.history.add_result(
             call, _failed(f"Not run: one answer may make {MOST_CALLS} calls, not {len(calls)}.")
         )
     async with anyio.create_task_group() as group:
         for call in calls[:MOST_CALLS]:
-            group.start_soon(settle, mind, call, step)
+            group.start_soon(run_call, mind, call, step)
 
 
-async def settle(mind: Mind, call: ToolCallPart, step: Activity) -> None:
+async def run_call(mind: Mind, call: ToolCallPart, step: Activity) -> None:
     tool = mind.tools.get(call.tool_name)
-    shown = _shown(call, tool)
+    shown = _display(call, tool)
     mind.voice.call_started(call.tool_call_id, call.tool_name, shown, call.args_as_dict())
     result: Result | None = None
     try:
         with step.begin("call", shown.title, call.tool_call_id) as activity:
-            result = await _result(mind, call, tool, activity)
+            result = await _run_tool(mind, call, tool, activity)
             activity.ending = _ENDINGS[result.ended]
-            activity.detail = "" if result.ended == "done" else result.text.strip()[:_LONGEST_DETAIL]
+            activity.detail = "" if result.ended == "done" else result.text.strip()[:_DETAIL_MAX]
     finally:
-        _join(mind, call, result or _failed(f"Cancelled: {mind.budget.why}", "cancelled"))
+        _add_result(mind, call, result or _failed(f"Cancelled: {mind.budget.why}", "cancelled"))
 
 
-def _join(mind: Mind, call: ToolCallPart, result: Result) -> None:
+def _add_result(mind: Mind, call: ToolCallPart, result: Result) -> None:
     mind.history.add_result(call, result)
     mind.voice.call_ended(call.tool_call_id, result)
 
 
-async def _result(mind: Mind, call: ToolCallPart, tool: Tool | None, activity: Activity) -> Result:
+async def _run_tool(mind: Mind, call: ToolCallPart, tool: Tool | None, activity: Activity) -> Result:
     if tool is None:
         return _failed(f"There is no tool {call.tool_name!r}. There are: {', '.join(sorted(mind.tools))}.")
     if (sent := malformed(call)) is not None:
@@ -154,8 +155,8 @@ async def _result(mind: Mind, call: ToolCallPart, tool: Tool | None, activity: A
         return _failed(f"{call.tool_name} failed: {_sentence(error)}")
 
 
-def _shown(call: ToolCallPart, tool: Tool | None) -> Shown:
-    """A tool shows what it was made for; an input that it does not understand is shown by the tool's name."""
+def _display(call: ToolCallPart, tool: Tool | None) -> Shown:
+    """How to display the call; by the tool's name if its input is not understood."""
     if tool is not None and malformed(call) is None:
         try:
             return tool.shown(call.args_as_dict())

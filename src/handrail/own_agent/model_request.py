@@ -1,9 +1,7 @@
-"""Asking the model once: an activity, heard while it answers, and kept as far as it came.
+"""One model request, run as an activity and streamed to the host.
 
-Owns one model request from its beginning to its end, also where that is a cancel or an error. It does not know why the
-model is asked, nor what is done with the answer.
-
-A mind: everything the loop thinks with, for one prompt of a session or one task of a sub-agent.
+Covers the request from start to end, including cancellation and errors: text received before either is kept
+in the history. `Mind` holds everything the loop works with, for one prompt or one sub-agent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +23,7 @@ from handrail.own_agent.tools.agent_tool import Tool
 
 @dataclass(slots=True, kw_only=True)
 class Mind:
-    """Made anew for each prompt, whose budget it has."""
+    """Everything the loop works with. Built for each prompt, with that prompt's budget."""
 
     model: Model
     tools: Mapping[str, Tool]
@@ -34,13 +32,13 @@ class Mind:
     budget: Budget
     instructions: str = ""
     compact_at: float = 0.8
-    """The share of the context that may fill up before older parts of the conversation are summed up."""
+    """The share of the context that may fill up before the conversation is compacted."""
     context: int = 0
-    """Tokens that fit, where the model does not say; 0 is unknown."""
+    """Context size in tokens if the model does not report one; 0 means unknown."""
     costs: Costs = field(default_factory=Costs)
-    """Of the conversation, its sub-agents included."""
+    """Cost of the conversation, sub-agents included."""
     tried: int = field(default=0, init=False)
-    """The size of the conversation when summing it up was last tried, so as not to try at every step."""
+    """Size of the conversation at the last compaction attempt, in tokens, so that not every step tries again."""
 
     @property
     def window(self) -> int | None:
@@ -48,9 +46,9 @@ class Mind:
 
 
 async def ask(mind: Mind, activity: Activity) -> ModelResponse | None:
-    """The answer to the conversation as it stands, said while it comes; None where the request was cancelled.
+    """Ask the model to continue the conversation, streaming to the host. None if the request was cancelled.
 
-    What was heard of an answer that did not come to its end is in the conversation. Raises ModelError.
+    The text of an incomplete answer is added to the history. Raises ModelError.
     """
     with activity.begin("model", mind.model.name) as asking, ExitStack() as thinking:
         hearing = Aloud(mind.voice, asking, thinking)
@@ -71,11 +69,11 @@ async def ask(mind: Mind, activity: Activity) -> ModelResponse | None:
 async def request(
     mind: Mind, messages: Sequence[ModelMessage], asking: Activity, hearing: Hearing
 ) -> ModelResponse:
-    """One whole answer to these messages, and what it cost. Raises ModelError."""
+    """Send these messages and return one complete response; records tokens and cost. Raises ModelError."""
     tools = [tool.definition for tool in mind.tools.values()]
-    seen = messages if mind.model.takes_images else without_pictures(messages)
+    visible = messages if mind.model.takes_images else without_pictures(messages)
     try:
-        answer = await mind.model.request(_instructed(seen, mind.instructions), tools, hearing)
+        answer = await mind.model.request(_with_instructions(visible, mind.instructions), tools, hearing)
     except ModelError as error:
         asking.detail = error.sentence
         raise
@@ -87,20 +85,20 @@ async def request(
 
 
 class Aloud:
-    """Says what it hears. While the model thinks, there is an activity for that."""
+    """Forwards the stream to the host. While the model thinks, a "thinking" activity is open."""
 
     def __init__(self, voice: Voice, asking: Activity, thinking: ExitStack) -> None:
         self._voice, self._asking, self._thinking = voice, asking, thinking
         self._state: Literal["thinking", "speaking"] = "speaking"
-        self._heard: list[str] = []
+        self._pieces: list[str] = []
 
     @property
     def words(self) -> str:
-        return "".join(self._heard)
+        return "".join(self._pieces)
 
     def text(self, words: str) -> None:
         self.thought_ended()
-        self._heard.append(words)
+        self._pieces.append(words)
         self._voice.text(sound(words, words))
 
     def thought(self, words: str) -> None:
@@ -115,13 +113,13 @@ class Aloud:
 
     def again(self, why: str, seconds: float) -> None:
         self.thought_ended()
-        void = " What was said of this answer does not count." if self._heard else ""
-        self._heard.clear()
-        self._voice.note(_again(why, seconds) + void)
+        void = " What was said of this answer does not count." if self._pieces else ""
+        self._pieces.clear()
+        self._voice.note(_retry_sentence(why, seconds) + void)
 
 
 class Unheard:
-    """Says nothing of an answer, but that it takes longer."""
+    """Discards the stream; forwards only retries."""
 
     def __init__(self, voice: Voice) -> None:
         self._voice = voice
@@ -131,15 +129,15 @@ class Unheard:
     def thought_ended(self) -> None: ...
 
     def again(self, why: str, seconds: float) -> None:
-        self._voice.note(_again(why, seconds))
+        self._voice.note(_retry_sentence(why, seconds))
 
 
-def _again(why: str, seconds: float) -> str:
+def _retry_sentence(why: str, seconds: float) -> str:
     return f"{why.rstrip('.')}. Asking again in {seconds:.0f} s."
 
 
-def _instructed(messages: Sequence[ModelMessage], instructions: str) -> list[ModelMessage]:
-    """The instructions travel on the last request, where the library looks for them."""
+def _with_instructions(messages: Sequence[ModelMessage], instructions: str) -> list[ModelMessage]:
+    """Attach the instructions to the last request, where pydantic_ai looks for them."""
     *before, last = messages
     return [
         *before,

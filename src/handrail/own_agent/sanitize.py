@@ -1,8 +1,7 @@
-"""Words, names and values as every provider takes them: nothing blank, no halves of characters, plain names, real numbers.
+"""Sanitising of text, ids, names and values so that every provider accepts them.
 
-Owns these rules alone. One of them broken in what is sent once is broken in everything that is sent from then on.
-
-A conversation for a model that takes no pictures: each is replaced by a sentence that says so.
+No blank text, no lone surrogates, plain names, finite numbers, and no pictures for models without image
+input. A single violation would make a provider reject every later request of the conversation.
 """
 
 import math
@@ -22,29 +21,30 @@ from pydantic_ai.messages import (
 )
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
-_STRANGE = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_NAME = 64
+_FORBIDDEN = re.compile(r"[^A-Za-z0-9_-]")
+_NAME_MAX = 64
 
 
 def sound(text: str, instead: str = "") -> str:
-    """The text without halves of characters, which some servers send apart; and what stands for a blank one."""
+    """The text without lone surrogates, which some servers produce; `instead` if it is blank."""
     if not text.isascii():
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text if text.strip() else instead
 
 
 def is_id(id: str) -> bool:
-    """Whether a call may be named so wherever its conversation is taken."""
+    """Whether every provider accepts this as the id of a call."""
     return _ID.fullmatch(id) is not None
 
 
 def tool_name(name: str) -> str:
-    """What a model took for the name of a tool, as one that could be."""
-    return _STRANGE.sub("_", name)[:_LONGEST_NAME] or "_"
+    """A tool name as the model sent it, reduced to characters that providers accept."""
+    return _FORBIDDEN.sub("_", name)[:_NAME_MAX] or "_"
 
 
 def plain(value: object) -> object:
-    """A value of JSON without what only some call numbers: one infinity, and no provider takes the conversation any more."""
+    """A JSON value with infinities and NaN replaced by null; a provider rejects a conversation that holds
+    one."""
     match value:
         case float() if not math.isfinite(value):
             return None
@@ -61,14 +61,14 @@ _LEFT_OUT = "[A picture was here, which this model cannot see.]"
 
 def without_pictures(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
     return [
-        replace(message, parts=[_part(part) for part in message.parts])
+        replace(message, parts=[_without_pictures(part) for part in message.parts])
         if isinstance(message, ModelRequest)
         else message
         for message in messages
     ]
 
 
-def _part(part: ModelRequestPart) -> ModelRequestPart:
+def _without_pictures(part: ModelRequestPart) -> ModelRequestPart:
     if not isinstance(part, UserPromptPart | ToolReturnPart):
         return part
     content = cast("str | Sequence[Any]", part.content)

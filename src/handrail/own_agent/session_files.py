@@ -1,10 +1,8 @@
-"""One conversation on disk: a file of JSON lines, private to this user.
+"""Conversations on disk: one private JSON Lines file each, in one private folder.
 
-Owns the lines. One is only ever added, but where the conversation was summed up: then the file is written anew, and takes
-the old one's place at once. What a crash left half written is dropped. It holds what was said, and no key. It does not
-know what messages mean (history.py), nor which conversations there are (sessions.py).
-
-The conversations of this user with this agent: a folder of their own, private, with a file for each.
+Lines are only appended, except after compaction: then a new file atomically replaces the old one. A line that
+a crash left incomplete is dropped. Files hold messages and settings, never keys. What messages mean is up to
+history.py.
 """
 
 import json
@@ -22,25 +20,25 @@ from handrail.own_agent.tools.agent_tool import Json, Shown
 
 VERSION = 1
 HEAD_BYTES = 64 * 1024
-"""Of a file that are read for a list: its title stands near the beginning."""
+"""Bytes read per file to build a list; the title is near the beginning. Bounds the cost of listing."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Record:
-    """What a file says, when all of its lines are read."""
+    """The contents of a file, after all its lines are applied."""
 
     cwd: str = ""
     title: str = ""
     settings: dict[str, str] = field(default_factory=dict[str, str])
     messages: list[Json] = field(default_factory=list[Json])
-    """As they were read; whoever has taken them up holds them from then on."""
+    """As read from the file; empty after `taken` has handed them over."""
     shown: dict[str, Shown] = field(default_factory=dict[str, Shown])
-    """How each call was shown to people, by its id."""
+    """How each call was displayed, by its id."""
     spent: str = ""
-    """US dollars, where prices were known."""
+    """US dollars; empty if no price was known."""
 
     def take(self, line: Json) -> None:
-        """Lay one more line over what is known; what a later version may write there is left alone."""
+        """Apply one line. Unknown fields, which a later version may write, are ignored."""
         self.cwd = line.get("cwd", self.cwd)
         self.title = line.get("title", self.title)
         self.spent = line.get("spent", self.spent)
@@ -51,20 +49,20 @@ class Record:
 
 
 class NoSuchSession(Exception):
-    """There is no conversation of this id, or none that can be read."""
+    """No conversation has this id, or its file cannot be read."""
 
 
 class Kept:
-    """One conversation's file. A disk that takes nothing more stops nobody: `problem` says so, and `replace` mends it."""
+    """The file of one conversation. Write errors do not raise: they set `problem`, and `replace` clears it."""
 
     def __init__(self, path: Path, record: Record) -> None:
         self._path, self.record = path, record
         self.problem: OSError | None = None
-        """Why not all of it stands in the file."""
+        """Why the file is incomplete; None if it is complete."""
 
     @classmethod
     def begun(cls, path: Path, cwd: str) -> "Kept":
-        """A new one. Raises OSError."""
+        """Create the file of a new conversation. Raises OSError."""
         record = Record(cwd=cwd)
         with open(path, "xb", opener=_private) as file:
             file.writelines(map(_line, _lines(record, [])))
@@ -72,12 +70,12 @@ class Kept:
 
     @classmethod
     def found(cls, path: Path) -> "Kept":
-        """One from before. Raises NoSuchSession."""
+        """Open an existing conversation. Raises NoSuchSession."""
         record = Record()
         try:
-            for line in _mended(path):
+            for line in _read_lines(path):
                 record.take(line)
-        except (OSError, AttributeError, KeyError, TypeError):  # nothing of ours, or not any more
+        except (OSError, AttributeError, KeyError, TypeError):  # not our format, or damaged
             raise NoSuchSession from None
         if not record.cwd:
             raise NoSuchSession
@@ -88,10 +86,10 @@ class Kept:
         return self._path.stem
 
     def taken(self) -> list[Any]:
-        """The messages that were read, for whoever holds them from now on. Raises NoSuchSession where they are none."""
+        """Hand over the messages that were read. Raises NoSuchSession if they are not valid."""
         messages, self.record.messages = self.record.messages, []
         try:
-            return _messages_in(messages)
+            return _parse_messages(messages)
         except ValueError:
             raise NoSuchSession from None
 
@@ -105,19 +103,19 @@ class Kept:
         self._add({"spent": dollars})
 
     def shown(self, id: str, shown: Shown) -> None:
-        """How a call was shown, so that it can be shown again without its tool."""
-        self._add({"shown": {id: _told(shown)}})
+        """Save how a call was displayed, to replay it without its tool."""
+        self._add({"shown": {id: _shown_fields(shown)}})
 
     def add(self, message: object) -> None:
-        """One more message."""
-        self._write({"message": _written([message])[0]})
+        """Append a message."""
+        self._write({"message": _dump_messages([message])[0]})
 
     def replace(self, messages: Sequence[object]) -> None:
-        """These, in place of all so far."""
+        """Atomically replace all messages."""
         beside = self._path.with_suffix(".new")
-        with self._trying():
+        with self._recording_problem():
             with open(beside, "wb", opener=_private) as file:
-                file.writelines(map(_line, _lines(self.record, _written(messages))))
+                file.writelines(map(_line, _lines(self.record, _dump_messages(messages))))
                 file.flush()
                 os.fsync(file.fileno())
             beside.replace(self._path)
@@ -128,11 +126,11 @@ class Kept:
         self._write(line)
 
     def _write(self, line: Json) -> None:
-        with self._trying(), open(self._path, "ab", opener=_private) as file:
+        with self._recording_problem(), open(self._path, "ab", opener=_private) as file:
             file.write(_line(line))
 
     @contextmanager
-    def _trying(self) -> Generator[None]:
+    def _recording_problem(self) -> Generator[None]:
         try:
             yield
         except OSError as problem:
@@ -140,23 +138,23 @@ class Kept:
 
 
 def head_of(path: Path) -> Record:
-    """Where it is and what it is called; the rest is not read. Raises OSError."""
+    """Read only the folder and the title of a conversation. Raises OSError."""
     record = Record()
     with path.open("rb") as file:
-        for line in _parsed(file.read(HEAD_BYTES)):
+        for line in _parse_lines(file.read(HEAD_BYTES)):
             record.take({name: value for name, value in line.items() if name in ("cwd", "title")})
     return record
 
 
-def _written(messages: Sequence[object]) -> list[Json]:
-    """Messages as they stand in a file."""
-    from pydantic_ai.messages import ModelMessagesTypeAdapter  # noqa: PLC0415 - slow import, kept off the path to `initialize`
+def _dump_messages(messages: Sequence[object]) -> list[Json]:
+    """Messages as JSON values for the file."""
+    from pydantic_ai.messages import ModelMessagesTypeAdapter  # noqa: PLC0415 - slow import
 
     return ModelMessagesTypeAdapter.dump_python(cast("Any", list(messages)), mode="json")
 
 
-def _messages_in(messages: Sequence[Json]) -> list[Any]:
-    """The other way round. Raises ValueError where they are none."""
+def _parse_messages(messages: Sequence[Json]) -> list[Any]:
+    """Parse messages from JSON values. Raises ValueError."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter  # noqa: PLC0415
 
     return list(ModelMessagesTypeAdapter.validate_python(list(messages)))
@@ -166,12 +164,12 @@ def _lines(record: Record, messages: list[Json]) -> Iterator[Json]:
     yield {"version": VERSION, "cwd": record.cwd, "title": record.title}
     yield {"settings": record.settings, "spent": record.spent}
     for call, shown in record.shown.items():
-        yield {"shown": {call: _told(shown)}}
+        yield {"shown": {call: _shown_fields(shown)}}
     for message in messages:
         yield {"message": message}
 
 
-def _told(shown: Shown) -> Json:
+def _shown_fields(shown: Shown) -> Json:
     return {"title": shown.title, "kind": shown.kind, "paths": list(shown.paths)}
 
 
@@ -179,23 +177,23 @@ def _line(values: Json) -> bytes:
     return json.dumps(values, separators=(",", ":")).encode() + b"\n"
 
 
-def _mended(path: Path) -> list[Json]:
-    """All lines; one that a crash left half written at the end is taken out of the file."""
+def _read_lines(path: Path) -> list[Json]:
+    """All lines; truncates the file if a crash left its last line incomplete."""
     content = path.read_bytes()
     end = content.rfind(b"\n") + 1
     if end < len(content):
         os.truncate(path, end)
-    return list(_parsed(content[:end]))
+    return list(_parse_lines(content[:end]))
 
 
-def _parsed(content: bytes) -> Iterator[Json]:
+def _parse_lines(content: bytes) -> Iterator[Json]:
     for line in content.splitlines():
         try:
-            found = json.loads(line)
+            value = json.loads(line)
         except ValueError:
             continue
-        if isinstance(found, dict):
-            yield cast("Json", found)
+        if isinstance(value, dict):
+            yield cast("Json", value)
 
 
 def _private(path: str, flags: int) -> int:
@@ -204,12 +202,12 @@ def _private(path: str, flags: int) -> int:
 
 ID = re.compile(r"[0-9a-z-]{8,64}")
 LISTED = 100
-"""Conversations in one page of a list."""
+"""Conversations per page of a list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """A conversation, as people find it again."""
+    """A conversation as an entry of a list."""
 
     id: str
     cwd: str
@@ -229,27 +227,29 @@ class Sessions:
         return Kept.begun(self._folder / f"{datetime.now(UTC):%Y%m%d}-{token_hex(8)}.jsonl", cwd)
 
     def open(self, id: str) -> Kept:
-        """One from before. Raises NoSuchSession."""
+        """Open an existing conversation. Raises NoSuchSession."""
         return Kept.found(self._path(id))
 
     def delete(self, id: str) -> None:
-        """One that is not there is deleted already."""
+        """Delete a conversation; does nothing if it does not exist."""
         with suppress(NoSuchSession):
             self._path(id).unlink(missing_ok=True)
 
     def listed(self, cwd: str | None, start: int = 0) -> tuple[list[Listed], int | None]:
-        """Those in which something was said, of this folder where one is given; the latest first. And where the next page
-        starts."""
-        found = sorted(self._headed(cwd), key=lambda each: each.updated, reverse=True)
-        end = start + LISTED
-        return found[start:end], end if end < len(found) else None
+        """One page of the conversations with a title, latest first, and the start of the next page.
 
-    def _headed(self, cwd: str | None) -> Iterator[Listed]:
+        `cwd` limits the list to one folder.
+        """
+        summaries = sorted(self._summaries(cwd), key=lambda each: each.updated, reverse=True)
+        end = start + LISTED
+        return summaries[start:end], end if end < len(summaries) else None
+
+    def _summaries(self, cwd: str | None) -> Iterator[Listed]:
         for path in self._folder.glob("*.jsonl"):
             try:
                 head, changed = head_of(path), path.stat().st_mtime
             except OSError:
-                continue  # deleted while we looked
+                continue  # deleted meanwhile
             if head.title and (cwd is None or head.cwd == cwd):
                 updated = datetime.fromtimestamp(changed, UTC)
                 yield Listed(id=path.stem, cwd=head.cwd, title=head.title, updated=updated)

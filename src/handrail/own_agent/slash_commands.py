@@ -1,8 +1,6 @@
-"""The words a person can begin a prompt with to speak to the agent itself: `/help`, `/model`, `/compact`.
+"""Slash commands (`/help`, `/model`, `/compact`) and the session options (model, thinking level).
 
-Owns their names and how they are read. What each does is session.py's.
-
-What a person can set in a conversation: its model, and how long that one thinks.
+Parses commands and writes their texts. What each command does is in agent_session.py.
 """
 
 from collections.abc import Sequence
@@ -16,7 +14,7 @@ Word = Literal["help", "model", "compact"]
 
 
 class Command(NamedTuple):
-    """One of them, and what was typed after it."""
+    """A command and the text after it."""
 
     word: Word
     rest: str
@@ -27,11 +25,11 @@ ABOUT: dict[Word, tuple[str, str]] = {
     "model": ("Choose the model; alone, say which there are", "provider:name"),
     "compact": ("Sum up the conversation so far, to make room", "what to keep above all"),
 }
-"""Of each, what it does and what may follow it."""
+"""For each command: what it does, and a hint for its argument."""
 
 
 def command_in(text: str) -> Command | None:
-    """The command that a prompt is; None where it is none of ours, such as a path."""
+    """The command in a prompt; None if it is not one of ours, such as a path."""
     head, _, rest = text.strip().partition(" ")
     word = head.removeprefix("/")
     if not head.startswith("/") or word not in get_args(Word):
@@ -40,7 +38,7 @@ def command_in(text: str) -> Command | None:
 
 
 def listed() -> list[Json]:
-    """As the protocol lists them."""
+    """The commands in ACP form."""
     return [
         {"name": word, "description": about, **({"input": {"hint": hint}} if hint else {})}
         for word, (about, hint) in ABOUT.items()
@@ -48,7 +46,7 @@ def listed() -> list[Json]:
 
 
 def models_text(current: str | None, offered: Sequence[Offered]) -> str:
-    """The answer to `/model` alone."""
+    """The answer to `/model` without an argument."""
     if not offered:
         return f"The model is `{current}`." if current else "There is no model yet: `handrail keys` says why."
     marked = (f"- `{each.name}`{' (the one in use)' if each.name == current else ''}" for each in offered)
@@ -80,18 +78,18 @@ LEVELS: dict[Level, str] = {
 
 
 class NoSuchOption(Exception):
-    """There is no such option, or it cannot be set to that; what and why."""
+    """The option does not exist or cannot have this value; the message gives the reason."""
 
 
 class Options:
-    """Of one session."""
+    """The options of one session."""
 
     def __init__(self, model: str | None, level: Level) -> None:
         self.model = model
-        """As it was chosen here; None where nobody did."""
+        """The model chosen in this session; None if none was chosen."""
         self.level: Level = level
         self.otherwise: str | None = None
-        """The model while nobody chose one; None while there is none, or nobody has looked."""
+        """The default model; None if there is none or the models are not listed yet."""
         self.offered: Sequence[Offered] = ()
 
     @property
@@ -103,7 +101,7 @@ class Options:
         return None if self.level == "default" else self.level
 
     def set(self, option: str, value: object) -> str:
-        """What it was set to. Raises NoSuchOption."""
+        """Set an option and return the stored value. Raises NoSuchOption."""
         match option:
             case "model":
                 self.model = _model(str(value), self.offered)
@@ -117,7 +115,7 @@ class Options:
                 raise NoSuchOption(f"There is no option “{option[:100]}”; there are {MODEL} and {THOUGHT}.")
 
     def listed(self) -> list[Json]:
-        """As the protocol has them; the model only once it is known which there are."""
+        """The options in ACP form; without the model until one is known."""
         levels = [{"value": level, "name": name} for level, name in LEVELS.items()]
         thought = _option(THOUGHT, "Thinking", "How long the model thinks", self.level, levels)
         if self.current is None:
@@ -136,7 +134,8 @@ class Options:
 
 
 def _model(value: str, offered: Sequence[Offered]) -> str:
-    """One that is offered may be said without its provider; any other is taken at its word."""
+    """The full name of a model. An offered one may be given without its provider; any other is accepted as
+    written."""
     for each in offered:
         if value in (each.name, each.name.partition(":")[2]):
             return each.name

@@ -1,11 +1,6 @@
-"""What an operation says, as messages of the Agent Client Protocol.
+"""Session updates: the messages of the Agent Client Protocol that an operation sends to its host.
 
-Owns the protocol's form of each thing that can be said. It does not know what is said and when, nor how it travels
-(delivery.py).
-
-What waits to be sent to a host, in the order in which it was said.
-
-What a call of ours would write, as editors show it: a diff.
+`Speech` converts each report to ACP; `Delivery` queues and sends the messages in order.
 """
 
 import base64
@@ -25,110 +20,112 @@ from handrail.own_agent.tools.agent_tool import Entry, Json, Result, Shown
 
 
 class Wire(Protocol):
-    """The other end."""
+    """The connection to the host."""
 
     async def notify(self, method: str, params: Json) -> None:
-        """Returns when it is on its way. Raises Gone."""
+        """Send a notification; returns once it is written. Raises Gone."""
         ...
 
     async def ask(self, method: str, params: Json) -> Any:
-        """Where the wait is cancelled, the other end is told. Raises Gone, and the SDK's RequestError."""
+        """Send a request and wait for its result. If the caller is cancelled, the host is notified. Raises
+        Gone, and the SDK's RequestError."""
         ...
 
 
-class _Said:
-    """One message that waits; `words` where it is text that may still grow."""
+class _QueuedMessage:
+    """A queued message. `words` is set for text that may still grow."""
 
     def __init__(self, method: str, params: Json, words: list[str] | None = None) -> None:
         self.method, self.params, self.words = method, params, words
 
 
 class Delivery:
-    """Of one session."""
+    """The queue of messages of one session."""
 
     def __init__(self, wire: Wire, session: str) -> None:
         self._wire, self._session = wire, session
-        self._waiting: deque[_Said] = deque()
-        self._replaced: dict[str, _Said] = {}
-        """Of those that wait, what may be told in another way until it is sent."""
+        self._waiting: deque[_QueuedMessage] = deque()
+        self._replaced: dict[str, _QueuedMessage] = {}
+        """Queued messages that a newer one of the same id may replace."""
         self._bell = anyio.Event()
-        self._rest = anyio.Event()
-        self._rest.set()
+        self._idle = anyio.Event()
+        self._idle.set()
         self._over = False
 
     async def run(self) -> None:
-        """Send what is said, for as long as there is somebody to hear it."""
+        """Send queued messages until the host disconnects."""
         try:
             while True:
                 await self._bell.wait()
                 self._bell = anyio.Event()
                 while self._waiting:
                     await self._send(self._next())
-                self._rest.set()
+                self._idle.set()
         except Gone:
             pass
         finally:
             self.end()
 
     def end(self) -> None:
-        """Nobody listens any more."""
+        """Drop all queued messages: the host has disconnected."""
         self._over = True
         self._waiting.clear()
         self._replaced.clear()
-        self._rest.set()
+        self._idle.set()
 
     async def flushed(self) -> None:
-        """Wait until all that was said is sent, or nobody listens any more."""
-        await self._rest.wait()
+        """Wait until the queue is empty, or the host has disconnected."""
+        await self._idle.wait()
 
     def text(self, kind: str, words: str) -> None:
-        """A piece of a text: `kind` is the update that carries it."""
+        """Queue a piece of text, merged with the last message if possible. `kind` is the type of session
+        update."""
         if not words:
             return
         last = self._waiting[-1] if self._waiting else None
         if last is not None and last.words is not None and last.method == kind:
             last.words.append(words)
         else:
-            self._say(_Said(kind, {}, [words]))
+            self._put(_QueuedMessage(kind, {}, [words]))
 
     def update(self, update: Json) -> None:
         self.notify("session/update", {"update": update})
 
     def latest(self, id: str, update: Json) -> None:
-        """In place of the last one of this id, where that still waits."""
-        said = _Said("session/update", {"sessionId": self._session, "update": update})
+        """Queue an update that replaces the last one of this id if that is still queued."""
+        message = _QueuedMessage("session/update", {"sessionId": self._session, "update": update})
         if id in self._replaced:
-            self._replaced[id].params = said.params
+            self._replaced[id].params = message.params
         else:
-            self._replaced[id] = said
-            self._say(said)
+            self._replaced[id] = message
+            self._put(message)
 
     def notify(self, method: str, params: Json) -> None:
-        self._say(_Said(method, {"sessionId": self._session, **params}))
+        self._put(_QueuedMessage(method, {"sessionId": self._session, **params}))
 
     async def ask(self, method: str, params: Json) -> Any:
-        """Once all that was said before is sent."""
+        """Send a request after all queued messages are sent, and wait for its result."""
         await self.flushed()
         return await self._wire.ask(method, {"sessionId": self._session, **params})
 
-    def _say(self, said: _Said) -> None:
+    def _put(self, message: _QueuedMessage) -> None:
         if self._over:
             return
-        self._waiting.append(said)
-        self._rest = anyio.Event() if self._rest.is_set() else self._rest
+        self._waiting.append(message)
+        self._idle = anyio.Event() if self._idle.is_set() else self._idle
         self._bell.set()
 
-    def _next(self) -> _Said:
-        said = self._waiting.popleft()
-        self._replaced = {of: waits for of, waits in self._replaced.items() if waits is not said}
-        return said
+    def _next(self) -> _QueuedMessage:
+        message = self._waiting.popleft()
+        self._replaced = {of: waits for of, waits in self._replaced.items() if waits is not message}
+        return message
 
-    async def _send(self, said: _Said) -> None:
-        if said.words is None:
-            await self._wire.notify(said.method, said.params)
+    async def _send(self, message: _QueuedMessage) -> None:
+        if message.words is None:
+            await self._wire.notify(message.method, message.params)
         else:
-            content: Json = {"type": "text", "text": "".join(said.words)}
-            update: Json = {"sessionUpdate": said.method, "content": content}
+            content: Json = {"type": "text", "text": "".join(message.words)}
+            update: Json = {"sessionUpdate": message.method, "content": content}
             await self._wire.notify("session/update", {"sessionId": self._session, "update": update})
 
 
@@ -139,14 +136,14 @@ PERMISSION: list[Json] = [
 ]
 PICTURES_MAX = 12 << 20
 INPUT_MAX = 4 << 20
-"""Bytes of one result's pictures, and characters of one call's input, that are shown: a host may end a program that says
-more in one message than any should."""
+"""Bytes of pictures in one result, and characters of one call's input, that are sent: a host may kill a
+program whose messages are too large."""
 SHOWN_MAX = 100_000
-"""Characters of one result that are shown to people; the whole is with the tool that gave it."""
+"""Characters of one result that are sent for display; the tool keeps the whole."""
 
 
 class Speech:
-    """One session's voice (voice.py)."""
+    """Reports of one session to its host, as ACP messages (see host.py)."""
 
     def __init__(
         self,
@@ -157,26 +154,26 @@ class Speech:
         ours: bool = False,
         on_call: Callable[[str, Shown], None] | None = None,
     ) -> None:
-        """`ours`: the other end knows Handrail: it wants to hear of activities, and has notes and diffs in a way of its own.
-        `on_call` is told how each call is shown."""
+        """`ours`: the host is Handrail, which accepts activities and has its own display of notes and diffs.
+        `on_call` gets the display of each call."""
         self._delivery = Delivery(wire, session)
         self._cwd, self._ours, self._on_call = cwd, ours, on_call
         self._drafts: dict[str, list[Json]] = {}
-        """What calls under way would write, where the other end has no other way to see it."""
+        """Diffs of running calls, for hosts that cannot see them otherwise."""
 
     async def deliver(self) -> None:
-        """Send what is said. To be run as a task of its own."""
+        """Send queued messages; run it as a task."""
         await self._delivery.run()
 
     def end(self) -> None:
-        """Nobody listens any more."""
+        """Drop all queued messages: the host has disconnected."""
         self._delivery.end()
 
     async def flushed(self) -> None:
-        """Wait until all that was said is sent, or nobody listens any more."""
+        """Wait until the queue is empty, or the host has disconnected."""
         await self._delivery.flushed()
 
-    # What is said
+    # Reports
 
     def text(self, words: str) -> None:
         self._delivery.text("agent_message_chunk", words)
@@ -185,7 +182,7 @@ class Speech:
         self._delivery.text("agent_thought_chunk", words)
 
     def prompt(self, content: Json) -> None:
-        """What a person said before, when a conversation is shown again."""
+        """Send an earlier prompt, when a conversation is replayed."""
         self.update({"sessionUpdate": "user_message_chunk", "content": content})
 
     def note(self, sentence: str) -> None:
@@ -196,8 +193,8 @@ class Speech:
     def call_started(self, id: str, tool: str, shown: Shown, input: Json) -> None:
         if self._on_call is not None:
             self._on_call(id, shown)
-        seen = _shown_input(input)
-        self._drafts[id] = [] if self._ours else drafts(tool, seen, self._cwd)
+        visible = _shown_input(input)
+        self._drafts[id] = [] if self._ours else drafts(tool, visible, self._cwd)
         self.update(
             {
                 "sessionUpdate": "tool_call",
@@ -206,7 +203,7 @@ class Speech:
                 "kind": shown.kind,
                 "status": "in_progress",
                 "locations": self._locations(shown),
-                "rawInput": seen,
+                "rawInput": visible,
                 "_meta": {"toolName": tool},
                 **({"content": self._drafts[id]} if self._drafts[id] else {}),
             }
@@ -214,8 +211,8 @@ class Speech:
 
     def call_heard(self, id: str, words: str) -> None:
         content = [*self._drafts.get(id, ()), _piece(words)]
-        told: Json = {"sessionUpdate": "tool_call_update", "toolCallId": id, "content": content}
-        self._delivery.latest(id, told)
+        update: Json = {"sessionUpdate": "tool_call_update", "toolCallId": id, "content": content}
+        self._delivery.latest(id, update)
 
     def call_ended(self, id: str, result: Result) -> None:
         self.update(
@@ -223,7 +220,7 @@ class Speech:
                 "sessionUpdate": "tool_call_update",
                 "toolCallId": id,
                 "status": "failed" if result.failed else "completed",
-                # The protocol has no word for it; who knows ours shows it as what it is.
+                # ACP has no "cancelled" status; hosts that know this extension show it.
                 **({"_meta": {"handrail": {"status": "cancelled"}}} if result.ended == "cancelled" else {}),
                 "content": [*self._drafts.pop(id, ()), *_contents(result)],
                 **({"rawOutput": result.raw} if result.raw else {}),
@@ -237,10 +234,10 @@ class Speech:
         self.update({"sessionUpdate": "plan", "entries": listed})
 
     def usage(self, used: int, size: int | None, cost: Decimal | None) -> None:
-        told: Json = {"sessionUpdate": "usage_update", "used": used, "size": size or 0}
+        update: Json = {"sessionUpdate": "usage_update", "used": used, "size": size or 0}
         if cost is not None:
-            told["cost"] = {"amount": float(cost), "currency": "USD"}
-        self.update(told)
+            update["cost"] = {"amount": float(cost), "currency": "USD"}
+        self.update(update)
 
     def title(self, title: str) -> None:
         self.update({"sessionUpdate": "session_info_update", "title": title})
@@ -259,7 +256,7 @@ class Speech:
             self._delivery.notify("_handrail/activity", {"activity": activity})
 
     def update(self, update: Json) -> None:
-        """Any update of the session."""
+        """Send any session update."""
         self._delivery.update(update)
 
     async def ask(self, id: str, shown: Shown, input: Json) -> Answer:
@@ -270,8 +267,8 @@ class Speech:
             "locations": self._locations(shown),
             "rawInput": _shown_input(input),
         }
-        asked: Json = {"toolCall": call, "options": PERMISSION}
-        return _answer(await self._delivery.ask("session/request_permission", asked))
+        params: Json = {"toolCall": call, "options": PERMISSION}
+        return _answer(await self._delivery.ask("session/request_permission", params))
 
     def _locations(self, shown: Shown) -> list[Json]:
         return [{"path": str(self._cwd / path)} for path in shown.paths]
@@ -301,17 +298,17 @@ def _picture(kind: str, data: bytes) -> Json:
     return {"type": "content", "content": image}
 
 
-def _answer(given: Any) -> Answer:
-    outcome = cast("Json", given).get("outcome") if isinstance(given, dict) else None
+def _answer(response: Any) -> Answer:
+    outcome = cast("Json", response).get("outcome") if isinstance(response, dict) else None
     chosen = cast("Json", outcome) if isinstance(outcome, dict) else {}
     if chosen.get("outcome") != "selected":
         return "cancelled"
-    given_id = chosen.get("optionId")
-    return cast("Answer", given_id) if given_id in ("allowed", "always") else "denied"
+    option_id = chosen.get("optionId")
+    return cast("Answer", option_id) if option_id in ("allowed", "always") else "denied"
 
 
 def drafts(tool: str, input: Json, cwd: Path) -> list[Json]:
-    """As the protocol has it; nothing for a tool that writes no file, or for an input that is none."""
+    """The diff of a call that writes a file, in ACP form; empty for other tools or invalid input."""
     match tool, input:
         case "write_file", {"path": str(path), "content": str(new)}:
             return [_diff(cwd / path, None, new)]

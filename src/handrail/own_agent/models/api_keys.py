@@ -1,8 +1,6 @@
-"""The way to each provider: which key, which address.
+"""API keys and base URLs of each provider, from the environment, the host or the system keyring.
 
-Owns which variable means what. It does not know how a provider is spoken to.
-
-What our agent was told of models by whoever started it: keys, addresses, and which one.
+A base URL from the environment is only used with a key from there: keys of the keyring never go to it.
 """
 
 from __future__ import annotations
@@ -20,11 +18,11 @@ from handrail.provider_keys import kept
 
 SECRET = tuple(name for name in PROVIDER_VARIABLES if name.endswith(("_KEY", "_TOKEN")))
 SHORTEST = 8
-"""Characters of a key below which it is no secret, but a placeholder that may well stand in a sentence."""
+"""Characters. A shorter value is a placeholder, which may well occur in normal text, and is not redacted."""
 
 
 class Keys:
-    """Values by the names of their variables."""
+    """Values by the names of their environment variables."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._given = {name: value for name, value in given.items() if value}
@@ -33,25 +31,26 @@ class Keys:
 
     @classmethod
     def take(cls, environ: MutableMapping[str, str]) -> Keys:
-        """All that an environment has of them; there, they are gone."""
+        """Take the provider variables out of an environment; removes them there."""
         return cls({name: environ.pop(name) for name in PROVIDER_VARIABLES if name in environ})
 
     def give(self, more: Mapping[str, object]) -> None:
-        """What whoever hosts us tells on the line, where nobody else can read it; it comes before what was taken."""
+        """Add values that the host sent over ACP, where no other process can read them. They take precedence."""
         self._given |= {
             name: value for name in PROVIDER_VARIABLES if isinstance(value := more.get(name), str) and value
         }
 
     async def read(self) -> None:
-        """Look into the keyring, once, for what was not given; what lies there goes to no address that was."""
+        """Read missing keys from the keyring, once. Keys of a provider whose base URL is set are not read:
+        they must not be sent to that URL."""
         async with self._reading:
             if self._kept is None:
                 unaddressed = [keys for address, keys in KEYS_OF.items() if address not in self._given]
-                wanted = [name for keys in unaddressed for name in keys if name not in self._given]
-                self._kept = await to_thread.run_sync(kept, *wanted, abandon_on_cancel=True)
+                missing = [name for keys in unaddressed for name in keys if name not in self._given]
+                self._kept = await to_thread.run_sync(kept, *missing, abandon_on_cancel=True)
 
     def get(self, *names: str) -> str | None:
-        """The first of these that there is. What was given comes before what is kept."""
+        """The first of these variables that has a value. Given values take precedence over the keyring."""
         for values in (self._given, self._kept or {}):
             for name in names:
                 if name in values:
@@ -59,7 +58,7 @@ class Keys:
         return None
 
     def hidden(self, text: str) -> str:
-        """A text with no key in it, whoever wrote it."""
+        """The text with all keys redacted."""
         values = {**(self._kept or {}), **self._given}
         for name in SECRET:
             if len(value := values.get(name, "")) >= SHORTEST:
@@ -80,23 +79,23 @@ NO_KEY = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """How one provider is reached."""
+    """Key and URL of one provider."""
 
     provider: Provider
     key: str | None = None
     bearer: bool = False
-    """The key is a token of another sort (ANTHROPIC_AUTH_TOKEN)."""
+    """The key is a bearer token (ANTHROPIC_AUTH_TOKEN)."""
     url: str | None = None
-    """Another address than the provider's own."""
+    """A base URL other than the provider's."""
 
     @property
     def title(self) -> str:
-        """Whom people are told of."""
+        """The name for messages to people."""
         return "The model server" if self.own and self.provider == "openai" else TITLES[self.provider]
 
     @property
     def own(self) -> bool:
-        """A server that speaks like OpenAI but is not: its models are its own, and it may want no key."""
+        """Whether this is another server with OpenAI's API: it has its own models and may need no key."""
         return self.provider == "ollama" or (
             self.provider == "openai"
             and self.url is not None
@@ -105,13 +104,13 @@ class Access:
 
 
 def shown(url: str) -> str:
-    """An address as people may see it: without the name, the password or the key that some stand with."""
+    """A URL for messages: without user, password, query and fragment."""
     parts = _parts(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _parts(url: str) -> SplitResult:
-    """Of anything that somebody set as an address: one that is none leads nowhere, and is said so when it is tried."""
+    """Split a URL; an invalid one gives an empty result, and fails when it is used."""
     try:
         return urlsplit(url)
     except ValueError:
@@ -119,35 +118,37 @@ def _parts(url: str) -> SplitResult:
 
 
 def access(provider: Provider, keys: Keys) -> Access:
-    """Raises ModelError where there is no way."""
+    """Key and URL of a provider. Raises ModelError if there is no key."""
     match provider:
         case "anthropic":
             key, token = keys.get("ANTHROPIC_API_KEY"), keys.get("ANTHROPIC_AUTH_TOKEN")
-            found = Access(
+            result = Access(
                 provider=provider,
                 key=key or token,
                 bearer=key is None,
                 url=keys.get("ANTHROPIC_BASE_URL"),
             )
         case "openai":
-            found = Access(provider=provider, key=keys.get("OPENAI_API_KEY"), url=keys.get("OPENAI_BASE_URL"))
+            result = Access(
+                provider=provider, key=keys.get("OPENAI_API_KEY"), url=keys.get("OPENAI_BASE_URL")
+            )
         case "google":
             key = keys.get("GOOGLE_API_KEY", "GEMINI_API_KEY")
-            found = Access(provider=provider, key=key, url=keys.get("GOOGLE_GEMINI_BASE_URL"))
+            result = Access(provider=provider, key=key, url=keys.get("GOOGLE_GEMINI_BASE_URL"))
         case "ollama":
             url = keys.get("OLLAMA_BASE_URL") or OLLAMA
-            found = Access(provider=provider, key=keys.get("OLLAMA_API_KEY"), url=url)
-    if found.key is None and not found.own:
+            result = Access(provider=provider, key=keys.get("OLLAMA_API_KEY"), url=url)
+    if result.key is None and not result.own:
         raise ModelError(NO_KEY.format(provider=provider), login=True)
-    return found
+    return result
 
 
 def accesses(keys: Keys) -> list[Access]:
-    """All ways that there are. Ollama is always among them: it may run here, whoever says so or not."""
-    found: list[Access] = []
+    """All providers that can be used. Ollama is always included, because it may run on this machine."""
+    result: list[Access] = []
     for provider in PROVIDERS:
         try:
-            found.append(access(provider, keys))
+            result.append(access(provider, keys))
         except ModelError:
             continue
-    return found
+    return result

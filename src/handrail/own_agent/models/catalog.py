@@ -1,9 +1,7 @@
-"""The models of a session: what can be chosen, what is meant unless somebody chooses, and each of them ready to be asked.
+"""The model catalogue: which models can be chosen, which is the default, and a client for each.
 
-Owns the one HTTP client that all of them share, and closes it. What takes long to load is loaded off the loop, on the
-first need of it.
-
-What can be chosen: the models of every provider that there is a way to.
+Owns the HTTP client that all models share, and closes it. Slow modules are imported off the event loop, on
+first use.
 """
 
 from __future__ import annotations
@@ -26,9 +24,9 @@ if TYPE_CHECKING:
 
 
 LIST_PATIENCE = 2.0
-"""Seconds for a server to list its models: a conversation must not wait for one that is gone."""
+"""Seconds for a server to list its models: a session must not wait for one that is down."""
 MOST = 100
-"""Of one server's; more would only fill a menu that nobody reads."""
+"""Models listed per server; more would only make the menu too long to read."""
 SHORT: dict[Provider, tuple[tuple[str, str], ...]] = {
     "anthropic": (
         ("claude-opus-5-5", "Claude Opus 5.5"),
@@ -53,20 +51,20 @@ SHORT: dict[Provider, tuple[tuple[str, str], ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
-    """One that can be chosen."""
+    """A model that can be chosen."""
 
     name: str
-    """As it is chosen: `anthropic:claude-sonnet-5-5`."""
+    """Full name: `anthropic:claude-sonnet-5-5`."""
     title: str
     description: str = ""
 
 
 async def offered(ways: Sequence[Access], http: httpx2.AsyncClient) -> list[Offered]:
-    """In the order of the providers, the best of each first."""
+    """The models of all these providers, in their order, the best of each first."""
     found: dict[Provider, list[Offered]] = {}
 
     async def look(way: Access) -> None:
-        found[way.provider] = await _theirs(way, http) if way.own else short(way)
+        found[way.provider] = await _server_models(way, http) if way.own else short(way)
 
     async with anyio.create_task_group() as group:
         for way in ways:
@@ -75,28 +73,28 @@ async def offered(ways: Sequence[Access], http: httpx2.AsyncClient) -> list[Offe
 
 
 def short(way: Access) -> list[Offered]:
-    """What its provider is known to have that is good at this work."""
+    """The built-in list of a provider's models that suit coding."""
     titled = SHORT[way.provider]
     return [Offered(name=str(Choice(way.provider, name)), title=title) for name, title in titled]
 
 
-async def _theirs(way: Access, http: httpx2.AsyncClient) -> list[Offered]:
+async def _server_models(way: Access, http: httpx2.AsyncClient) -> list[Offered]:
     return [
         Offered(name=str(Choice(way.provider, name)), title=name, description=shown(way.url or ""))
-        for name in await _listed(way, http)
+        for name in await _list_model_ids(way, http)
     ]
 
 
-async def _listed(way: Access, http: httpx2.AsyncClient) -> list[str]:
-    """Nothing where it cannot be had in time."""
+async def _list_model_ids(way: Access, http: httpx2.AsyncClient) -> list[str]:
+    """The model ids that a server lists; empty on failure or timeout."""
     import httpx2  # noqa: PLC0415
 
     headers = {} if way.key is None else {"Authorization": f"Bearer {way.key}"}
     with anyio.move_on_after(LIST_PATIENCE):
         try:
             answer = await http.get(f"{(way.url or '').rstrip('/')}/models", headers=headers)
-            told: Any = answer.json() if answer.is_success else {}
-            return [each["id"] for each in told.get("data", ()) if isinstance(each["id"], str)][:MOST]
+            body: Any = answer.json() if answer.is_success else {}
+            return [each["id"] for each in body.get("data", ()) if isinstance(each["id"], str)][:MOST]
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, KeyError, TypeError, AttributeError):
             return []
     return []
@@ -105,94 +103,99 @@ async def _listed(way: Access, http: httpx2.AsyncClient) -> list[str]:
 ThoughtLevel = Literal["off", "low", "medium", "high"]
 PATIENCE = Patience()
 LOADING = Lock()
-"""Two threads that load the same packages at once get in each other's way; one may have been given up by now."""
+"""Held while importing: two threads that import the same packages block each other, and an abandoned thread
+may still be running."""
 
 
 class Models:
-    """To be closed by whoever made it."""
+    """The models of all sessions. The creator must call `aclose`."""
 
     def __init__(self, keys: Keys, settings: OwnAgentSection, patience: Patience = PATIENCE) -> None:
         self._keys, self._settings, self._patience = keys, settings, patience
         self._http: httpx2.AsyncClient | None = None
-        self._seen: list[Offered] = []
-        self._made: dict[tuple[Choice, ThoughtLevel | None], Model] = {}
+        self._offered: list[Offered] = []
+        self._clients: dict[tuple[Choice, ThoughtLevel | None], Model] = {}
 
     def known(self) -> list[Offered]:
-        """What can be chosen for certain, without a look into the keyring and without asking anybody. Where a server of
-        one's own comes first, and with it the default, nothing is certain before it was asked."""
+        """The models that are certain without reading the keyring or the network.
+
+        Empty apart from the configured model if the first provider is a custom server, because its list
+        decides the default.
+        """
         ways = accesses(self._keys)
         certain = [] if ways[0].own else [way for way in ways if not way.own]
-        return self._with_wanted([each for way in certain for each in short(way)])
+        return self._with_configured([each for way in certain for each in short(way)])
 
     async def offered(self) -> list[Offered]:
-        """All that can be chosen now, the one that was set for this agent among them."""
+        """All models that can be chosen, including the configured one. Reads the keyring and asks custom
+        servers."""
         await self._keys.read()
-        self._seen = self._with_wanted(await offered(accesses(self._keys), await self._client()))
-        return self._seen
+        self._offered = self._with_configured(await offered(accesses(self._keys), await self._client()))
+        return self._offered
 
     async def default(self) -> str | None:
-        """The one that was set, else the first that can be chosen; None without any key or server."""
+        """The configured model, else the first that can be chosen; None without any key or server."""
         await self._keys.read()
-        return self._wanted or self.preferred(self._seen or await self.offered())
+        return self._configured or self.preferred(self._offered or await self.offered())
 
     def preferred(self, among: Sequence[Offered]) -> str | None:
-        """The one that was set, else the first of these."""
-        return self._wanted or next((each.name for each in among), None)
+        """The configured model, else the first of these."""
+        return self._configured or next((each.name for each in among), None)
 
     async def model(self, name: str | None, thought_level: ThoughtLevel | None = None) -> Model:
-        """Ready to be asked. Raises ModelError: with `login` where there is no key for it, or none at all."""
+        """A client for this model. Raises ModelError, with `login` if its key is missing."""
         await self._keys.read()
         if not name:
             raise ModelError(NO_KEY.format(provider="anthropic"), login=True)
         choice = chosen(name)
         way = access(choice.provider, self._keys)
-        if (choice, thought_level) not in self._made:
+        if (choice, thought_level) not in self._clients:
             http = await self._client()
-            self._made[choice, thought_level] = await to_thread.run_sync(
+            self._clients[choice, thought_level] = await to_thread.run_sync(
                 self._make, choice, way, http, thought_level, abandon_on_cancel=True
             )
-        return self._made[choice, thought_level]
+        return self._clients[choice, thought_level]
 
     def _make(
         self, choice: Choice, way: Access, http: httpx2.AsyncClient, thought_level: ThoughtLevel | None
     ) -> Model:
         with LOADING:
-            from handrail.own_agent.models.model_client import Asking  # noqa: PLC0415 - seconds of importing
+            from handrail.own_agent.models.model_client import Asking  # noqa: PLC0415 - slow import
             from handrail.own_agent.models.providers import speaking  # noqa: PLC0415
 
             spoken = speaking(choice, way, http, thought_level)
         return Asking(choice, way, spoken, self._settings.context, self._patience, self._keys.hidden)
 
     async def aclose(self) -> None:
-        """Close what connections are open; what is asked afterwards opens new ones."""
-        self._made.clear()
+        """Close open connections. A later request opens new ones."""
+        self._clients.clear()
         http, self._http = self._http, None
         if http is not None:
             await http.aclose()
 
-    def _with_wanted(self, found: list[Offered]) -> list[Offered]:
-        wanted = self._wanted
-        if not wanted or wanted in [each.name for each in found]:
+    def _with_configured(self, found: list[Offered]) -> list[Offered]:
+        configured = self._configured
+        if not configured or configured in [each.name for each in found]:
             return found
-        return [Offered(name=wanted, title=wanted.partition(":")[2] or wanted), *found]
+        return [Offered(name=configured, title=configured.partition(":")[2] or configured), *found]
 
     @property
-    def _wanted(self) -> str | None:
-        """By its full name, where it makes sense at all."""
-        told = self._keys.get("HANDRAIL_MODEL") or self._settings.model or None
+    def _configured(self) -> str | None:
+        """The configured model by its full name, or as written if it names no known model."""
+        name = self._keys.get("HANDRAIL_MODEL") or self._settings.model or None
         try:
-            return told and str(chosen(told))
+            return name and str(chosen(name))
         except ModelError:
-            return told
+            return name
 
     async def _client(self) -> httpx2.AsyncClient:
         if self._http is None:
-            made = await to_thread.run_sync(_opened, self._patience, abandon_on_cancel=True)
-            self._http = self._http or made
+            client = await to_thread.run_sync(_open_client, self._patience, abandon_on_cancel=True)
+            self._http = self._http or client
         return self._http
 
 
-def _opened(patience: Patience) -> httpx2.AsyncClient:
+def _open_client(patience: Patience) -> httpx2.AsyncClient:
     from handrail.own_agent.models.http_stream import opened  # noqa: PLC0415
 
     return opened(patience)

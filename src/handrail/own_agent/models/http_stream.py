@@ -1,10 +1,7 @@
-"""The line to the providers: one client for all of them, and a grip on every answer that is being read.
+"""The HTTP client for all providers, and the retry and timeout settings.
 
-Owns that an answer is over when its reader is. The providers' packages read through layers of generators, and one that
-is cancelled between two pieces leaves its connection open until somebody collects the rubbish: we do not wait for that.
-It does not know what is asked.
-
-How long a model is waited for, and how often it is asked again. Knows nothing of models.
+Closes every response when its reader ends. The providers' packages read through nested generators; one
+cancelled between two chunks would leave its connection open until garbage collection.
 """
 
 from __future__ import annotations
@@ -21,34 +18,35 @@ import httpx2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """Seconds, and counts."""
+    """Timeouts in seconds, and numbers of tries."""
 
     connect: float = 10.0
     stall: float = 120.0
-    """Without a byte of an answer, after which it counts as broken."""
+    """Without a byte of a response, after which it counts as broken."""
     long_stall: float = 600.0
-    """The same of those who give no sign of life while they think, load a model or read a long text: all but Anthropic."""
+    """The same for providers that are silent while they think, load a model or read a long prompt: all but
+    Anthropic."""
     first: float = 1.0
-    """Before the second request; doubled each time."""
+    """Delay before the second request; doubled each time."""
     longest: float = 30.0
     told: float = 300.0
-    """The longest wait that a provider may ask for; beyond it, a person should decide."""
+    """The longest `Retry-After` to follow; beyond it, a person should decide."""
     tries: int = 8
     unreached: int = 3
-    """Tries where nobody is there at all."""
+    """Tries if the server cannot be reached at all."""
 
     def wait(self, tried: int) -> float:
-        """After so many tries. With a part of chance, so that not everybody comes back at once."""
+        """The backoff after so many tries, with jitter so that clients do not all retry together."""
         return min(self.first * 2 ** (tried - 1), self.longest) * random.uniform(0.5, 1.0)
 
 
 CLOSING = 1.0
-"""Seconds for closing, which needs nobody's answer."""
+"""Seconds to close a response; closing does not wait for the server, so this only bounds a bug."""
 
 
 @dataclass(slots=True)
 class _Reading:
-    """What one reader has begun to read, and how long it stands a silence."""
+    """The responses that one reader has open, and its read timeout."""
 
     stall: float
     answers: list[httpx2.Response] = field(default_factory=list[httpx2.Response])
@@ -58,10 +56,11 @@ _reading: ContextVar[_Reading | None] = ContextVar("reading", default=None)
 
 
 def opened(patience: Patience) -> httpx2.AsyncClient:
-    """Not to be made on the loop: it loads the system's certificates. It follows nobody elsewhere, key in hand."""
+    """Create the client. Call it off the event loop: it loads the system's certificates. It follows no
+    redirects, so a key cannot leak to another host."""
 
-    async def asked(request: httpx2.Request) -> None:
-        """The providers' packages have their own ideas of time; ours hold."""
+    async def set_timeouts(request: httpx2.Request) -> None:
+        """Replace the timeouts that the providers' packages set with ours."""
         if (now := _reading.get()) is not None:
             limits = {
                 "connect": patience.connect,
@@ -73,13 +72,13 @@ def opened(patience: Patience) -> httpx2.AsyncClient:
 
     return httpx2.AsyncClient(
         timeout=httpx2.Timeout(patience.stall, connect=patience.connect),
-        event_hooks={"request": [asked], "response": [_begun]},
+        event_hooks={"request": [set_timeouts], "response": [_remember]},
     )
 
 
 @asynccontextmanager
 async def reading(stall: float) -> AsyncGenerator[None]:
-    """Every answer that begins within is closed at its end, and broken after so many seconds without a byte."""
+    """Close every response opened within the `with` at its end; `stall` is the read timeout in seconds."""
     now = _Reading(stall)
     before = _reading.set(now)
     try:
@@ -91,6 +90,6 @@ async def reading(stall: float) -> AsyncGenerator[None]:
                 await answer.aclose()
 
 
-async def _begun(answer: httpx2.Response) -> None:
+async def _remember(answer: httpx2.Response) -> None:
     if (now := _reading.get()) is not None:
         now.answers.append(answer)

@@ -1,8 +1,6 @@
-"""What a model is to the loop: somebody who is asked, and heard while it answers.
+"""The model interface of the agent loop, and parsing of model names (`provider:name`).
 
-Owns the seam between the loop and the providers. It does not know any of them (ask.py), nor whose key is used (keys.py).
-
-Choosing a model: `provider:name`, as people write it.
+model_client.py implements it; api_keys.py decides which key is used.
 """
 
 from __future__ import annotations
@@ -19,30 +17,30 @@ if TYPE_CHECKING:
 
 
 class Hearing(Protocol):
-    """Who listens to an answer as it comes. Nothing here awaits."""
+    """Receives a response while it streams. No method waits."""
 
     def text(self, words: str) -> None: ...
     def thought(self, words: str) -> None: ...
     def thought_ended(self) -> None:
-        """The model has done thinking, for now."""
+        """A stretch of thinking has ended."""
         ...
 
     def again(self, why: str, seconds: float) -> None:
-        """What was heard of this answer so far is void: it will be asked anew after so long."""
+        """The text of this response so far is void: the request is retried after `seconds`."""
         ...
 
 
 class Model(Protocol):
-    """The model of a session, with its settings."""
+    """One model with its settings."""
 
     @property
     def name(self) -> str:
-        """As people choose it: `anthropic:claude-sonnet-4-5`."""
+        """Full name: `anthropic:claude-sonnet-4-5`."""
         ...
 
     @property
     def window(self) -> int | None:
-        """Tokens that fit; None where nobody knows."""
+        """Context size in tokens; None if unknown."""
         ...
 
     @property
@@ -51,25 +49,25 @@ class Model(Protocol):
     async def request(
         self, messages: Sequence[ModelMessage], tools: Sequence[ToolDefinition], hearing: Hearing
     ) -> ModelResponse:
-        """One whole answer, tried again where the provider is overloaded or the line breaks. Raises ModelError.
+        """Return one complete response; retries if the provider is overloaded or the connection breaks.
 
-        Where it is cancelled, its connection is closed before the cancellation goes on.
+        If cancelled, it closes its connection before the cancellation propagates. Raises ModelError.
         """
         ...
 
     def cost(self, response: ModelResponse) -> Decimal | None:
-        """In US dollars, where the price is known."""
+        """Cost in US dollars; None if the price is unknown."""
         ...
 
 
 class ModelError(Exception):
-    """The model could not be asked, or gave no answer: what, why, and what to do about it."""
+    """A request to a model failed: what failed, why, and what to do about it."""
 
     def __init__(self, sentence: str, *, login: bool = False, too_long: bool = False) -> None:
         super().__init__(sentence)
         self.sentence = sentence
         self.login = login
-        """A key is missing or refused."""
+        """The key is missing or was rejected."""
         self.too_long = too_long
         """The conversation does not fit; compacting it may help."""
 
@@ -84,12 +82,12 @@ FAMILIES: dict[str, Provider] = {
     "o4": "openai",
     "gemini": "google",
 }
-"""By which a name without a provider is known."""
+"""Name prefixes that identify the provider of a name without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One provider's model."""
+    """A model of a provider."""
 
     provider: Provider
     name: str
@@ -99,7 +97,7 @@ class Choice:
 
 
 def chosen(text: str) -> Choice:
-    """Raises ModelError where nobody could know what is meant."""
+    """Parse a model name. Raises ModelError if the provider cannot be determined."""
     provider, colon, name = text.strip().partition(":")
     for known in PROVIDERS:
         if colon and name and provider == known:

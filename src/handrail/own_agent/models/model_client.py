@@ -1,9 +1,6 @@
-"""Asking a model: one answer, streamed, and asked for again where the line breaks or the provider is overloaded.
+"""The model client: one streamed request with retries, and the classification of provider errors.
 
-Owns when a request is made again. Cancelled at any moment, it closes its connection and is gone: nothing here catches
-that. It does not know the providers (speak.py), nor what their troubles mean (trouble.py).
-
-What went wrong with a request, weighed: to be made again, or to be told.
+Cancellation at any moment closes the connection; nothing here catches it.
 """
 
 from __future__ import annotations
@@ -38,9 +35,9 @@ from handrail.own_agent.models.model import Choice, Hearing, ModelError
 from handrail.own_agent.models.providers import Spoken
 
 Hidden = Callable[[str], str]
-"""A text without the keys that stand in it."""
+"""Redacts keys in a text."""
 QUOTED = 500
-"""Characters of what a provider says: some send a whole page."""
+"""Characters quoted from a provider's error: some send a whole page."""
 TOO_LARGE = 413
 SOON = {408, 409, 425, 429}
 FAILED = 500
@@ -48,87 +45,87 @@ FAILED = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """It is worth another try."""
+    """The request should be retried."""
 
     why: str
     after: float | None = None
-    """Seconds that the provider asks for."""
+    """Delay that the provider asked for, in seconds."""
     unreached: bool = False
-    """Nobody was there."""
+    """The server could not be reached."""
 
 
 class Interrupted(Exception):
-    """The stream ended before the answer did."""
+    """The stream ended before the response was complete."""
 
 
 BROKE = "The connection to {who} broke off"
-PASSING: tuple[tuple[type[Exception], str], ...] = (
+TRANSIENT: tuple[tuple[type[Exception], str], ...] = (
     (wrong.ModelRateLimitError, "{who} asks for a pause: its rate limit is reached"),
     (wrong.ModelUnavailableError, "{who} is overloaded"),
-    (wrong.ModelServerError, "{who} failed: {said}"),
+    (wrong.ModelServerError, "{who} failed: {message}"),
     (wrong.ModelTimeoutError, "{who} went silent"),
     (wrong.ModelConnectionError, BROKE),
     (httpx2.TransportError, BROKE),
     (Interrupted, BROKE),
-    (wrong.UnexpectedModelBehavior, "{who} gave an answer that makes no sense: {said}"),
+    (wrong.UnexpectedModelBehavior, "{who} gave an answer that makes no sense: {message}"),
 )
-"""What may be better the next time, the first that fits."""
+"""Transient errors and their messages; the first match counts."""
 
 
 def weighed(fault: Exception, choice: Choice, who: str, address: str, hidden: Hidden) -> Again | ModelError:
-    """What to do about it, in sentences about whoever was asked, there; with no key in them."""
-    said = _said(fault, hidden)
+    """Classify an error as transient or final, with a message about the provider that holds no key."""
+    message = _message(fault, hidden)
     if isinstance(fault, wrong.ModelConnectionError) and fault.phase in {"connect", "pool"}:
         return Again(why=f"{who} could not be reached at {address}", unreached=True)
     after = fault.retry_after if isinstance(fault, wrong.ModelAPIError) else None
-    for kind, sentence in PASSING:
+    for kind, sentence in TRANSIENT:
         if isinstance(fault, kind):
-            return Again(why=sentence.format(who=who, said=said).rstrip("."), after=after)
+            return Again(why=sentence.format(who=who, message=message).rstrip("."), after=after)
     if isinstance(fault, wrong.ModelRequestRejectedError | wrong.ModelQuotaExceededError):
-        return _refused(fault, choice, who, said)
-    if _passes(fault):
-        return Again(why=f"{who} failed: {said}".rstrip("."), after=after)
-    return ModelError(f"{who} could not be asked: {said}", too_long=_status(fault) == TOO_LARGE)
+        return _rejection(fault, choice, who, message)
+    if _is_transient(fault):
+        return Again(why=f"{who} failed: {message}".rstrip("."), after=after)
+    return ModelError(f"{who} could not be asked: {message}", too_long=_status(fault) == TOO_LARGE)
 
 
-def _passes(fault: Exception) -> bool:
-    """Whether it is of a sort that passes, although nobody says so."""
+def _is_transient(fault: Exception) -> bool:
+    """Whether the HTTP status, or a failure inside the stream, suggests a transient error."""
     status = _status(fault)
     return (status is not None and (status in SOON or status >= FAILED)) or (
         isinstance(fault, wrong.ModelAPIError) and fault.in_stream
     )
 
 
-def _refused(fault: wrong.ModelAPIError, choice: Choice, who: str, said: str) -> ModelError:
-    """By which no other try would be better."""
+def _rejection(fault: wrong.ModelAPIError, choice: Choice, who: str, message: str) -> ModelError:
+    """The final error of a rejected request."""
     match fault:
         case wrong.ModelContextWindowExceededError():
-            return ModelError(f"The conversation is too long for {choice}: {said}", too_long=True)
+            return ModelError(f"The conversation is too long for {choice}: {message}", too_long=True)
         case wrong.ModelAuthenticationError():
-            sentence = f"{who} refused the key: {said} Check it, or set another: `handrail keys set {choice.provider}`."
+            sentence = f"{who} refused the key: {message} Check it, or set another: `handrail keys set {choice.provider}`."
             return ModelError(sentence, login=True)
         case wrong.ModelNotFoundError():
-            return ModelError(f"{who} has no model “{choice.name}”, or not for this key: {said}")
+            return ModelError(f"{who} has no model “{choice.name}”, or not for this key: {message}")
         case wrong.ModelQuotaExceededError():
-            return ModelError(f"{who} wants to be paid first: {said}")
+            return ModelError(f"{who} wants to be paid first: {message}")
         case _:
             too_long = _status(fault) == TOO_LARGE
-            return ModelError(f"{who} refused the request: {said}", too_long=too_long)
+            return ModelError(f"{who} refused the request: {message}", too_long=too_long)
 
 
 def _status(fault: Exception) -> int | None:
     return fault.status_code if isinstance(fault, wrong.ModelHTTPError) else None
 
 
-def _said(fault: Exception, hidden: Hidden) -> str:
-    """What the provider itself said of it, as a sentence, else what our side knows."""
-    told: Any = fault.body if isinstance(fault, wrong.ModelAPIError) else None
+def _message(fault: Exception, hidden: Hidden) -> str:
+    """The provider's own error message as a sentence, else the exception's text."""
+    body: Any = fault.body if isinstance(fault, wrong.ModelAPIError) else None
     for _ in range(2):
-        if isinstance(told, dict):
-            inner = cast("dict[str, Any]", told)
-            told = inner.get("message") or inner.get("error")
-    # Hidden before it is shortened: half a key is not found, and is half a key.
-    text = _short(hidden(told if isinstance(told, str) and told else str(fault)))
+        if isinstance(body, dict):
+            inner = cast("dict[str, Any]", body)
+            body = inner.get("message") or inner.get("error")
+    # Redact before shortening: half a key would not be recognised.
+    text = _short(hidden(body if isinstance(body, str) and body else str(fault)))
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
@@ -138,7 +135,7 @@ def _short(text: str) -> str:
 
 
 class Asking:
-    """One model, with its settings."""
+    """A client for one model with its settings."""
 
     def __init__(
         self,
@@ -186,18 +183,18 @@ class Asking:
     async def _once(
         self, messages: Sequence[ModelMessage], tools: Sequence[ToolDefinition], hearing: Hearing
     ) -> ModelResponse:
-        asked = model_request_stream(
+        response = model_request_stream(
             self._spoken.model,
             messages,
             model_settings=self._spoken.settings,
             model_request_parameters=ModelRequestParameters(function_tools=list(tools)),
             instrument=False,
         )
-        async with reading(self._stall), asked as stream:
+        async with reading(self._stall), response as stream:
             async for event in stream:
-                _hear(event, hearing)
+                _forward(event, hearing)
             answer = stream.get()
-        if not self._whole(answer):
+        if not self._is_complete(answer):
             raise Interrupted
         return answer
 
@@ -206,48 +203,48 @@ class Asking:
         alive = self._choice.provider == "anthropic"
         return self._patience.stall if alive else self._patience.long_stall
 
-    def _whole(self, answer: ModelResponse) -> bool:
-        """Providers say why an answer ends; not every server that speaks like one does."""
-        said_so = answer.finish_reason is not None or (self._way.own and bool(answer.parts))
-        return answer.state == "complete" and said_so
+    def _is_complete(self, answer: ModelResponse) -> bool:
+        """Whether the response is complete. Providers send a finish reason; compatible servers may not."""
+        ended = answer.finish_reason is not None or (self._way.own and bool(answer.parts))
+        return answer.state == "complete" and ended
 
     def _pause(self, fault: Exception, tried: int) -> tuple[float, str]:
-        """How long before the next try, and why. Raises ModelError where there is none."""
+        """The delay before the next try, and the reason. Raises ModelError if there is no next try."""
         address = shown(self._spoken.model.base_url or "")
-        found = weighed(fault, self._choice, self._way.title, address, self._hidden)
-        if isinstance(found, ModelError):
+        verdict = weighed(fault, self._choice, self._way.title, address, self._hidden)
+        if isinstance(verdict, ModelError):
             raise ModelError(
-                self._hidden(found.sentence), login=found.login, too_long=found.too_long
+                self._hidden(verdict.sentence), login=verdict.login, too_long=verdict.too_long
             ) from None
-        why = self._hidden(found.why)
-        if tried >= (self._patience.unreached if found.unreached else self._patience.tries):
+        why = self._hidden(verdict.why)
+        if tried >= (self._patience.unreached if verdict.unreached else self._patience.tries):
             raise ModelError(f"{why}. It was asked {tried} times.") from None
-        if found.after is not None and found.after > self._patience.told:
-            raise ModelError(f"{why}, of {found.after / 60:.0f} minutes. Try again then.") from None
-        return self._wait(found, tried), why
+        if verdict.after is not None and verdict.after > self._patience.told:
+            raise ModelError(f"{why}, of {verdict.after / 60:.0f} minutes. Try again then.") from None
+        return self._delay(verdict, tried), why
 
-    def _wait(self, found: Again, tried: int) -> float:
-        return self._patience.wait(tried) if found.after is None else found.after
+    def _delay(self, verdict: Again, tried: int) -> float:
+        return self._patience.wait(tried) if verdict.after is None else verdict.after
 
 
-def _hear(event: ModelResponseStreamEvent, hearing: Hearing) -> None:
+def _forward(event: ModelResponseStreamEvent, hearing: Hearing) -> None:
     match event:
         case (
             PartStartEvent(part=TextPart(content=words))
             | PartDeltaEvent(delta=TextPartDelta(content_delta=words))
         ):
-            _say(hearing.text, words)
+            _forward_text(hearing.text, words)
         case (
             PartStartEvent(part=ThinkingPart(content=words))
             | PartDeltaEvent(delta=ThinkingPartDelta(content_delta=words))
         ):
-            _say(hearing.thought, words)
+            _forward_text(hearing.thought, words)
         case PartEndEvent(part=ThinkingPart()):
             hearing.thought_ended()
         case _:
             pass
 
 
-def _say(say: Callable[[str], None], words: str | None) -> None:
+def _forward_text(receive: Callable[[str], None], words: str | None) -> None:
     if words:
-        say(words)
+        receive(words)

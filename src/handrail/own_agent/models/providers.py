@@ -1,7 +1,6 @@
-"""How each provider is spoken to: its adapter, with our connection, our key, and no retries of its own.
+"""Provider adapters: pydantic_ai models with our HTTP client, our key and no retries.
 
-Owns the adapters and the settings in which they differ. Slow to import, the providers' own packages more so; these are
-imported with the first model of theirs. It does not know when a request is made again (ask.py).
+Slow to import; each provider's package is imported with its first model. Retries are in model_client.py.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ if TYPE_CHECKING:
     from handrail.own_agent.models.model import Choice
 
 
-NOBODYS = "none"
-"""Sent as the key to a server that wants none: the adapter insists on one."""
+PLACEHOLDER_KEY = "none"
+"""Sent as the key to a server that needs none: the adapter requires a value."""
 GOOGLE = "https://generativelanguage.googleapis.com"
 
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A model by its adapter."""
+    """A provider's adapter for one model."""
 
     model: Model
     settings: ModelSettings
-    """Of every request."""
+    """Settings of every request."""
 
 
 def speaking(choice: Choice, way: Access, http: httpx2.AsyncClient, level: str | None) -> Spoken:
@@ -52,7 +51,8 @@ def _thinking(level: str | None) -> dict[str, Any]:
 
 
 def _effort(level: str | None) -> dict[str, Any]:
-    """Said to a server of one's own whatever the adapter knows of its model: whoever runs it knows better."""
+    """The reasoning effort for a custom server, whatever the adapter knows about its model: its operator
+    knows better."""
     return {} if level is None else {"openai_reasoning_effort": "none" if level == "off" else level}
 
 
@@ -72,7 +72,7 @@ def _anthropic(name: str, way: Access, http: httpx2.AsyncClient) -> Model:
 
 
 def _shown_thoughts(model: Model, level: str | None) -> dict[str, Any]:
-    """Some of Anthropic's models think unseen unless they are asked to show it."""
+    """Ask for summarised thinking: some Anthropic models hide it otherwise."""
     profile = cast("dict[str, Any]", model.profile)
     thinks = level not in {None, "off"} or (level is None and profile.get("thinking_enabled_by_default"))
     if not thinks or not profile.get("anthropic_supports_adaptive_thinking"):
@@ -97,7 +97,9 @@ def _compatible(choice: Choice, way: Access, http: httpx2.AsyncClient) -> Model:
     from pydantic_ai.providers.ollama import OllamaProvider  # noqa: PLC0415
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415
 
-    client = AsyncOpenAI(api_key=way.key or NOBODYS, base_url=way.url, http_client=http, max_retries=0)
+    client = AsyncOpenAI(
+        api_key=way.key or PLACEHOLDER_KEY, base_url=way.url, http_client=http, max_retries=0
+    )
     if choice.provider == "ollama":
         return OllamaModel(choice.name, provider=OllamaProvider(openai_client=client))
     return OpenAIChatModel(

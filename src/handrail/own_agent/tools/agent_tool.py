@@ -1,9 +1,4 @@
-"""What a tool is to the loop: a description for the model, and something to run.
-
-Owns the seam between the loop and whatever can be done. It does not know where a tool comes from.
-
-Asking before somebody else's tool is used.
-"""
+"""The tool interface of the agent loop: call display, result, and permission for other servers' tools."""
 
 from __future__ import annotations
 
@@ -23,12 +18,12 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 Kind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other"]
-"""The protocol's words for sorts of work."""
+"""ACP's kinds of tool calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A call as people see it before it has run."""
+    """How a call is displayed before it has run."""
 
     title: str
     kind: Kind = "other"
@@ -37,7 +32,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One line of a plan."""
+    """An entry of the plan."""
 
     content: str
     status: Literal["pending", "in_progress", "completed"] = "pending"
@@ -46,20 +41,20 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What became of a call, for the model and for people."""
+    """The result of a call, for the model and for people."""
 
     text: str
     images: tuple[BinaryContent, ...] = ()
     failed: bool = False
-    """The model should know that it did not work: failed, denied, cancelled."""
+    """Whether the model gets it as an error: failed, denied or cancelled."""
     ended: Literal["done", "failed", "denied", "cancelled"] = "done"
     raw: Json = field(default_factory=dict[str, Any])
-    """Structured, as the tool gave it; not for the model."""
+    """Structured content for people; not sent to the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """A call while it runs."""
+    """A running call."""
 
     id: str
     activity: Activity
@@ -67,7 +62,7 @@ class Running:
 
 
 class Tool(Protocol):
-    """One thing that can be done. What `run` raises is told to the model as a failure."""
+    """A tool. An exception of `run` is reported to the model as a failure."""
 
     @property
     def definition(self) -> ToolDefinition: ...
@@ -82,16 +77,16 @@ _CANCELLED = "The question was taken back before anybody answered; the call was 
 
 
 class Permission:
-    """One session's answers."""
+    """Permissions given in one session."""
 
     def __init__(self) -> None:
         self._always: set[str] = set()
         self._asking: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
 
     async def refusal(self, tool: str, shown: Shown, input: Json, call: Running) -> Result | None:
-        """None where the call may be made, now that a person or the host's rules said so; else its result.
+        """Ask for permission. None if the call may be made, else the result that refuses it.
 
-        One question for a tool at a time, so that "always" answers those that wait behind it too.
+        Asks one question per tool at a time, so that "always" also answers the calls that wait behind it.
         """
         async with self._asking[tool]:
             if tool in self._always:

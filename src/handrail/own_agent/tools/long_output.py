@@ -1,10 +1,4 @@
-"""Long results by handle instead of by paste: what a tool gave is kept whole, and the model is told some of it.
-
-Owns what is kept, for the length of a session, and what the model sees of it at first. It does not know which tool
-gave it, nor how the rest is read (reading.py).
-
-read_output: the model reads on in a result that was too long for it.
-"""
+"""Long tool results: kept whole for the session, shortened for the model; and `read_output` to read the rest."""
 
 from collections import OrderedDict
 
@@ -14,11 +8,11 @@ from pydantic_ai.tools import ToolDefinition
 from handrail.own_agent.tools.agent_tool import Json, Result, Running, Shown
 
 LONG = 30_000
-"""Characters of one result that a model is given as they are; some 8,000 tokens."""
+"""Characters of a result that the model gets unchanged; about 8,000 tokens."""
 HEAD, TAIL = 14_000, 8_000
-"""Characters of a longer one that it is given; ends matter more than middles."""
+"""Characters of the beginning and the end of a longer result; these matter more than its middle."""
 KEPT = 64_000_000
-"""Characters of all results that are kept; the oldest are given up first."""
+"""Characters of all kept results; bounds the memory. The oldest are dropped first."""
 
 
 class Outputs:
@@ -29,7 +23,7 @@ class Outputs:
         self._made = 0
 
     def short(self, text: str) -> str:
-        """The text itself where it is short; else its ends, and how to read the rest."""
+        """The text if it is short, else its beginning and end with a note on how to read the rest."""
         if len(text) <= LONG:
             return text
         handle = self._keep(text)
@@ -55,7 +49,7 @@ class Outputs:
 
 
 def _head(text: str, most: int) -> str:
-    """Its beginning, up to the end of a line where one is near."""
+    """The beginning, cut at the end of a line if one is near."""
     end = text.rfind("\n", most * 3 // 4, most)
     return text[: end + 1 if end >= 0 else most]
 
@@ -67,7 +61,7 @@ def _tail(text: str, most: int) -> str:
 
 MOST_MATCHES = 100
 _LINE = 400
-"""Characters of a line that matches."""
+"""Characters shown of a matching line."""
 
 
 class ReadOutputInput(BaseModel):
@@ -87,7 +81,7 @@ class ReadOutputInput(BaseModel):
 
 
 class ReadOutput:
-    """The tool."""
+    """The `read_output` tool."""
 
     def __init__(self, outputs: Outputs) -> None:
         self._outputs = outputs
@@ -116,7 +110,7 @@ class ReadOutput:
             return _refused(f"Nothing is kept as {wish.handle!r} any more. Make the call again that gave it.")
         if wish.offset > len(text):
             return _refused(f"{wish.handle} has {len(text):,} characters.")
-        return Result(text=_found(text, wish) if wish.pattern else _piece(text, wish))
+        return Result(text=_matching_lines(text, wish) if wish.pattern else _piece(text, wish))
 
 
 _DEFINITION = ToolDefinition(
@@ -139,19 +133,19 @@ def _piece(text: str, wish: ReadOutputInput) -> str:
     return f"[Characters {wish.offset:,} to {end:,} of {len(text):,}.{then}]\n{text[wish.offset : end]}"
 
 
-def _found(text: str, wish: ReadOutputInput) -> str:
-    """The lines, with the offset of each. Plain text on purpose: an expression could keep us busy for ever."""
+def _matching_lines(text: str, wish: ReadOutputInput) -> str:
+    """The matching lines with their offsets. Plain text, because a regular expression could run for ever."""
     words = [word.casefold() for word in wish.pattern.split("|") if word]
-    found: list[str] = []
+    lines: list[str] = []
     at, size = wish.offset, 0
     for line in text[wish.offset :].splitlines(keepends=True):
         if any(word in line.casefold() for word in words):
-            found.append(f"{at}: {line.rstrip()[:_LINE]}")
-            size += len(found[-1])
+            lines.append(f"{at}: {line.rstrip()[:_LINE]}")
+            size += len(lines[-1])
         at += len(line)
-        if len(found) == MOST_MATCHES or size > wish.limit:
+        if len(lines) == MOST_MATCHES or size > wish.limit:
             break
-    if not found:
+    if not lines:
         return f"No line of {wish.handle} from offset {wish.offset:,} on holds {wish.pattern!r}."
     more = f"\n[There may be more: go on with offset {at}.]" if at < len(text) else ""
-    return "\n".join(found) + more
+    return "\n".join(lines) + more

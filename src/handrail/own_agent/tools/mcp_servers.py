@@ -1,10 +1,7 @@
-"""One MCP server of a session, called from wherever, connected anew when it has gone away.
+"""Connections to the MCP servers of a session, with reconnection.
 
-Owns what a call's caller may expect: that giving up takes effect at once, that a server which died is tried again on
-its next use, once, and that what may have been heard is never sent twice. It does not know what a tool is to the model
-(remote.py).
-
-One connection to an MCP server, from the attempt on until it is gone.
+A cancelled caller returns immediately. A server that died is reconnected on its next use, once. A request
+that the server may have received is never sent twice.
 """
 
 import logging
@@ -27,33 +24,33 @@ from handrail import __version__
 from handrail.own_agent.tools.mcp_transport import OURS, Http, Wanted, transport
 
 CONNECT_SECONDS = 120.0
-"""For a server to start, to greet us and to say what it offers: some are fetched first."""
+"""Seconds for a server to start, answer the handshake and list its tools: some are downloaded first."""
 MOST_TOOLS = 500
-"""Of one server: a list without an end must not fill the memory, nor the model's context."""
-_WE_ARE = types.Implementation(name="handrail-agent", title="Handrail's agent", version=__version__)
+"""Tools per server; bounds memory and the model's context if a list never ends."""
+_CLIENT_INFO = types.Implementation(name="handrail-agent", title="Handrail's agent", version=__version__)
 _MEANING = {401: " (not signed in)", 403: " (forbidden)", 404: " (nothing is there)"}
 _log = logging.getLogger(__name__)
 
 
 class Link:
-    """An attempt to connect, and what came of it."""
+    """One connection to a server, from the attempt to its end."""
 
     def __init__(self, server: Wanted, cwd: str, tools: tuple[types.Tool, ...] = ()) -> None:
         self.settled = anyio.Event()
-        """It stands, or will not."""
+        """Set when it is connected or has failed."""
         self.over = anyio.Event()
-        """Nothing more can be asked on it."""
+        """Set when no more requests can be sent."""
         self.gone = anyio.Event()
-        """Its process and its sockets are no more."""
+        """Set when its process and sockets are closed."""
         self.session: ClientSession | None = None
-        """Once it stands, and while it does."""
+        """The MCP session while connected."""
         self.tools = tools
-        """What the server offers; until it has said so, what it offered before."""
+        """The server's tools; until it has listed them, those of the previous connection."""
         self.instructions = ""
         self.problem = ""
-        """Why it does not stand."""
+        """Why it is not connected."""
         self.never_reached = False
-        """It broke because nobody listens: what was asked last has not been heard by anybody."""
+        """The server could not be reached, so it has not received the last request."""
         self._server, self._cwd = server, cwd
         self._status = 0
 
@@ -61,30 +58,33 @@ class Link:
         """Connect, and hold the connection until the server or the session ends."""
         try:
             async with (
-                transport(self._server, self._cwd, self._answered) as (read, write),
+                transport(self._server, self._cwd, self._on_status) as (read, write),
                 ClientSession(
-                    dispatcher=_Line(read, write, over=self.over),
-                    client_info=_WE_ARE,
-                    message_handler=self._told,
+                    dispatcher=_Dispatcher(read, write, over=self.over),
+                    client_info=_CLIENT_INFO,
+                    message_handler=self._on_message,
                 ) as session,
             ):
                 with anyio.fail_after(CONNECT_SECONDS):
-                    await self._greet(session)
-                    self.tools = tuple(await _listed(session))
+                    await self._handshake(session)
+                    self.tools = tuple(await _list_tools(session))
                 self.session = session
                 self.settled.set()
                 await self.over.wait()
-        except Exception as problem:  # whatever one server does, the session goes on
-            self._broke(problem)
+        except Exception as problem:  # a failing server must not end the session
+            self._record_failure(problem)
         finally:
             self.session = None
             self.problem = self.problem or "it has ended"
             for event in (self.over, self.settled, self.gone):
                 event.set()
 
-    async def _greet(self, session: ClientSession) -> None:
-        """Over HTTP the newer generation is tried first: it has no state there that a restart could lose. Programs
-        are greeted as they have always been, since old ones may not answer to anything else."""
+    async def _handshake(self, session: ClientSession) -> None:
+        """Perform the handshake.
+
+        HTTP servers get `discover` first: it keeps no session state that a restart could lose. Programs get
+        `initialize` first, since old ones may answer nothing else.
+        """
         if isinstance(self._server, Http):
             try:
                 await session.discover()
@@ -99,14 +99,14 @@ class Link:
                 await session.discover()
         self.instructions = session.instructions or ""
 
-    async def _told(self, message: object) -> None:
+    async def _on_message(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification) and self.session is not None:
-            self.tools = tuple(await _listed(self.session))
+            self.tools = tuple(await _list_tools(self.session))
 
-    def _answered(self, status: int) -> None:
+    def _on_status(self, status: int) -> None:
         self._status = status
 
-    def _broke(self, problem: Exception) -> None:
+    def _record_failure(self, problem: Exception) -> None:
         causes = list(_causes(problem))
         unheard = (httpx2.ConnectError, httpx2.ConnectTimeout)
         self.never_reached = bool(causes) and all(isinstance(cause, unheard) for cause in causes)
@@ -129,8 +129,8 @@ class Link:
                 return str(cause) or type(cause).__name__
 
 
-class _Line(JSONRPCDispatcher[TransportContext]):
-    """The protocol's messages; says when there will be no more."""
+class _Dispatcher(JSONRPCDispatcher[TransportContext]):
+    """JSON-RPC dispatcher that sets an event when the connection ends."""
 
     def __init__(self, read: Any, write: Any, *, over: anyio.Event) -> None:
         super().__init__(read, write)
@@ -150,22 +150,22 @@ class _Line(JSONRPCDispatcher[TransportContext]):
             self._over.set()
 
 
-async def _listed(session: ClientSession) -> list[types.Tool]:
+async def _list_tools(session: ClientSession) -> list[types.Tool]:
     if session.server_capabilities is None or session.server_capabilities.tools is None:
         return []
-    found: list[types.Tool] = []
+    tools: list[types.Tool] = []
     cursor: str | None = None
-    while len(found) < MOST_TOOLS:
+    while len(tools) < MOST_TOOLS:
         page = await session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
-        found += page.tools
+        tools += page.tools
         cursor = page.next_cursor
         if not cursor or not page.tools:
             break
-    return found[:MOST_TOOLS]
+    return tools[:MOST_TOOLS]
 
 
 def _causes(problem: BaseException) -> Iterable[BaseException]:
-    """What really went wrong, out of the groups that tasks report it in."""
+    """The underlying exceptions, unwrapped from exception groups."""
     if isinstance(problem, BaseExceptionGroup):
         for each in cast("BaseExceptionGroup[BaseException]", problem).exceptions:
             yield from _causes(each)
@@ -177,28 +177,28 @@ Answer = types.CallToolResult | types.InputRequiredResult
 
 _ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
 PATIENCE = 15.0
-"""Seconds that a prompt waits for a server which is slow to start; its tools come when it is there."""
-_WAKE = 0.5
-"""Seconds for a broken connection to say how it broke, which is known a moment after that it did."""
-_CUT = ("Connection closed", "SSE stream ")
-"""How the SDK says that no answer will come; servers have the same code for errors of their own."""
-_FORGOTTEN = ("session terminated", "session not found")
-"""What servers say over HTTP that were started anew since we greeted them: nothing was done."""
+"""Seconds that a prompt waits for a slow server; its tools appear when it is connected."""
+_CAUSE_SECONDS = 0.5
+"""Seconds to wait for the cause of a broken connection, which arrives a moment later."""
+_CONNECTION_LOST = ("Connection closed", "SSE stream ")
+"""How the SDK's messages for a lost connection begin; servers use the same error code for their own errors."""
+_SESSION_LOST = ("session terminated", "session not found")
+"""Errors of an HTTP server that was restarted since the handshake: the request was not executed."""
 
 
 class Unanswered(Exception):
-    """A call got no answer: what is known of why, as a sentence."""
+    """A call got no answer; the message is a sentence with the reason."""
 
 
 class Server:
-    """One server. `group` outlives every call on it."""
+    """One server. `group` must outlive every call."""
 
     def __init__(self, wanted: Wanted, cwd: str, group: TaskGroup) -> None:
         self.name = wanted.name
         self.is_ours = wanted.name == OURS
         self._wanted, self._cwd, self._group = wanted, cwd, group
         self._waited = False
-        self._link = self._begun(())
+        self._link = self._connect(())
 
     @property
     def tools(self) -> tuple[types.Tool, ...]:
@@ -210,78 +210,80 @@ class Server:
 
     @property
     def problem(self) -> str:
-        """Why it is not connected; empty where it is."""
+        """Why it is not connected; empty if it is."""
         return self._link.problem if self._link.settled.is_set() else "it has not answered yet"
 
     async def settled(self) -> None:
-        """It is connected, or will not be, or has been waited for long enough, once: it may still come.
+        """Wait until the server is connected or has failed, at most PATIENCE seconds and only once.
 
-        Ours is tried again where it was not to be had, and waited for each time: without it little can be done.
+        Our own server is reconnected if it failed, and waited for each time: little works without it.
         """
         if self.is_ours and not self.tools and self._link.over.is_set():
-            self._link = self._begun(())
+            self._link = self._connect(())
         if self.is_ours or not self._waited:
             with anyio.move_on_after(PATIENCE):
                 await self._link.settled.wait()
         self._waited = True
 
     async def call(self, tool: str, input: dict[str, Any], progress: ProgressFnT) -> Answer:
-        """Its answer. Raises Unanswered.
+        """Call a tool and return its answer. Raises Unanswered.
 
-        Whoever is cancelled here goes on at once; the server is told aside.
+        A cancelled caller returns immediately; a background task notifies the server.
         """
         try:
-            return await self._once(tool, input, progress)
-        except _Lost as lost:
+            return await self._try_call(tool, input, progress)
+        except _ConnectionLost as lost:
             if not lost.unheard:
                 raise Unanswered(
                     f"{self} went away while this ran: it is not known how far it came."
                 ) from None
         try:
-            return await self._once(tool, input, progress)
-        except _Lost:
+            return await self._try_call(tool, input, progress)
+        except _ConnectionLost:
             raise Unanswered(f"{self} went away again while this ran.") from None
 
     def __str__(self) -> str:
         return f"The MCP server “{self.name}”"
 
-    async def _once(self, tool: str, input: dict[str, Any], progress: ProgressFnT) -> Answer:
-        link = await self._standing()
+    async def _try_call(self, tool: str, input: dict[str, Any], progress: ProgressFnT) -> Answer:
+        link = await self._connected()
         session = link.session
         if session is None:
             raise Unanswered(f"{self} cannot be reached: {link.problem}.")
-        asked = _Asked()
-        self._group.start_soon(_put, session, asked, tool, input, progress)
+        pending = _PendingCall()
+        self._group.start_soon(_send, session, pending, tool, input, progress)
         try:
-            await asked.done.wait()
+            await pending.done.wait()
         finally:
-            asked.scope.cancel()
-        if asked.answer is None:
-            raise await self._judged(asked.problem, link)
-        return asked.answer
+            pending.scope.cancel()
+        if pending.answer is None:
+            raise await self._failure(pending.problem, link)
+        return pending.answer
 
-    async def _standing(self) -> Link:
-        """The connection, made now where there is none any more."""
+    async def _connected(self) -> Link:
+        """The connection; reconnects if it has ended."""
         if self._link.over.is_set():
-            self._link = self._begun(self.tools)
+            self._link = self._connect(self.tools)
         link = self._link
         await link.settled.wait()
         return link
 
-    def _begun(self, tools: tuple[types.Tool, ...]) -> Link:
+    def _connect(self, tools: tuple[types.Tool, ...]) -> Link:
         link = Link(self._wanted, self._cwd, tools)
         self._group.start_soon(link.keep)
         return link
 
-    async def _judged(self, problem: Exception | None, link: Link) -> "Unanswered | _Lost":
+    async def _failure(self, problem: Exception | None, link: Link) -> "Unanswered | _ConnectionLost":
         match problem:
-            case MCPError(code=types.CONNECTION_CLOSED, message=str(words)) if words.startswith(_CUT):
-                with anyio.move_on_after(_WAKE):
+            case MCPError(code=types.CONNECTION_CLOSED, message=str(words)) if words.startswith(
+                _CONNECTION_LOST
+            ):
+                with anyio.move_on_after(_CAUSE_SECONDS):
                     await link.gone.wait()
-                return _Lost(unheard=link.never_reached)
-            case MCPError(message=str(words)) if words.lower() in _FORGOTTEN:
+                return _ConnectionLost(unheard=link.never_reached)
+            case MCPError(message=str(words)) if words.lower() in _SESSION_LOST:
                 link.over.set()
-                return _Lost(unheard=True)
+                return _ConnectionLost(unheard=True)
             case MCPError(message=str(words)):
                 return Unanswered(f"{self} answered with an error: {words}")
             case ValidationError():
@@ -292,18 +294,18 @@ class Server:
                 return Unanswered(f"{self} could not be asked: {problem}")
 
 
-class _Lost(Exception):
-    """The connection ended under a call."""
+class _ConnectionLost(Exception):
+    """The connection ended during a call."""
 
     def __init__(self, *, unheard: bool) -> None:
         super().__init__()
         self.unheard = unheard
-        """The server cannot have seen it."""
+        """The server cannot have received the request."""
 
 
 @dataclass(slots=True)
-class _Asked:
-    """A request, in a task that can outlast its caller by the time it takes to tell the server."""
+class _PendingCall:
+    """A request in its own task, which may outlive a cancelled caller while it notifies the server."""
 
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     done: anyio.Event = field(default_factory=anyio.Event)
@@ -311,16 +313,16 @@ class _Asked:
     problem: Exception | None = None
 
 
-async def _put(
-    session: ClientSession, asked: _Asked, tool: str, input: dict[str, Any], progress: ProgressFnT
+async def _send(
+    session: ClientSession, pending: _PendingCall, tool: str, input: dict[str, Any], progress: ProgressFnT
 ) -> None:
     params = types.CallToolRequestParams(name=tool, arguments=input)
     try:
-        with asked.scope:
-            asked.answer = await session.send_request(
+        with pending.scope:
+            pending.answer = await session.send_request(
                 types.CallToolRequest(params=params), _ANSWER, progress_callback=progress
             )
-    except Exception as problem:  # for the caller to judge; this task's group is everybody's
-        asked.problem = problem
+    except Exception as problem:  # the caller handles it; raising here would cancel the whole group
+        pending.problem = problem
     finally:
-        asked.done.set()
+        pending.done.set()

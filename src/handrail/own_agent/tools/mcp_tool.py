@@ -1,11 +1,6 @@
-"""A tool of an MCP server, as the loop knows tools.
+"""A tool of an MCP server: its definition for the model, its display, and the conversion of its results.
 
-Owns how it is described to the model, and what people hear while it runs. It does not know how its server is reached
-(server.py), what the answer means (answer.py), or who allows it (permission.py; for our own server, its gate).
-
-What an MCP server answered, as the model and people are given it.
-
-How calls are shown to people before they have run: a title, a sort of work, and the files they are about.
+Tools of other servers need permission (agent_tool.py); calls of our own server are decided by its gate.
 """
 
 import json
@@ -25,31 +20,31 @@ from handrail.own_agent.tools.long_output import Outputs
 from handrail.own_agent.tools.mcp_servers import Server, Unanswered
 
 MOST_SCHEMA = 50_000
-"""Characters of what is said of a tool's input; of one that says more, nothing is said, and it can be called all the same."""
+"""Characters of a tool's input schema. A longer one is omitted; the tool can still be called."""
 MOST_DESCRIPTION = 8_000
-"""Characters: they stand in every request."""
+"""Characters; descriptions are part of every request."""
 _WHERE = "Answer on Handrail's page (`handrail open`), or with `handrail approvals` and `handrail approve`."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remote:
-    """One tool of one server."""
+    """A tool of an MCP server."""
 
     name: str
-    """As the model knows it."""
+    """The name that the model uses."""
     server: Server
     spec: types.Tool
     permission: Permission | None
-    """Whom to ask first; None where its server asks for itself."""
+    """None for our own server, whose gate decides."""
     outputs: Outputs
     cwd: str
 
     @property
     def definition(self) -> ToolDefinition:
-        described = self.spec.description or self.spec.title or ""
+        description = self.spec.description or self.spec.title or ""
         return ToolDefinition(
             name=self.name,
-            description=described[:MOST_DESCRIPTION],
+            description=description[:MOST_DESCRIPTION],
             parameters_json_schema={"type": "object", **_schema(self.spec.input_schema)},
         )
 
@@ -63,13 +58,13 @@ class Remote:
             refusal = await self.permission.refusal(self.name, self.shown(input), input, call)
             if refusal is not None:
                 return refusal
-        hearing = _Hearing(call, ours=self.server.is_ours)
+        relay = _ProgressRelay(call, ours=self.server.is_ours)
         try:
-            answer = await self.server.call(self.spec.name, input, hearing.progress)
+            answer = await self.server.call(self.spec.name, input, relay.progress)
         except Unanswered as problem:
             return Result(text=str(problem), failed=True, ended="failed")
         finally:
-            hearing.over = True
+            relay.over = True
         result = result_of(answer, server=self.server.name, ours=self.server.is_ours)
         return replace(result, text=self.outputs.short(result.text))
 
@@ -78,37 +73,37 @@ def _schema(given: Json) -> Json:
     return given if len(json.dumps(given)) <= MOST_SCHEMA else {}
 
 
-class _Hearing:
-    """What a server says while its tool runs, told on."""
+class _ProgressRelay:
+    """Forwards progress notifications of a running call to the host."""
 
     def __init__(self, call: Running, *, ours: bool) -> None:
         self.over = False
-        """The call has ended: what comes now, comes late."""
+        """The call has ended; later notifications are dropped."""
         self._call, self._ours = call, ours
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
         if not self.over:
             words = message or (f"{progress:g} of {total:g}" if total else f"{progress:g}")
-            self._call.voice.call_heard(self._call.id, self._placed(words)[:500])
+            self._call.voice.call_heard(self._call.id, self._with_instructions(words)[:500])
 
-    def _placed(self, words: str) -> str:
-        """With where to answer, when a person is waited for."""
+    def _with_instructions(self, words: str) -> str:
+        """Append where to answer if the call waits for a person."""
         return f"{words}. {_WHERE}" if self._ours and words.startswith("waiting") else words
 
 
 MOST_IMAGES = 10
 LARGEST_IMAGE = 5 * 1024 * 1024
-"""Bytes that every provider takes."""
+"""Bytes; the largest image that every provider accepts."""
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-"""What models take; an image of another sort makes them refuse the whole request."""
+"""Image types that models accept; any other type makes them reject the whole request."""
 _LONGEST_VALUE = 4_000
-"""Characters of one text in `raw`: people read the whole with the call, or from its text."""
+"""Characters of one string in `raw`; people can read the whole in the call's text."""
 _MOST_VALUES, _DEEPEST = 200, 6
 _QUESTION = "asks the person a question in the middle of a call, which this agent cannot pass on; the call was not made"
 
 
 def result_of(answer: types.CallToolResult | types.InputRequiredResult, *, server: str, ours: bool) -> Result:
-    """`ours`: its structured content says how the call ended, in our own words."""
+    """Convert a server's answer. `ours`: the structured content holds our status of the call."""
     if isinstance(answer, types.InputRequiredResult):
         return Result(text=f"The MCP server “{server}” {_QUESTION}.", failed=True, ended="failed")
     texts: list[str] = []
@@ -121,9 +116,9 @@ def result_of(answer: types.CallToolResult | types.InputRequiredResult, *, serve
         else:
             texts.append("[one more image, which is left out]")
     failed, text = bool(answer.is_error), "\n".join(texts)
-    raw = _fields(answer.structured_content)
+    raw = _object_fields(answer.structured_content)
     return Result(
-        text=text if text.strip() else _nothing(failed, len(images)),
+        text=text if text.strip() else _empty_text(failed, len(images)),
         images=tuple(images),
         failed=failed,
         ended=_ended(raw if ours else {}) if failed else "done",
@@ -131,7 +126,7 @@ def result_of(answer: types.CallToolResult | types.InputRequiredResult, *, serve
     )
 
 
-def _fields(structured: object) -> Json:
+def _object_fields(structured: object) -> Json:
     return cast("Json", structured) if isinstance(structured, dict) else {}
 
 
@@ -179,15 +174,15 @@ def _image(data: str, kind: str) -> BinaryContent | str:
         return "[an image that cannot be read]"
 
 
-def _nothing(failed: bool, images: int) -> str:
-    """Providers take no empty text."""
+def _empty_text(failed: bool, images: int) -> str:
+    """The text for an empty result: providers reject empty text."""
     if images:
         return "[an image]" if images == 1 else f"[{images} images]"
     return "It failed, and did not say why." if failed else "Done; it had nothing to say."
 
 
 def slim(raw: Json) -> Json:
-    """The same with long texts cut and long lists shortened, for people to look at."""
+    """A shortened copy for display: long strings cut, long lists and deep levels truncated."""
     return cast("Json", _slim(raw))
 
 
@@ -205,17 +200,17 @@ def _slim(value: object, depth: int = 0) -> object:
 
 
 LONGEST = 160
-"""Characters of a title: one line on a page."""
+"""Characters of a title, so that it fits on one line."""
 
 
 def shown(tool: str, input: Json, cwd: str) -> Shown:
-    """A call of our own server's; one that this does not know is shown by its name."""
+    """The display of a call of our own server; an unknown tool is shown by its name."""
     kind, words = _OURS.get(tool, ("other", _by_name(tool)))
     return Shown(title=one_line(words(input)), kind=kind, paths=_paths(input, cwd))
 
 
 def foreign(server: str, tool: str) -> Shown:
-    """A call of another's."""
+    """The display of a call of another server."""
     return Shown(title=one_line(f"{tool} ({server})"))
 
 
@@ -230,7 +225,7 @@ def one_line(text: str) -> str:
 
 
 def _about(name: str, template: str, otherwise: str) -> Callable[[Json], str]:
-    """The template with this input in it, where it is given."""
+    """A title: the template filled with this input, or `otherwise` without it."""
 
     def words(input: Json) -> str:
         value = input.get(name)

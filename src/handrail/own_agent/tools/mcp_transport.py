@@ -1,9 +1,6 @@
-"""The way to an MCP server: a program's standard streams, or HTTP.
+"""MCP server configurations and their transports: a program's standard streams, or HTTP.
 
-Owns processes and sockets of servers, and the bounds of both. It does not know what is said on them (link.py).
-
-The MCP servers that a session is to have: those its host names, and our own door where it is not among
-them.
+The servers are those that the host names, plus our own if the host did not name it.
 """
 
 import os
@@ -25,17 +22,17 @@ from mcp.client.streamable_http import streamable_http_client
 from handrail.paths import Places
 
 OURS = "handrail"
-"""The name of our own server, whose gate asks for itself."""
+"""The name of our own server, whose gate asks for approval."""
 Given = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
-"""As `session/new` has them."""
+"""Server types of ACP's `session/new`."""
 
 _INHERITED = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER", "XDG_RUNTIME_DIR")
-"""What every program may know; anything else, keys above all, has to be given to it by name."""
+"""Environment variables that every server gets; anything else, above all keys, must be given explicitly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stdio:
-    """A server that is a program, spoken to on its standard streams."""
+    """A server started as a program, connected over its standard streams."""
 
     name: str
     command: tuple[str, ...]
@@ -44,7 +41,7 @@ class Stdio:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Http:
-    """A server at an address."""
+    """A server reached by URL."""
 
     name: str
     url: str = field(repr=False)
@@ -55,22 +52,22 @@ Wanted = Stdio | Http
 
 
 def wanted(given: Sequence[Given], cwd: str) -> tuple[list[Wanted], list[str]]:
-    """What to connect to, our own first; and a sentence for each that cannot be."""
-    found = [each for each in map(_read, given) if each is not None]
-    if not any(each.name == OURS for each in found):
-        found.append(own_door(cwd))
-    notes = [_unfit(each.name) for each in given if _read(each) is None]
-    return sorted(found, key=lambda each: each.name != OURS), notes
+    """The servers to connect to, our own first, and a sentence for each that is not supported."""
+    servers = [each for each in map(_config, given) if each is not None]
+    if not any(each.name == OURS for each in servers):
+        servers.append(own_door(cwd))
+    notes = [_unsupported_sentence(each.name) for each in given if _config(each) is None]
+    return sorted(servers, key=lambda each: each.name != OURS), notes
 
 
 def own_door(cwd: str) -> Stdio:
-    """Our own server for a host that did not name it."""
+    """The configuration of our own server."""
     command = (sys.executable, "-P", "-m", "handrail", "mcp", "--workspace", cwd)
     return Stdio(name=OURS, command=command, env=Places.find().environment)
 
 
 def environment_of(server: Stdio) -> dict[str, str]:
-    """All that its process sees."""
+    """The environment of the server's process."""
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -79,7 +76,7 @@ def environment_of(server: Stdio) -> dict[str, str]:
     return {**inherited, **server.env}
 
 
-def _read(given: Given) -> Wanted | None:
+def _config(given: Given) -> Wanted | None:
     match given:
         case McpServerStdio():
             env = {each.name: each.value for each in given.env}
@@ -91,20 +88,20 @@ def _read(given: Given) -> Wanted | None:
             return None
 
 
-def _unfit(name: str) -> str:
+def _unsupported_sentence(name: str) -> str:
     return f"The MCP server “{name}” is left out: this agent speaks to servers on stdio and streamable HTTP alone."
 
 
 MOST_EVENT = 32 * 1024 * 1024
-"""Bytes of one message over HTTP: an image, or a very long output."""
+"""Bytes of one HTTP message, enough for an image or a very long output; bounds the memory."""
 _TIMEOUT = httpx2.Timeout(10, read=600)
-"""Seconds. Reading: a tool may say nothing for long, but a line that is dead must be noticed some day."""
+"""Seconds. A tool may be silent for long, but a dead connection must be noticed eventually."""
 _LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=4)
-"""Calls run concurrently, each with its own request; few are kept for later."""
+"""Calls run concurrently, each with its own connection; a few stay open for reuse."""
 
 
 def transport(server: Wanted, cwd: str, answered: Callable[[int], None]) -> Transport:
-    """The way to a server, to be entered and left in one task; `answered` hears each status of HTTP."""
+    """Open the transport of a server. Enter and leave it in one task. `answered` gets each HTTP status."""
     match server:
         case Stdio():
             return _program(server, cwd)
@@ -121,17 +118,17 @@ def _program(server: Stdio, cwd: str) -> Transport:
         cwd=cwd,
         encoding_error_handler="replace",
     )
-    return stdio_client(parameters, errlog=_complaints())
+    return stdio_client(parameters, errlog=_stderr())
 
 
-def _complaints() -> TextIO:
-    """Where servers' programs may complain: where we do ourselves."""
+def _stderr() -> TextIO:
+    """Standard error for the servers' programs: ours."""
     return sys.__stderr__ or cast("TextIO", subprocess.DEVNULL)
 
 
 @asynccontextmanager
 async def _address(server: Http, answered: Callable[[int], None]) -> AsyncGenerator[Any]:
-    async def heard(response: httpx2.Response) -> None:
+    async def check_response(response: httpx2.Response) -> None:
         answered(response.status_code)
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = _Bounded(cast("httpx2.AsyncByteStream", response.stream))
@@ -141,9 +138,9 @@ async def _address(server: Http, answered: Callable[[int], None]) -> AsyncGenera
             headers=dict(server.headers),
             timeout=_TIMEOUT,
             limits=_LIMITS,
-            # No proxy is to see what is said to this machine, nor the credentials it is said with.
+            # No proxy may see local traffic or its credentials.
             trust_env=not is_local(server.url),
-            event_hooks={"response": [heard]},
+            event_hooks={"response": [check_response]},
         ) as http,
         streamable_http_client(server.url, http_client=http, max_sse_event_size=MOST_EVENT) as streams,
     ):
@@ -151,7 +148,7 @@ async def _address(server: Http, answered: Callable[[int], None]) -> AsyncGenera
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """One whole answer, given up where it has no end in sight; streams of events have a bound for each."""
+    """Limits the size of a response body. Event streams have a limit per event instead."""
 
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream
@@ -169,7 +166,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 def is_local(url: str) -> bool:
-    """Whether it names this machine."""
+    """Whether the URL's host is this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ip_address(host).is_loopback

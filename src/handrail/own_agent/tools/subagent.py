@@ -1,9 +1,8 @@
-"""`dispatch`: a task of its own for a sub-agent, with a conversation of its own.
+"""`dispatch`: run a task in a sub-agent with a separate conversation.
 
-Owns what a sub-agent is: the same model and tools, steps of its own, its words shown at the call, its last answer the
-call's result. It lives in its call's scope, so whatever cancels that cancels it. Three levels below the prompt at most.
-
-How a sub-agent is heard: its words at the call that it works for, its calls as calls.
+A sub-agent has the same model and tools and its own step limit. Its text appears at its call, and its last
+answer is the call's result. It runs in the scope of its call, so cancelling the call cancels it. Nesting is
+limited to three levels.
 """
 
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ from handrail.own_agent.models.model import ModelError
 from handrail.own_agent.tools.agent_tool import Entry, Json, Result, Running, Shown
 from handrail.own_agent.tools.mcp_tool import one_line
 
-_DEEPEST = 3  # levels below the prompt: what a model makes of its own making gets worse with each
+_DEEPEST = 3  # levels below the prompt; quality drops with each level
 _NAME = "dispatch"
 _DEFINITION = ToolDefinition(
     name=_NAME,
@@ -63,7 +62,7 @@ _ENDS: dict[Stop, str] = {
 
 
 def dispatching(mind: Mind, level: int = 0) -> Mind:
-    """A mind that can also dispatch, unless it is the deepest already."""
+    """The same context with the `dispatch` tool, unless the deepest level is reached."""
     if level >= _DEEPEST:
         return mind
     return replace(mind, tools={**mind.tools, _NAME: Dispatch(mind, level + 1)})
@@ -71,11 +70,11 @@ def dispatching(mind: Mind, level: int = 0) -> Mind:
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """The tool, in the hands of one mind."""
+    """The `dispatch` tool for one agent."""
 
     mind: Mind
     level: int
-    """Of the sub-agents."""
+    """Level of the sub-agents it starts."""
 
     @property
     def definition(self) -> ToolDefinition:
@@ -113,11 +112,11 @@ class Dispatch:
 
 
 def _report(history: History, end: str) -> Result:
-    """The last answer; where the end was another, all that was said before it."""
-    said = [text for each in history.facts if isinstance(each, ModelResponse) and (text := _text(each))]
+    """The last answer; if the sub-agent ended early, all its answers so far."""
+    answers = [text for each in history.facts if isinstance(each, ModelResponse) and (text := _text(each))]
     if not end:
-        return Result(text=said[-1] if said else "The sub-agent ended without a word.")
-    words = "\n\n".join(said)
+        return Result(text=answers[-1] if answers else "The sub-agent ended without a word.")
+    words = "\n\n".join(answers)
     return Result(
         text=f"{end} What it had said:\n\n{words}" if words else f"{end} It had said nothing yet.",
         failed=True,
@@ -129,29 +128,31 @@ def _text(response: ModelResponse) -> str:
     return "".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
 
 
-_AT_ONCE = 200  # characters that are told at once: each telling is all of its last words
-_SHOWN = 4_000  # characters of its last words: a call shows what goes on, not a conversation
+_UPDATE_CHARACTERS = (
+    200  # characters that collect before an update, because each update repeats the whole text
+)
+_TEXT_MAX = 4_000  # characters of its latest text; a call shows progress, not a conversation
 
 
 class Quiet:
-    """A voice within a call of another's."""
+    """Reports of a sub-agent: its text becomes the progress of its call, its calls are reported as calls."""
 
     def __init__(self, voice: Voice, call: str) -> None:
         self._voice, self._call = voice, call
-        self._said = ""
-        self._untold = 0
+        self._text = ""
+        self._unsent = 0
 
     def text(self, words: str) -> None:
-        self._say(words, at_once=_AT_ONCE)
+        self._add(words, threshold=_UPDATE_CHARACTERS)
 
     def thought(self, words: str) -> None:
-        """Its thoughts are its own; that it thinks is an activity."""
+        """Not reported; the thinking activity is."""
 
     def note(self, sentence: str) -> None:
-        self._say(f"\n{sentence}\n")
+        self._add(f"\n{sentence}\n")
 
     def call_started(self, id: str, tool: str, shown: Shown, input: Json) -> None:
-        self._said = f"{self._said}\n" if self._said else ""
+        self._text = f"{self._text}\n" if self._text else ""
         self._voice.call_started(id, tool, shown, input)
 
     def call_heard(self, id: str, words: str) -> None:
@@ -161,12 +162,13 @@ class Quiet:
         self._voice.call_ended(id, result)
 
     def plan(self, entries: Sequence[Entry]) -> None:
-        """The plan that people see is that of the agent they talk to."""
+        """Not reported: people see the plan of the main agent."""
 
     def usage(self, used: int, size: int | None, cost: Decimal | None) -> None:
-        """An answer is whole. Its context is not the conversation's; its price is told with the next answer there."""
-        if self._untold:
-            self._tell()
+        """Flush the text at the end of an answer. The usage of a sub-agent is not reported; its cost appears
+        with the main agent's next answer."""
+        if self._unsent:
+            self._send()
 
     def activity(self, told: Told) -> None:
         self._voice.activity(told)
@@ -174,12 +176,12 @@ class Quiet:
     async def ask(self, id: str, shown: Shown, input: Json) -> Answer:
         return await self._voice.ask(id, shown, input)
 
-    def _say(self, words: str, at_once: int = 0) -> None:
-        self._said = (self._said + words)[-_SHOWN:]
-        self._untold += len(words)
-        if self._untold >= at_once or self._said == words:
-            self._tell()
+    def _add(self, words: str, threshold: int = 0) -> None:
+        self._text = (self._text + words)[-_TEXT_MAX:]
+        self._unsent += len(words)
+        if self._unsent >= threshold or self._text == words:
+            self._send()
 
-    def _tell(self) -> None:
-        self._untold = 0
-        self._voice.call_heard(self._call, self._said)
+    def _send(self) -> None:
+        self._unsent = 0
+        self._voice.call_heard(self._call, self._text)

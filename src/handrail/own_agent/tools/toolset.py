@@ -1,12 +1,6 @@
-"""All that the model of one session can do.
+"""The toolset of a session: the tools of its MCP servers, `update_plan` and `read_output`.
 
-Owns which tools there are, by the names the model knows them by. Importing it loads neither MCP nor a model's library:
-both are loaded aside, once a session is opened. It does not know how a server is spoken to (link.py, server.py), nor
-what any tool does.
-
-All MCP servers of a session, and the agent's own tools beside theirs.
-
-update_plan: the model says what it means to do, and how far it is.
+Decides the names under which the model sees the tools.
 """
 
 from __future__ import annotations
@@ -36,15 +30,15 @@ if TYPE_CHECKING:
 
 
 LONGEST_NAME = 64
-"""Characters that every provider allows."""
+"""Characters; the longest name that every provider accepts."""
 MOST_INSTRUCTIONS = 8_000
-"""Characters of one server's instructions: they stand in every request."""
+"""Characters of one server's instructions, which are part of every request."""
 _NOT_FOR_MODELS = frozenset({"approve"})
-"""Tools of ours that other programs ask through."""
+"""Tools of our own server that are for other programs."""
 
 
 class Servers:
-    """The servers of one session; `group` is where their connections live."""
+    """The servers of one session. Their connections run in `group`."""
 
     def __init__(self, wanted: Sequence[Wanted], cwd: str, group: TaskGroup) -> None:
         self._cwd = cwd
@@ -55,21 +49,21 @@ class Servers:
         self._own = {tool.definition.name: tool for tool in own}
 
     async def settled(self) -> None:
-        """Every server is connected, or will not be, or has been waited for long enough."""
+        """Wait until every server is connected, has failed or has timed out."""
         async with anyio.create_task_group() as group:
             for server in self._servers:
                 group.start_soon(server.settled)
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        found: dict[str, Tool] = dict(self._own)
+        tools: dict[str, Tool] = dict(self._own)
         for tool in self._remote():
-            found.setdefault(tool.name, tool)  # whoever has a name first keeps it, and ours come first
-        return found
+            tools.setdefault(tool.name, tool)  # the first tool of a name wins; ours come first
+        return tools
 
     @property
     def problems(self) -> Sequence[str]:
-        """A sentence for each server that has not been there."""
+        """A sentence for each server that is not connected."""
         return [
             f"{server} is left out: {server.problem}."
             for server in self._servers
@@ -78,9 +72,9 @@ class Servers:
 
     @property
     def instructions(self) -> str:
-        said = [(server.name, server.instructions.strip()) for server in self._servers]
+        instructions = [(server.name, server.instructions.strip()) for server in self._servers]
         return "\n\n".join(
-            f"About the tools of {name}: {words[:MOST_INSTRUCTIONS]}" for name, words in said if words
+            f"About the tools of {name}: {words[:MOST_INSTRUCTIONS]}" for name, words in instructions if words
         )
 
     def _remote(self) -> Iterator[Remote]:
@@ -99,7 +93,7 @@ class Servers:
 
 
 def known_as(server: str, tool: str) -> str:
-    """`server__tool`, in characters that providers allow; one that is too long keeps a digest of what is cut."""
+    """`server__tool` in characters that providers accept; a long name is cut and ends with a digest."""
     name = re.sub(r"[^A-Za-z0-9_-]", "_", f"{server}__{tool}")
     if len(name) <= LONGEST_NAME:
         return name
@@ -108,7 +102,7 @@ def known_as(server: str, tool: str) -> str:
 
 
 class Toolset:
-    """The tools of one session; made by `opened`. Empty until `ready` has returned."""
+    """The tools of one session, created by `opened`. Empty until `ready` has returned."""
 
     def __init__(self, notes: Sequence[str]) -> None:
         self._notes = list(notes)
@@ -116,28 +110,28 @@ class Toolset:
         self._loaded = anyio.Event()
 
     async def ready(self) -> None:
-        """Every server is connected, or will not be, or was waited for long enough. Whoever is cancelled here harms nothing."""
+        """Wait until every server is connected, has failed or has timed out. Safe to cancel."""
         await self._loaded.wait()
         if self._servers is not None:
             await self._servers.settled()
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        """By name, as they are now: a server that comes back may have others."""
+        """The tools by name. They can change when a server reconnects."""
         return {} if self._servers is None else self._servers.tools
 
     @property
     def notes(self) -> Sequence[str]:
-        """A sentence for each server that there was to be and is not."""
+        """A sentence for each server that is missing."""
         return self._notes if self._servers is None else [*self._notes, *self._servers.problems]
 
     @property
     def instructions(self) -> str:
-        """What the servers say about using them, for the model; empty where none does."""
+        """The servers' instructions for the model; empty if there are none."""
         return "" if self._servers is None else self._servers.instructions
 
     async def begin(self, servers: Sequence[Wanted], cwd: str, group: TaskGroup) -> None:
-        """Load what is slow to load, and begin to connect; `opened` alone calls this."""
+        """Import the slow modules and start to connect. Only `opened` calls it."""
         made = await anyio.to_thread.run_sync(_servers, abandon_on_cancel=True)
         self._servers = made(servers, cwd, group)
         self._loaded.set()
@@ -145,9 +139,9 @@ class Toolset:
 
 @asynccontextmanager
 async def opened(given: Sequence[Given], cwd: str) -> AsyncGenerator[Toolset]:
-    """The tools of a session, for the length of the `with`; begins to connect and does not wait for it.
+    """Open the tools of a session for the length of the `with`; connects in the background.
 
-    To be entered and left in one task that lives as long as the session. Calls are made from any other.
+    Enter and leave it in one task that lives as long as the session. Any task may make calls.
     """
     servers, notes = wanted(given, cwd)
     toolset = Toolset(notes)
@@ -166,7 +160,7 @@ def _servers() -> type[Servers]:
 
 
 MOST_ENTRIES = 50
-"""More is no plan; people see all of it."""
+"""Entries of a plan; people see all of them."""
 LONGEST_ENTRY = 500
 _ENTRIES: TypeAdapter[list[Entry]] = TypeAdapter(list[Entry])
 _SCHEMA: Json = {
@@ -201,7 +195,7 @@ _DEFINITION = ToolDefinition(
 
 
 class UpdatePlan:
-    """The tool."""
+    """The `update_plan` tool."""
 
     @property
     def definition(self) -> ToolDefinition:
