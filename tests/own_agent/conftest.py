@@ -1,11 +1,20 @@
 """Fixtures of our agent's tests: a scripted model, and what leads the agent to it."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.model.server import ModelServer, model_server
 
 KEY = "sk-the-key-of-this-test"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The workspace."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture

@@ -5,10 +5,12 @@ loads neither a model library nor MCP, so that `initialize` is answered fast; a 
 afterwards. How a prompt is processed is in agent_session.py.
 """
 
+from __future__ import annotations
+
 from datetime import UTC
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import anyio.to_thread
@@ -30,8 +32,10 @@ from handrail.own_agent.models.model import ModelError
 from handrail.own_agent.session_files import Kept, NoSuchSession, Sessions
 from handrail.own_agent.slash_commands import NoSuchOption
 from handrail.own_agent.tools.agent_tool import Json
-from handrail.own_agent.tools.mcp_transport import Given
 from handrail.own_agent.updates import Speech
+
+if TYPE_CHECKING:
+    from handrail.own_agent.tools.mcp_transport import Given
 
 SLOW_MODULES = (
     "handrail.own_agent.conversation",

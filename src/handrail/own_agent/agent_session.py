@@ -19,7 +19,6 @@ from handrail.own_agent.content import text_of, title_of
 from handrail.own_agent.models.model import ModelError
 from handrail.own_agent.session_files import NoSuchSession
 from handrail.own_agent.slash_commands import MODEL, THOUGHT, NoSuchOption, Options
-from handrail.own_agent.tools.toolset import Toolset, opened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from handrail.own_agent.slash_commands import Command
     from handrail.own_agent.tools.agent_tool import Json
     from handrail.own_agent.tools.mcp_transport import Given
+    from handrail.own_agent.tools.toolset import Toolset
     from handrail.own_agent.updates import Speech
 
 
@@ -65,6 +65,8 @@ class Work:
         """Connect the tools, list the models, and hold both until cancelled. Waits for `loaded`, set when the
         slow modules are imported."""
         await loaded.wait()
+        from handrail.own_agent.tools.toolset import opened  # noqa: PLC0415 - imported by now
+
         async with opened(given, str(self._cwd)) as self._toolset:
             self._ready.set()
             await self._look_for_models()
@@ -144,7 +146,7 @@ class Work:
     async def _load_conversation(self) -> Conversation:
         """Raises NoSuchSession."""
         await self._ready.wait()  # the slow modules are imported by now
-        from handrail.own_agent.conversation import Conversation  # noqa: PLC0415 - loaded by now
+        from handrail.own_agent.conversation import Conversation  # noqa: PLC0415 - imported by now
 
         if self._conversation is None:
             self._conversation = Conversation(self._kept, self._cwd, self._speech, self._settings)

@@ -131,7 +131,7 @@ async def main():
     with anyio.move_on_after(0.05) as scope:
         await models.model("anthropic:claude-sonnet-5-5")
     assert scope.cancelled_caught
-    assert not models._made  # nobody waited for it
+    assert not models._clients  # nobody waited for it
     print((await models.model("anthropic:claude-sonnet-5-5")).name)  # by another thread, after the one given up
     await models.aclose()
 anyio.run(main)

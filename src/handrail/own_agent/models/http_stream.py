@@ -11,9 +11,12 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import anyio
-import httpx2
+
+if TYPE_CHECKING:
+    import httpx2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,7 @@ class _Reading:
     """The responses that one reader has open, and its read timeout."""
 
     stall: float
-    answers: list[httpx2.Response] = field(default_factory=list[httpx2.Response])
+    answers: list[httpx2.Response] = field(default_factory=list["httpx2.Response"])
 
 
 _reading: ContextVar[_Reading | None] = ContextVar("reading", default=None)
@@ -58,6 +61,7 @@ _reading: ContextVar[_Reading | None] = ContextVar("reading", default=None)
 def opened(patience: Patience) -> httpx2.AsyncClient:
     """Create the client. Call it off the event loop: it loads the system's certificates. It follows no
     redirects, so a key cannot leak to another host."""
+    import httpx2  # noqa: PLC0415 - slow import
 
     async def set_timeouts(request: httpx2.Request) -> None:
         """Replace the timeouts that the providers' packages set with ours."""

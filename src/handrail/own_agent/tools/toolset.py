@@ -1,6 +1,7 @@
 """The toolset of a session: the tools of its MCP servers, `update_plan` and `read_output`.
 
-Decides the names under which the model sees the tools.
+Decides the names under which the model sees the tools. Importing it loads MCP and the model library, which is
+slow: import it off the event loop.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import anyio
-import anyio.to_thread
 from anyio.abc import TaskGroup
 from pydantic import TypeAdapter, ValidationError
 from pydantic_ai.tools import ToolDefinition
@@ -131,9 +131,8 @@ class Toolset:
         return "" if self._servers is None else self._servers.instructions
 
     async def begin(self, servers: Sequence[Wanted], cwd: str, group: TaskGroup) -> None:
-        """Import the slow modules and start to connect. Only `opened` calls it."""
-        made = await anyio.to_thread.run_sync(_servers, abandon_on_cancel=True)
-        self._servers = made(servers, cwd, group)
+        """Start to connect. Only `opened` calls it."""
+        self._servers = Servers(servers, cwd, group)
         self._loaded.set()
 
 
@@ -151,12 +150,6 @@ async def opened(given: Sequence[Given], cwd: str) -> AsyncGenerator[Toolset]:
             yield toolset
         finally:
             group.cancel_scope.cancel()
-
-
-def _servers() -> type[Servers]:
-    """Slow the first time, since it loads MCP and the model's library: to be called off the loop."""
-
-    return Servers
 
 
 MOST_ENTRIES = 50
