@@ -16,15 +16,15 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
-from handrail.own_agent.activity import Told, operation
+from handrail.own_agent.activity import ActivityUpdate, operation
 from handrail.own_agent.budget import Budget
 from handrail.own_agent.history import History
 from handrail.own_agent.host import Answer
-from handrail.own_agent.loop import think
-from handrail.own_agent.model_request import Mind
-from handrail.own_agent.models.model import Hearing
-from handrail.own_agent.session_files import Sessions
-from handrail.own_agent.tools.agent_tool import Entry, Json, Result, Running, Shown
+from handrail.own_agent.loop import run_loop
+from handrail.own_agent.model_request import AgentContext
+from handrail.own_agent.models.model import StreamListener
+from handrail.own_agent.session_files import SessionFiles
+from handrail.own_agent.tools.agent_tool import CallDisplay, Json, PlanEntry, Result, RunningCall
 
 STEPS = 200
 WORDS = "Some words, as a model says them before it uses a tool. " * 4
@@ -54,11 +54,11 @@ class InstantModel:
     takes_images: bool = False
 
     async def request(
-        self, messages: Sequence[ModelMessage], tools: Sequence[ToolDefinition], hearing: Hearing
+        self, messages: Sequence[ModelMessage], tools: Sequence[ToolDefinition], listener: StreamListener
     ) -> ModelResponse:
         self.clock.end_step()
         step = len(self.clock.steps)
-        hearing.text(WORDS)
+        listener.text(WORDS)
         use = [ToolCallPart("nothing", {"step": step}, f"use_{step}")] if step < STEPS else []
         answer = ModelResponse([TextPart(WORDS), *use], usage=RequestUsage(input_tokens=10, output_tokens=10))
         self.clock.answered = time.perf_counter()
@@ -77,10 +77,10 @@ class EmptyTool:
         default_factory=lambda: ToolDefinition(name="nothing", parameters_json_schema={"type": "object"})
     )
 
-    def shown(self, input: Json) -> Shown:
-        return Shown(title="Nothing")
+    def shown(self, input: Json) -> CallDisplay:
+        return CallDisplay(title="Nothing")
 
-    async def run(self, input: Json, call: Running) -> Result:
+    async def run(self, input: Json, call: RunningCall) -> Result:
         began = time.perf_counter()
         await anyio.lowlevel.checkpoint()
         self.clock.tool += time.perf_counter() - began
@@ -93,14 +93,14 @@ class SilentVoice:
     def text(self, words: str) -> None: ...
     def thought(self, words: str) -> None: ...
     def note(self, sentence: str) -> None: ...
-    def call_started(self, id: str, tool: str, shown: Shown, input: Json) -> None: ...
+    def call_started(self, id: str, tool: str, shown: CallDisplay, input: Json) -> None: ...
     def call_heard(self, id: str, words: str) -> None: ...
     def call_ended(self, id: str, result: Result) -> None: ...
-    def plan(self, entries: Sequence[Entry]) -> None: ...
+    def plan(self, entries: Sequence[PlanEntry]) -> None: ...
     def usage(self, used: int, size: int | None, cost: Decimal | None) -> None: ...
-    def activity(self, told: Told) -> None: ...
+    def activity(self, told: ActivityUpdate) -> None: ...
 
-    async def ask(self, id: str, shown: Shown, input: Json) -> Answer:
+    async def ask(self, id: str, shown: CallDisplay, input: Json) -> Answer:
         return "denied"
 
 
@@ -113,19 +113,19 @@ def time_steps(folder: Path) -> list[float]:
 
 
 async def _run_loop(clock: Clock, folder: Path) -> None:
-    session = Sessions(folder).new(str(folder))
+    session = SessionFiles(folder).new(str(folder))
 
     def keep(fact: Any) -> None:
         session.add(fact)
 
     history = History((), keep)
     history.add_prompt("Do nothing, many times.")
-    mind = Mind(
+    context = AgentContext(
         model=InstantModel(clock),
         tools={"nothing": EmptyTool(clock)},
         history=history,
-        voice=SilentVoice(),
+        host=SilentVoice(),
         budget=Budget(),
     )
-    with operation("Nothing", mind.voice.activity) as root:
-        assert await think(mind, root) == "end_turn"
+    with operation("Nothing", context.host.activity) as root:
+        assert await run_loop(context, root) == "end_turn"

@@ -13,7 +13,7 @@ from tests.model.script import Turn, script
 from tests.model.server import ModelServer
 from tests.own_agent.hosting import PATIENCE, Host, hosted, somebody
 
-from handrail.own_agent.session_files import Sessions
+from handrail.own_agent.session_files import SessionFiles
 
 pytestmark = pytest.mark.anyio
 
@@ -259,7 +259,7 @@ async def test_a_conversation_that_cannot_be_kept_goes_on_and_is_kept_once_it_ca
     notes = [each["content"]["text"] for each in host.client.of("agent_message_chunk") if each.get("_meta")]
     assert len(notes) == 1
     assert "cannot be kept" in notes[0]
-    kept = Sessions(home / "agent").open(session)
+    kept = SessionFiles(home / "agent").open(session)
     assert (kept.record.title, len(kept.taken())) == ("First.", 4)
 
 

@@ -5,17 +5,17 @@ from contextlib import ExitStack
 import anyio
 import pytest
 
-from handrail.own_agent.activity import Activity, Told, operation
+from handrail.own_agent.activity import Activity, ActivityUpdate, operation
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
 
 
-def story(told: list[Told]) -> list[tuple[str, str | None]]:
+def story(told: list[ActivityUpdate]) -> list[tuple[str, str | None]]:
     return [(each.title, each.how) for each in told]
 
 
 async def test_what_begins_is_told_and_what_ends_is_told_from_the_leaves_up() -> None:
-    told: list[Told] = []
+    told: list[ActivityUpdate] = []
     with (
         operation("Root", told.append) as root,
         root.begin("step", "Step 1") as step,
@@ -33,7 +33,7 @@ async def test_what_begins_is_told_and_what_ends_is_told_from_the_leaves_up() ->
 
 
 async def test_a_cancel_ends_a_node_and_what_is_below_it_and_nothing_else() -> None:
-    told: list[Told] = []
+    told: list[ActivityUpdate] = []
     with operation("Root", told.append) as root:
         with root.begin("step", "Step 1") as step, step.begin("call", "Wait"):
             assert root.cancel(step.id)
@@ -45,7 +45,7 @@ async def test_a_cancel_ends_a_node_and_what_is_below_it_and_nothing_else() -> N
 
 
 async def test_what_is_over_cannot_be_cancelled() -> None:
-    with operation("Root", list[Told]().append) as root:
+    with operation("Root", list[ActivityUpdate]().append) as root:
         with root.begin("step", "Step 1") as step:
             pass
         assert not root.cancel(step.id)
@@ -53,7 +53,7 @@ async def test_what_is_over_cannot_be_cancelled() -> None:
 
 
 async def test_a_cancel_of_the_root_reaches_the_tasks_below() -> None:
-    told: list[Told] = []
+    told: list[ActivityUpdate] = []
 
     async def wait(step: Activity, title: str) -> None:
         with step.begin("call", title):
@@ -71,28 +71,28 @@ async def test_a_cancel_of_the_root_reaches_the_tasks_below() -> None:
 
 
 async def test_what_raises_is_told_as_a_failure_and_goes_on() -> None:
-    told: list[Told] = []
+    told: list[ActivityUpdate] = []
     with pytest.raises(KeyError), operation("Root", told.append) as root, root.begin("step", "Step 1"):
         raise KeyError
     assert dict(story(told)) == {"Step 1": "failed", "Root": "failed"}
 
 
 async def test_whoever_works_in_it_may_say_how_it_ended() -> None:
-    told: list[Told] = []
+    told: list[ActivityUpdate] = []
     with operation("Root", told.append) as root, root.begin("call", "Try") as call:
         call.ending, call.detail = "failed", "No such file."
     assert [(each.how, each.detail) for each in told[2:]] == [("failed", "No such file."), ("done", "")]
 
 
 async def test_a_cancel_that_comes_when_the_work_is_done_changes_nothing() -> None:
-    told: list[Told] = []
+    told: list[ActivityUpdate] = []
     with operation("Root", told.append) as root, root.begin("call", "Quick") as call:
         call.scope.cancel()
     assert dict(story(told)) == {"Quick": "done", "Root": "done"}
 
 
 async def test_a_part_has_no_scope_of_its_own_and_to_cancel_it_is_to_cancel_the_whole() -> None:
-    told: list[Told] = []
+    told: list[ActivityUpdate] = []
     with operation("Root", told.append) as root:
         with root.begin("model", "Ask") as asking:
             with ExitStack() as parts:

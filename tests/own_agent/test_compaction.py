@@ -5,14 +5,14 @@ from typing import Any
 import anyio
 import pytest
 from pydantic_ai.messages import ModelRequest, ModelResponse, ToolReturnPart, UserPromptPart
-from tests.own_agent.twins import Turn, answer, call, heard, mind, model, quick, said
+from tests.own_agent.twins import Turn, answer, call, context, heard, model, quick, said
 from tests.own_agent.valid import check
 
-from handrail.own_agent.activity import Told, operation
+from handrail.own_agent.activity import ActivityUpdate, operation
 from handrail.own_agent.compaction import compact, is_full
-from handrail.own_agent.loop import think
-from handrail.own_agent.model_request import Mind
-from handrail.own_agent.models.model import Hearing, ModelError
+from handrail.own_agent.loop import run_loop
+from handrail.own_agent.model_request import AgentContext
+from handrail.own_agent.models.model import ModelError, StreamListener
 from handrail.own_agent.tools.agent_tool import Result
 
 pytestmark = pytest.mark.anyio
@@ -20,9 +20,9 @@ pytestmark = pytest.mark.anyio
 LONG = "word " * 400  # some 500 tokens
 
 
-def worked(turns: list[Any], steps: int = 4, window: int | None = 2000) -> Mind:
+def worked(turns: list[Any], steps: int = 4, window: int | None = 2000) -> AgentContext:
     """A mind in the middle of its work, most of the context used."""
-    it = mind(turns, [quick("look")], prompt="Find the treasure", window=window)
+    it = context(turns, [quick("look")], prompt="Find the treasure", window=window)
     for step in range(steps):
         last = step == steps - 1
         (one,) = it.history.add_response(
@@ -32,13 +32,13 @@ def worked(turns: list[Any], steps: int = 4, window: int | None = 2000) -> Mind:
     return it
 
 
-async def ran(it: Mind) -> str:
+async def ran(it: AgentContext) -> str:
     with anyio.fail_after(5), operation("A prompt", heard(it).activity) as root:
-        return await think(it, root)
+        return await run_loop(it, root)
     return "cancelled"
 
 
-def prompts(it: Mind) -> list[str]:
+def prompts(it: AgentContext) -> list[str]:
     return [
         str(part.content)
         for message in it.history.messages
@@ -134,7 +134,7 @@ async def test_where_there_is_no_summary_it_goes_on_as_it_was(summary: ModelErro
 async def test_a_cancelled_one_changes_nothing_and_the_operation_goes_on_without_trying_again(
     sort: str,
 ) -> None:
-    async def stalled(messages: object, hearing: Hearing) -> ModelResponse:
+    async def stalled(messages: object, listener: StreamListener) -> ModelResponse:
         await anyio.sleep_forever()
         raise AssertionError
 
@@ -153,7 +153,7 @@ async def test_a_cancelled_one_changes_nothing_and_the_operation_goes_on_without
                 next(each for each in root.open if each.sort == sort).scope.cancel()
 
             group.start_soon(cancel)
-            assert await think(it, root) == "end_turn"
+            assert await run_loop(it, root) == "end_turn"
     assert it.history.messages[: len(before)] == before
     assert heard(it).ends("compaction") == ["cancelled"]
     heard(it).check()
@@ -174,8 +174,8 @@ async def test_a_person_may_have_all_of_it_summed_up_with_care_for_something() -
 
 
 async def test_there_is_nothing_to_sum_up_of_a_prompt_alone() -> None:
-    it = mind([])
-    with operation("/compact", list[Told]().append) as root:
+    it = context([])
+    with operation("/compact", list[ActivityUpdate]().append) as root:
         assert not await compact(it, root, "")
         assert not await compact(it, root)
 
@@ -195,8 +195,8 @@ async def test_an_earlier_summary_is_summed_up_with_the_rest() -> None:
 
 
 async def test_what_a_new_prompt_asks_for_stays_even_where_older_ones_go() -> None:
-    async def summing(messages: Any, hearing: Hearing) -> ModelResponse:
-        return await said(answer("Summary."), hearing)
+    async def summing(messages: Any, listener: StreamListener) -> ModelResponse:
+        return await said(answer("Summary."), listener)
 
     it = worked([summing, answer("Two.")])
     it.history.add_response(answer("Not found.", tokens=1700))

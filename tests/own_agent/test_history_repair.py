@@ -4,11 +4,11 @@ from pydantic_ai.messages import ModelRequest, TextPart, ToolReturnPart, UserPro
 from tests.own_agent.twins import answer, call
 from tests.own_agent.valid import check
 
-from handrail.own_agent.history import is_note, note, repaired
+from handrail.own_agent.history import is_note, note, repair_messages
 
 
 def test_a_call_whose_result_a_crash_took_is_told_to_be_interrupted() -> None:
-    messages = repaired([ModelRequest([UserPromptPart("Look")]), answer(call("look", "1"))])
+    messages = repair_messages([ModelRequest([UserPromptPart("Look")]), answer(call("look", "1"))])
     check(messages)
     (result,) = messages[-1].parts
     assert isinstance(result, ToolReturnPart)
@@ -16,13 +16,15 @@ def test_a_call_whose_result_a_crash_took_is_told_to_be_interrupted() -> None:
 
 
 def test_a_result_without_its_call_is_dropped() -> None:
-    messages = repaired([ModelRequest([UserPromptPart("Look"), ToolReturnPart("look", "A tree", "1")])])
+    messages = repair_messages(
+        [ModelRequest([UserPromptPart("Look"), ToolReturnPart("look", "A tree", "1")])]
+    )
     check(messages)
     assert len(messages[0].parts) == 1
 
 
 def test_a_result_that_comes_after_the_next_prompt_still_goes_to_its_call() -> None:
-    messages = repaired(
+    messages = repair_messages(
         [
             ModelRequest([UserPromptPart("Look")]),
             answer(call("look", "1")),
@@ -36,7 +38,7 @@ def test_a_result_that_comes_after_the_next_prompt_still_goes_to_its_call() -> N
 
 
 def test_answers_in_a_row_have_a_note_between_them() -> None:
-    messages = repaired([answer("One"), answer("Two")])
+    messages = repair_messages([answer("One"), answer("Two")])
     check(messages)
     assert [message.kind for message in messages] == ["request", "response", "request", "response"]
 
@@ -48,7 +50,7 @@ def test_a_valid_conversation_stays_as_it_is() -> None:
         ModelRequest([ToolReturnPart("look", "A tree", "1"), UserPromptPart("Well?")]),
         answer("A tree."),
     ]
-    assert repaired(valid) == valid
+    assert repair_messages(valid) == valid
 
 
 def test_a_note_is_known_from_what_a_person_wrote() -> None:

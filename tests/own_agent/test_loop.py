@@ -13,48 +13,48 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
-from tests.own_agent.twins import Doing, Gate, answer, below, call, heard, mind, model, quick
+from tests.own_agent.twins import Doing, Gate, answer, below, call, context, heard, model, quick
 from tests.own_agent.valid import check
 
 from handrail.own_agent.activity import Activity, operation
 from handrail.own_agent.budget import Budget, Stop
 from handrail.own_agent.history import is_note
-from handrail.own_agent.loop import MOST_CALLS, think
-from handrail.own_agent.model_request import Mind
-from handrail.own_agent.models.model import Hearing, ModelError
-from handrail.own_agent.tools.agent_tool import Json, Result, Running, Shown
+from handrail.own_agent.loop import MOST_CALLS, run_loop
+from handrail.own_agent.model_request import AgentContext
+from handrail.own_agent.models.model import ModelError, StreamListener
+from handrail.own_agent.tools.agent_tool import CallDisplay, Json, Result, RunningCall
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
 
 
-async def ran(mind: Mind) -> Stop:
+async def ran(context: AgentContext) -> Stop:
     """An operation from its beginning to its end."""
     stop: Stop = "cancelled"
-    with anyio.fail_after(5), operation("A prompt", heard(mind).activity) as root:
-        stop = await think(mind, root)
-    settled(mind)
+    with anyio.fail_after(5), operation("A prompt", heard(context).activity) as root:
+        stop = await run_loop(context, root)
+    settled(context)
     return stop
 
 
-def settled(mind: Mind) -> None:
-    check(mind.history.messages)
-    heard(mind).check()
+def settled(context: AgentContext) -> None:
+    check(context.history.messages)
+    heard(context).check()
 
 
-def results(mind: Mind) -> dict[str, Any]:
+def results(context: AgentContext) -> dict[str, Any]:
     return {
         part.tool_call_id: part.content
-        for message in mind.history.messages
+        for message in context.history.messages
         for part in message.parts
         if isinstance(part, ToolReturnPart)
     }
 
 
-def notes(mind: Mind) -> list[str]:
+def notes(context: AgentContext) -> list[str]:
     """What the model was told by us."""
     return [
         str(part.content)
-        for message in mind.history.messages
+        for message in context.history.messages
         if isinstance(message, ModelRequest)
         for part in message.parts
         if isinstance(part, UserPromptPart) and is_note(part)
@@ -67,20 +67,20 @@ class Operation:
     root: Activity
     stop: Stop = "cancelled"
 
-    async def run(self, mind: Mind) -> None:
-        with operation("A prompt", heard(mind).activity) as self.root:
-            self.stop = await think(mind, self.root)
+    async def run(self, context: AgentContext) -> None:
+        with operation("A prompt", heard(context).activity) as self.root:
+            self.stop = await run_loop(context, self.root)
 
 
-async def stalled(messages: object, hearing: Hearing) -> ModelResponse:
-    hearing.text("I was just ")
-    hearing.text("about to")
+async def stalled(messages: object, listener: StreamListener) -> ModelResponse:
+    listener.text("I was just ")
+    listener.text("about to")
     await anyio.sleep_forever()
     raise AssertionError
 
 
 async def test_an_answer_without_calls_ends_the_operation() -> None:
-    it = mind([answer("Hello there.", finish="stop")])
+    it = context([answer("Hello there.", finish="stop")])
     assert await ran(it) == "end_turn"
     assert heard(it).said.split() == ["Hello", "there."]
     assert [told.sort for told in heard(it).told if told.how is None] == ["operation", "step", "model"]
@@ -88,7 +88,7 @@ async def test_an_answer_without_calls_ends_the_operation() -> None:
 
 
 async def test_calls_are_run_and_their_results_are_what_the_model_is_asked_with_next() -> None:
-    it = mind([answer("Let me see.", call("look")), answer("I see.")], [quick("look", "a tree")])
+    it = context([answer("Let me see.", call("look")), answer("I see.")], [quick("look", "a tree")])
     assert await ran(it) == "end_turn"
     assert results(it) == {"look_1": "a tree"}
     (result,) = model(it).asked[1][-1].parts
@@ -99,7 +99,7 @@ async def test_calls_are_run_and_their_results_are_what_the_model_is_asked_with_
 
 async def test_the_calls_of_one_step_run_at_the_same_time_and_the_model_waits_for_all() -> None:
     first, second = Gate("first"), Gate("second")
-    it = mind([answer(call("first"), call("second")), answer("Done.")], [first.tool, second.tool])
+    it = context([answer(call("first"), call("second")), answer("Done.")], [first.tool, second.tool])
     async with anyio.create_task_group() as group:
         group.start_soon(ran, it)
         with anyio.fail_after(5):
@@ -116,26 +116,26 @@ async def test_the_calls_of_one_step_run_at_the_same_time_and_the_model_waits_fo
 
 
 async def test_a_denial_is_a_result_with_its_reason() -> None:
-    async def deny(input: Json, call: Running) -> Result:
+    async def deny(input: Json, call: RunningCall) -> Result:
         return Result(text="Denied: not on a Sunday.", failed=True, ended="denied")
 
-    it = mind([answer(call("rm"), call("ls")), answer("I see.")], [Doing("rm", deny), quick("ls")])
+    it = context([answer(call("rm"), call("ls")), answer("I see.")], [Doing("rm", deny), quick("ls")])
     assert await ran(it) == "end_turn"
     assert results(it) == {"rm_1": "Denied: not on a Sunday.", "ls_1": "well"}
     assert sorted(filter(None, heard(it).ends("call"))) == ["done", "failed"]
 
 
 async def test_a_tool_that_there_is_not_is_answered_with_those_that_there_are() -> None:
-    it = mind([answer(call("fly")), answer("Then I walk.")], [quick("walk")])
+    it = context([answer(call("fly")), answer("Then I walk.")], [quick("walk")])
     assert await ran(it) == "end_turn"
     assert results(it) == {"fly_1": "There is no tool 'fly'. There are: walk."}
 
 
 async def test_an_input_that_is_no_object_is_answered_and_nothing_is_run() -> None:
-    async def run(input: Json, call: Running) -> str:
+    async def run(input: Json, call: RunningCall) -> str:
         raise AssertionError
 
-    it = mind([answer(call("run", args='{"a": ')), answer("Sorry.")], [Doing("run", run)])
+    it = context([answer(call("run", args='{"a": ')), answer("Sorry.")], [Doing("run", run)])
     assert await ran(it) == "end_turn"
     assert "not a JSON object" in results(it)["run_1"]
 
@@ -144,18 +144,18 @@ async def test_a_tool_that_raises_fails_alone() -> None:
     async def fail() -> None:
         raise OSError("no space left")
 
-    async def burst(input: Json, call: Running) -> str:
+    async def burst(input: Json, call: RunningCall) -> str:
         async with anyio.create_task_group() as group:
             group.start_soon(fail)
         return "well"
 
-    it = mind([answer(call("burst"), call("look")), answer("Oh.")], [Doing("burst", burst), quick("look")])
+    it = context([answer(call("burst"), call("look")), answer("Oh.")], [Doing("burst", burst), quick("look")])
     assert await ran(it) == "end_turn"
     assert results(it) == {"burst_1": "burst failed: no space left", "look_1": "well"}
 
 
 async def test_an_empty_answer_is_said_to_be_empty() -> None:
-    it = mind([answer(" "), answer("Now.")])
+    it = context([answer(" "), answer("Now.")])
     assert await ran(it) == "end_turn"
     assert heard(it).notes == ["The model's answer was empty."]
     it.history.add_prompt("Well?")
@@ -163,7 +163,7 @@ async def test_an_empty_answer_is_said_to_be_empty() -> None:
 
 
 async def test_an_answer_that_ends_with_an_error_is_one() -> None:
-    it = mind([answer("I", finish="error"), answer("Now.")])
+    it = context([answer("I", finish="error"), answer("Now.")])
     with pytest.raises(ModelError, match="ended its answer with an error"):
         await ran(it)
     it.history.add_prompt("Well?")
@@ -172,16 +172,16 @@ async def test_an_answer_that_ends_with_an_error_is_one() -> None:
 
 async def test_a_tool_that_cannot_show_its_input_is_shown_by_its_name() -> None:
     class Shy(Doing):
-        def shown(self, input: Json) -> Shown:
-            return Shown(title=input["path"])
+        def shown(self, input: Json) -> CallDisplay:
+            return CallDisplay(title=input["path"])
 
-    it = mind([answer(call("look")), answer("Yes.")], [Shy("look", quick("look").do)])
+    it = context([answer(call("look")), answer("Yes.")], [Shy("look", quick("look").do)])
     assert await ran(it) == "end_turn"
     assert heard(it).started["look_1"].title == "look"
 
 
 async def test_thinking_is_an_activity_below_the_model_that_ends_before_the_words() -> None:
-    it = mind([answer(ThinkingPart("Hm."), "So.")])
+    it = context([answer(ThinkingPart("Hm."), "So.")])
     await ran(it)
     sorts = [(told.sort, told.how) for told in heard(it).told]
     assert sorts[2:6] == [("model", None), ("thinking", None), ("thinking", "done"), ("model", "done")]
@@ -190,7 +190,7 @@ async def test_thinking_is_an_activity_below_the_model_that_ends_before_the_word
 async def test_a_cancelled_call_has_a_result_and_the_operation_goes_on() -> None:
     gate = Gate("slow")
     it, run = (
-        mind([answer(call("slow"), call("look")), answer("Never mind.")], [gate.tool, quick("look")]),
+        context([answer(call("slow"), call("look")), answer("Never mind.")], [gate.tool, quick("look")]),
         Operation(),
     )
     with anyio.fail_after(5):
@@ -208,7 +208,7 @@ async def test_a_cancelled_call_has_a_result_and_the_operation_goes_on() -> None
 
 async def test_a_step_cancelled_during_its_calls_cancels_them_and_the_operation_goes_on() -> None:
     one, two = Gate("one"), Gate("two")
-    it, run = mind([answer(call("one"), call("two")), answer("Well.")], [one.tool, two.tool]), Operation()
+    it, run = context([answer(call("one"), call("two")), answer("Well.")], [one.tool, two.tool]), Operation()
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
             group.start_soon(run.run, it)
@@ -223,7 +223,7 @@ async def test_a_step_cancelled_during_its_calls_cancels_them_and_the_operation_
 
 @pytest.mark.parametrize("sort", ["model", "step", "operation"])
 async def test_a_cancel_during_the_model_keeps_its_words_marks_them_and_ends_the_operation(sort: str) -> None:
-    it, run = mind([stalled, answer("As I said.")]), Operation()
+    it, run = context([stalled, answer("As I said.")]), Operation()
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
             group.start_soon(run.run, it)
@@ -240,12 +240,12 @@ async def test_a_cancel_during_the_model_keeps_its_words_marks_them_and_ends_the
 
 
 async def test_a_cancel_of_the_thinking_is_a_cancel_of_its_request() -> None:
-    async def pondering(messages: object, hearing: Hearing) -> ModelResponse:
-        hearing.thought("Hm, ")
+    async def pondering(messages: object, listener: StreamListener) -> ModelResponse:
+        listener.thought("Hm, ")
         await anyio.sleep_forever()
         raise AssertionError
 
-    it, run = mind([pondering]), Operation()
+    it, run = context([pondering]), Operation()
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
             group.start_soon(run.run, it)
@@ -260,7 +260,7 @@ async def test_a_cancel_of_the_thinking_is_a_cancel_of_its_request() -> None:
 async def test_an_operation_cancelled_during_its_calls_leaves_a_result_for_each() -> None:
     slow = Gate("slow")
     it, run = (
-        mind([answer(call("slow"), call("look")), answer("Ready.")], [slow.tool, quick("look")]),
+        context([answer(call("slow"), call("look")), answer("Ready.")], [slow.tool, quick("look")]),
         Operation(),
     )
     with anyio.fail_after(5):
@@ -283,7 +283,7 @@ async def test_an_operation_cancelled_during_its_calls_leaves_a_result_for_each(
 async def test_an_answer_that_is_not_whole_ends_the_operation_and_its_calls_are_not_run(
     finish: str, stop: Stop, word: str
 ) -> None:
-    it = mind([answer("I will", call("look"), finish=finish)], [quick("look")])
+    it = context([answer("I will", call("look"), finish=finish)], [quick("look")])
     assert await ran(it) == stop
     assert word in heard(it).notes[0]
     assert results(it)["look_1"].startswith("Not run.")
@@ -298,7 +298,7 @@ async def test_a_budget_ends_the_operation_with_a_sentence(
     steps: int, tokens: int, stop: Stop, word: str
 ) -> None:
     budget = Budget(steps=steps, tokens=tokens)
-    it = mind([answer(call("look", f"c{n}")) for n in range(9)], [quick("look")], budget=budget)
+    it = context([answer(call("look", f"c{n}")) for n in range(9)], [quick("look")], budget=budget)
     assert await ran(it) == stop
     assert word in heard(it).notes[0]
     assert len(model(it).asked) == 2
@@ -307,18 +307,18 @@ async def test_a_budget_ends_the_operation_with_a_sentence(
 @pytest.mark.parametrize("during", ["model", "call"])
 async def test_the_time_ends_the_operation_wherever_it_is(during: str) -> None:
     turns = [stalled] if during == "model" else [answer(call("slow"))]
-    it = mind(turns, [Gate("slow").tool], budget=Budget(seconds=0.05))
+    it = context(turns, [Gate("slow").tool], budget=Budget(seconds=0.05))
     assert await ran(it) == "max_turn_requests"
     assert "time" in heard(it).notes[0]
     assert "the time for it was over" in str([*results(it).values(), *notes(it)])
 
 
 async def test_an_error_of_the_model_is_raised_and_what_it_said_is_kept() -> None:
-    async def broken(messages: object, hearing: Hearing) -> ModelResponse:
-        hearing.text("Once upon a ti")
+    async def broken(messages: object, listener: StreamListener) -> ModelResponse:
+        listener.text("Once upon a ti")
         raise ModelError("The line broke.")
 
-    it = mind([broken, ModelError("No key.", login=True), answer("Again.")])
+    it = context([broken, ModelError("No key.", login=True), answer("Again.")])
     with pytest.raises(ModelError):
         await ran(it)
     assert "The line broke" in notes(it)[0]
@@ -333,14 +333,14 @@ async def test_an_error_of_the_model_is_raised_and_what_it_said_is_kept() -> Non
 
 
 async def test_what_was_heard_before_another_try_is_void() -> None:
-    async def twice(messages: object, hearing: Hearing) -> ModelResponse:
-        hearing.text("Once")
-        hearing.again("The server is overloaded.", 2.0)
-        hearing.text("Twice")
+    async def twice(messages: object, listener: StreamListener) -> ModelResponse:
+        listener.text("Once")
+        listener.again("The server is overloaded.", 2.0)
+        listener.text("Twice")
         await anyio.sleep_forever()
         raise AssertionError
 
-    it, run = mind([twice]), Operation()
+    it, run = context([twice]), Operation()
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
             group.start_soon(run.run, it)
@@ -353,7 +353,7 @@ async def test_what_was_heard_before_another_try_is_void() -> None:
 
 
 async def test_the_instructions_go_with_the_last_request_and_stay_out_of_the_history() -> None:
-    it = mind([answer("Yes.")])
+    it = context([answer("Yes.")])
     it.instructions = "Be brief."
     await ran(it)
     asked: ModelMessage = model(it).asked[0][-1]
@@ -364,7 +364,7 @@ async def test_the_instructions_go_with_the_last_request_and_stay_out_of_the_his
 
 async def test_of_an_answer_that_calls_without_end_only_so_much_is_done() -> None:
     many = [call("look", f"l{n}") for n in range(MOST_CALLS + 2)]
-    it = mind([answer(*many), answer("So.")], [quick("look")])
+    it = context([answer(*many), answer("So.")], [quick("look")])
     assert await ran(it) == "end_turn"
     assert len(heard(it).started) == MOST_CALLS
     assert (

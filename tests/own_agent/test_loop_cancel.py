@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import ThinkingPart
-from tests.own_agent.twins import Heard, answer, call, heard, mind, quick
+from tests.own_agent.twins import Heard, answer, call, context, heard, quick
 from tests.own_agent.valid import check
 
 from handrail.own_agent.activity import Activity, operation
 from handrail.own_agent.budget import Stop
-from handrail.own_agent.loop import think
-from handrail.own_agent.model_request import Mind
-from handrail.own_agent.tools.subagent import dispatching
+from handrail.own_agent.loop import run_loop
+from handrail.own_agent.model_request import AgentContext
+from handrail.own_agent.tools.subagent import with_dispatch
 
 
-def busy() -> Mind:
+def busy() -> AgentContext:
     """Four steps: three calls at once, a sub-agent that makes a call itself, a summary on the way."""
-    it = mind(
+    it = context(
         [
             answer(ThinkingPart("Hm"), "First I look around.", *(call("look", f"a{n}") for n in range(3))),
             answer("Then I", call("dispatch", "d", {"title": "Search", "task": "Search"}), tokens=1000),
@@ -37,11 +37,11 @@ def busy() -> Mind:
     return it
 
 
-def check_all(it: Mind, fact: object) -> None:
+def check_all(it: AgentContext, fact: object) -> None:
     check(it.history.messages)
 
 
-async def operate(it: Mind, cancel: tuple[int, int] | None) -> tuple[Stop, int, str]:
+async def operate(it: AgentContext, cancel: tuple[int, int] | None) -> tuple[Stop, int, str]:
     """Run it; where it is to be cancelled, after so many moments, the activity of that place among the open ones.
 
     Returns how it ended, after how many moments, and what was cancelled.
@@ -64,7 +64,7 @@ async def operate(it: Mind, cancel: tuple[int, int] | None) -> tuple[Stop, int, 
     async with anyio.create_task_group() as group:
         with anyio.fail_after(10), operation("A prompt", heard(it).activity) as root:
             group.start_soon(watch, root)
-            stop = await think(dispatching(it), root)
+            stop = await run_loop(with_dispatch(it), root)
         over.set()
     return stop, moments, cancelled
 
@@ -78,7 +78,7 @@ async def cancelled_at(cancel: tuple[int, int] | None) -> tuple[int, str]:
     assert stop == "end_turn" or cancelled, "it ended as cancelled, and nobody cancelled it"
     if cancelled == "operation":
         assert heard(it).ends("operation") in (["cancelled"], ["done"])
-    it.voice = Heard()
+    it.host = Heard()
     it.history.add_prompt("Go on")
     assert (await operate(it, None))[0] == "end_turn"
     check(it.history.messages)

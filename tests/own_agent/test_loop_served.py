@@ -15,22 +15,22 @@ from tests.own_agent.valid import check
 from handrail.own_agent.activity import Activity, operation
 from handrail.own_agent.budget import Budget, Stop
 from handrail.own_agent.history import History
-from handrail.own_agent.loop import think
-from handrail.own_agent.model_request import Mind
+from handrail.own_agent.loop import run_loop
+from handrail.own_agent.model_request import AgentContext
 from handrail.own_agent.tools.agent_tool import Tool
-from handrail.own_agent.tools.subagent import dispatching
+from handrail.own_agent.tools.subagent import with_dispatch
 
 pytestmark = pytest.mark.anyio
 AT_ONCE = 0.5
 """Seconds from a cancel until the server sees its listener gone, on a busy machine."""
 
 
-async def mind(talk: Talk, name: str, *tools: Tool) -> Mind:
-    return Mind(
+async def context(talk: Talk, name: str, *tools: Tool) -> AgentContext:
+    return AgentContext(
         model=await talk.models.model(name),
         tools={tool.definition.name: tool for tool in tools},
         history=History(),
-        voice=Heard(),
+        host=Heard(),
         budget=Budget(steps=20),
         instructions="Be good.",
     )
@@ -42,15 +42,15 @@ class Operation:
     root: Activity
     stop: Stop = "cancelled"
 
-    async def run(self, it: Mind, prompt: str) -> None:
+    async def run(self, it: AgentContext, prompt: str) -> None:
         it.history.add_prompt(prompt)
         with operation("A prompt", heard(it).activity) as self.root:
-            self.stop = await think(dispatching(it), self.root)
+            self.stop = await run_loop(with_dispatch(it), self.root)
         check(it.history.messages)
         heard(it).check()
 
 
-async def prompted(it: Mind, prompt: str) -> Stop:
+async def prompted(it: AgentContext, prompt: str) -> Stop:
     run = Operation()
     with anyio.fail_after(20):
         await run.run(it, prompt)
@@ -62,9 +62,9 @@ def broken(name: str) -> str:
     return "{}" if name == GEMINI else '{"a": '
 
 
-async def goes_on(talk: Talk, it: Mind) -> None:
+async def goes_on(talk: Talk, it: AgentContext) -> None:
     """The next prompt simply works."""
-    it.voice = Heard()
+    it.host = Heard()
     assert await prompted(it, script(Turn("Here I am."))) == "end_turn"
     assert heard(it).said == "Here I am."
     assert talk.server.refused == []
@@ -73,7 +73,7 @@ async def goes_on(talk: Talk, it: Mind) -> None:
 @pytest.mark.parametrize("name", EACH)
 async def test_several_steps_with_calls_at_once_come_to_their_end(name: str) -> None:
     async with talking() as talk:
-        it = await mind(talk, name, quick("look", "a tree"))
+        it = await context(talk, name, quick("look", "a tree"))
         prompt = script(
             Turn("Let me see.", think="Hm.", calls=(Call("look"), Call("look"), Call("fly"))),
             Turn("", "look", broken(name)),
@@ -90,7 +90,7 @@ async def test_several_steps_with_calls_at_once_come_to_their_end(name: str) -> 
 @pytest.mark.parametrize("name", EACH)
 async def test_a_cancel_during_the_stream_closes_it_at_once_and_the_next_prompt_works(name: str) -> None:
     async with talking() as talk:
-        it, run = await mind(talk, name, quick("look")), Operation()
+        it, run = await context(talk, name, quick("look")), Operation()
         async with anyio.create_task_group() as group:
             group.start_soon(run.run, it, script(Turn("I was about to say", hang=True)))
             await talk.server.until(lambda: talk.server.silent.is_set() and heard(it).said.endswith("say"))
@@ -110,7 +110,7 @@ async def test_a_cancel_before_the_first_word_leaves_prompts_in_a_row_that_every
     name: str,
 ) -> None:
     async with talking() as talk:
-        it = await mind(talk, name, quick("look"))
+        it = await context(talk, name, quick("look"))
         for attempt in range(3):
             run = Operation()
             async with anyio.create_task_group() as group:
@@ -127,7 +127,7 @@ async def test_a_cancel_before_the_first_word_leaves_prompts_in_a_row_that_every
 async def test_a_cancel_during_the_calls_leaves_a_result_for_each(name: str) -> None:
     gate = Gate("slow")
     async with talking() as talk:
-        it, run = await mind(talk, name, gate.tool, quick("look")), Operation()
+        it, run = await context(talk, name, gate.tool, quick("look")), Operation()
         async with anyio.create_task_group() as group:
             group.start_soon(run.run, it, script(Turn("", calls=(Call("slow"), Call("look")))))
             with anyio.fail_after(10):
@@ -140,10 +140,10 @@ async def test_a_cancel_during_the_calls_leaves_a_result_for_each(name: str) -> 
 
 async def test_a_conversation_goes_from_one_provider_to_the_next() -> None:
     async with talking() as talk:
-        it = await mind(talk, CLAUDE, quick("look"))
+        it = await context(talk, CLAUDE, quick("look"))
         for name in [*EACH, *EACH]:
             it.model = await talk.models.model(name)
-            it.voice = Heard()
+            it.host = Heard()
             prompt = script(Turn("Looking.", "look", think="Hm."), Turn("Seen."), prompt=f"Now {name}.")
             assert await prompted(it, prompt) == "end_turn"
         assert talk.server.refused == []
@@ -159,7 +159,7 @@ async def test_sub_agents_are_asked_by_their_own_scripts_three_levels_deep(name:
             prompt=f"Level {level}.",
         )
     async with talking() as talk:
-        it = await mind(talk, name, quick("look"))
+        it = await context(talk, name, quick("look"))
         prompt = script(Turn("Deeper.", "dispatch", {"title": "Level 1", "task": task}), Turn("Done."))
         assert await prompted(it, prompt) == "end_turn"
         assert [result.text for result in heard(it).ended.values()] == [
@@ -173,7 +173,7 @@ async def test_sub_agents_are_asked_by_their_own_scripts_three_levels_deep(name:
 @pytest.mark.parametrize("name", [CLAUDE, LOCAL, OLLAMA])
 async def test_a_conversation_that_does_not_fit_is_summed_up_and_asked_again(name: str) -> None:
     async with talking() as talk:
-        it = await mind(talk, name, quick("look", "word " * 400))
+        it = await context(talk, name, quick("look", "word " * 400))
         talk.server.play(
             *(Turn(f"Step {step}.", "look") for step in range(3)),
             Turn("The summary.", trouble=("too_long",)),
@@ -192,7 +192,7 @@ async def test_a_conversation_that_does_not_fit_is_summed_up_and_asked_again(nam
 async def test_pictures_in_results_reach_a_model(name: str) -> None:
     picture = BinaryContent(b"\x89PNG\r\n\x1a\n", media_type="image/png")
     async with talking() as talk:
-        it = await mind(talk, name, quick("look", "A cat"))
+        it = await context(talk, name, quick("look", "A cat"))
         it.history.add_prompt(["What is this?", picture])
         assert await prompted(it, script(Turn("", "look"), Turn("A cat."))) == "end_turn"
         assert talk.server.refused == []
@@ -204,7 +204,7 @@ async def test_an_answer_that_is_not_whole_is_said_to_be_and_the_next_prompt_wor
     name: str, stop: str
 ) -> None:
     async with talking() as talk:
-        it = await mind(talk, name, quick("look"))
+        it = await context(talk, name, quick("look"))
         prompt = script(
             Turn("I will", "look", broken(name), stop="length" if stop == "length" else "refusal")
         )
@@ -233,11 +233,11 @@ async def test_a_cancel_at_random_moments_never_leaves_what_a_provider_refuses(n
     chance = random.Random(seed)
     async with talking() as talk:
         whole = monotonic()
-        assert await prompted(await mind(talk, name, quick("look")), script(*turns())) == "end_turn"
+        assert await prompted(await context(talk, name, quick("look")), script(*turns())) == "end_turn"
         whole = monotonic() - whole
-        it = await mind(talk, name, quick("look"))
+        it = await context(talk, name, quick("look"))
         for _ in range(12):
-            run, it.voice, it.budget = Operation(), Heard(), Budget(steps=20)
+            run, it.host, it.budget = Operation(), Heard(), Budget(steps=20)
             async with anyio.create_task_group() as group:
                 group.start_soon(run.run, it, script(*turns()))
                 await anyio.sleep(chance.uniform(0, whole))

@@ -7,8 +7,8 @@ import pytest
 from pydantic_ai.messages import BinaryContent, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
 from handrail.own_agent import session_files
-from handrail.own_agent.session_files import NoSuchSession, Sessions
-from handrail.own_agent.tools.agent_tool import Shown
+from handrail.own_agent.session_files import NoSuchSession, SessionFiles
+from handrail.own_agent.tools.agent_tool import CallDisplay
 
 
 def said(text: str) -> ModelRequest:
@@ -20,7 +20,7 @@ def answered(text: str) -> ModelResponse:
 
 
 def test_what_is_kept_is_there_again(tmp_path: Path) -> None:
-    sessions = Sessions(tmp_path / "agent")
+    sessions = SessionFiles(tmp_path / "agent")
     kept = sessions.new("/project")
     picture = BinaryContent(b"\x89PNG", media_type="image/png")
     messages = [ModelRequest([UserPromptPart(["look", picture])]), answered("I see")]
@@ -29,7 +29,7 @@ def test_what_is_kept_is_there_again(tmp_path: Path) -> None:
         kept.add(message)
     kept.set("model", "openai:some")
     kept.spent("0.25")
-    kept.shown("c1", Shown(title="Read a.py", kind="read", paths=("a.py",)))
+    kept.shown("c1", CallDisplay(title="Read a.py", kind="read", paths=("a.py",)))
 
     again = sessions.open(kept.id)
 
@@ -41,11 +41,11 @@ def test_what_is_kept_is_there_again(tmp_path: Path) -> None:
     assert again.record.title == "look"
     assert again.record.settings == {"model": "openai:some"}
     assert again.record.spent == "0.25"
-    assert again.record.shown == {"c1": Shown(title="Read a.py", kind="read", paths=("a.py",))}
+    assert again.record.shown == {"c1": CallDisplay(title="Read a.py", kind="read", paths=("a.py",))}
 
 
 def test_conversations_are_private_to_their_user(tmp_path: Path) -> None:
-    kept = Sessions(tmp_path / "agent").new("/project")
+    kept = SessionFiles(tmp_path / "agent").new("/project")
     kept.add(said("hello"))
     kept.replace([said("hello")])
 
@@ -55,7 +55,7 @@ def test_conversations_are_private_to_their_user(tmp_path: Path) -> None:
 
 
 def test_a_line_that_a_crash_left_half_written_is_dropped_and_written_over(tmp_path: Path) -> None:
-    sessions = Sessions(tmp_path)
+    sessions = SessionFiles(tmp_path)
     kept = sessions.new("/project")
     kept.add(said("one"))
     with (tmp_path / f"{kept.id}.jsonl").open("ab") as file:
@@ -69,7 +69,7 @@ def test_a_line_that_a_crash_left_half_written_is_dropped_and_written_over(tmp_p
 
 
 def test_a_conversation_that_was_summed_up_takes_the_place_of_the_old_one_at_once(tmp_path: Path) -> None:
-    sessions = Sessions(tmp_path)
+    sessions = SessionFiles(tmp_path)
     kept = sessions.new("/project")
     kept.title("long")
     kept.set("model", "m")
@@ -88,29 +88,29 @@ def test_a_conversation_that_was_summed_up_takes_the_place_of_the_old_one_at_onc
 @pytest.mark.parametrize("id", ["nothing-there", "../../../etc/passwd", "", "a/b", "x" * 300])
 def test_an_id_that_is_none_of_ours_is_no_session(tmp_path: Path, id: str) -> None:
     with pytest.raises(NoSuchSession):
-        Sessions(tmp_path).open(id)
-    Sessions(tmp_path).delete(id)
+        SessionFiles(tmp_path).open(id)
+    SessionFiles(tmp_path).delete(id)
 
 
 def test_a_file_of_something_else_is_no_session(tmp_path: Path) -> None:
     (tmp_path / "20260101-aaaaaaaa.jsonl").write_text("[]\nnonsense\n")
     with pytest.raises(NoSuchSession):
-        Sessions(tmp_path).open("20260101-aaaaaaaa")
+        SessionFiles(tmp_path).open("20260101-aaaaaaaa")
 
 
 @pytest.mark.parametrize(
     "line", ['{"settings": 7}', '{"shown": {"c": {}}}', '{"shown": [1]}', '{"cwd": "", "settings": null}']
 )
 def test_a_line_of_another_shape_is_no_session(tmp_path: Path, line: str) -> None:
-    kept = Sessions(tmp_path).new("/project")
+    kept = SessionFiles(tmp_path).new("/project")
     with (tmp_path / f"{kept.id}.jsonl").open("a") as file:
         file.write(f"{line}\n")
     with pytest.raises(NoSuchSession):
-        Sessions(tmp_path).open(kept.id)
+        SessionFiles(tmp_path).open(kept.id)
 
 
 def test_messages_of_another_shape_are_no_session(tmp_path: Path) -> None:
-    sessions = Sessions(tmp_path)
+    sessions = SessionFiles(tmp_path)
     kept = sessions.new("/project")
     with (tmp_path / f"{kept.id}.jsonl").open("a") as file:
         file.write(json.dumps({"message": {"kind": "sermon"}}) + "\n")
@@ -119,7 +119,7 @@ def test_messages_of_another_shape_are_no_session(tmp_path: Path) -> None:
 
 
 def test_the_list_has_what_was_said_last_first_and_nothing_of_other_folders(tmp_path: Path) -> None:
-    sessions = Sessions(tmp_path)
+    sessions = SessionFiles(tmp_path)
     for number, cwd in enumerate(["/a", "/b", "/a"]):
         kept = sessions.new(cwd)
         kept.title(f"title {number}")
@@ -132,7 +132,7 @@ def test_the_list_has_what_was_said_last_first_and_nothing_of_other_folders(tmp_
 
 def test_a_long_list_comes_in_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_files, "LISTED", 2)
-    sessions = Sessions(tmp_path)
+    sessions = SessionFiles(tmp_path)
     for number in range(3):
         sessions.new("/a").title(str(number))
 
@@ -143,7 +143,7 @@ def test_a_long_list_comes_in_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_deleted_is_gone(tmp_path: Path) -> None:
-    sessions = Sessions(tmp_path)
+    sessions = SessionFiles(tmp_path)
     kept = sessions.new("/a")
     sessions.delete(kept.id)
     with pytest.raises(NoSuchSession):
@@ -151,7 +151,7 @@ def test_what_is_deleted_is_gone(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_takes_nothing_more_stops_nobody_and_is_made_up_for_later(tmp_path: Path) -> None:
-    sessions = Sessions(tmp_path / "agent")
+    sessions = SessionFiles(tmp_path / "agent")
     kept = sessions.new("/project")
     kept.add(said("one"))
     (tmp_path / "agent").rename(tmp_path / "away")

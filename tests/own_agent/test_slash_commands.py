@@ -1,6 +1,6 @@
 import pytest
 
-from handrail.own_agent.slash_commands import Command, command_in, help_text, listed
+from handrail.own_agent.slash_commands import Command, help_text, list_commands, parse_command
 
 
 @pytest.mark.parametrize(
@@ -16,9 +16,9 @@ from handrail.own_agent.slash_commands import Command, command_in, help_text, li
     ],
 )
 def test_a_command_is_one_of_ours_at_the_very_beginning(text: str, command: Command | None) -> None:
-    assert command_in(text) == command
+    assert parse_command(text) == command
 
 
 def test_help_names_every_command_that_is_listed() -> None:
     told = help_text("openai:some", "high", 3)
-    assert all(f"`/{each['name']}" in told for each in listed())
+    assert all(f"`/{each['name']}" in told for each in list_commands())

@@ -1,9 +1,12 @@
 import pytest
 
-from handrail.own_agent.models.catalog import Offered
+from handrail.own_agent.models.catalog import OfferedModel
 from handrail.own_agent.slash_commands import NoSuchOption, Options
 
-OFFERED = (Offered(name="openai:small", title="Small"), Offered(name="ollama:llama:7b", title="llama:7b"))
+OFFERED = (
+    OfferedModel(name="openai:small", title="Small"),
+    OfferedModel(name="ollama:llama:7b", title="llama:7b"),
+)
 
 
 def options() -> Options:

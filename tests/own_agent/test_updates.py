@@ -7,17 +7,17 @@ from pydantic_ai.messages import BinaryContent
 from tests.own_agent.hearing import Heard
 
 from handrail.agents.acp.acp_framing import MESSAGE_MAX
-from handrail.own_agent.acp_stdio import Gone
-from handrail.own_agent.activity import Told
-from handrail.own_agent.tools.agent_tool import Entry, Json, Result, Shown
-from handrail.own_agent.updates import SHOWN_MAX, Speech
+from handrail.own_agent.acp_stdio import Disconnected
+from handrail.own_agent.activity import ActivityUpdate
+from handrail.own_agent.tools.agent_tool import CallDisplay, Json, PlanEntry, Result
+from handrail.own_agent.updates import SHOWN_MAX, SessionUpdates
 
 pytestmark = pytest.mark.anyio
 BOUND = 5.0
 
 
-def speech_to(heard: Heard, *, ours: bool = False) -> Speech:
-    return Speech(heard, "s1", Path("/project"), ours=ours)
+def speech_to(heard: Heard, *, ours: bool = False) -> SessionUpdates:
+    return SessionUpdates(heard, "s1", Path("/project"), ours=ours)
 
 
 async def test_what_is_said_is_heard_in_order() -> None:
@@ -28,7 +28,10 @@ async def test_what_is_said_is_heard_in_order() -> None:
             group.start_soon(speech.deliver)
             speech.text("One. ")
             speech.call_started(
-                "c1", "read_file", Shown(title="Read a.py", kind="read", paths=("a.py",)), {"path": "a.py"}
+                "c1",
+                "read_file",
+                CallDisplay(title="Read a.py", kind="read", paths=("a.py",)),
+                {"path": "a.py"},
             )
             speech.call_ended("c1", Result(text="1 x"))
             speech.text("Two.")
@@ -132,7 +135,7 @@ async def test_an_editor_is_shown_what_a_call_would_write(ours: bool) -> None:
     with anyio.fail_after(BOUND):
         async with anyio.create_task_group() as group:
             group.start_soon(speech.deliver)
-            speech.call_started("c1", "edit_file", Shown(title="Edit a.py", kind="edit"), asked)
+            speech.call_started("c1", "edit_file", CallDisplay(title="Edit a.py", kind="edit"), asked)
             speech.call_ended("c1", Result(text="Edited."))
             await speech.flushed()
             group.cancel_scope.cancel()
@@ -151,7 +154,7 @@ async def test_activities_are_told_to_those_alone_who_want_them(wanted: bool) ->
     with anyio.fail_after(BOUND):
         async with anyio.create_task_group() as group:
             group.start_soon(speech.deliver)
-            speech.activity(Told(id="x", parent="p", sort="call", title="Read", tool_call="c1"))
+            speech.activity(ActivityUpdate(id="x", parent="p", sort="call", title="Read", tool_call="c1"))
             await speech.flushed()
             group.cancel_scope.cancel()
 
@@ -188,8 +191,8 @@ async def test_only_a_plain_yes_allows_a_call(outcome: Json | None, answer: str)
     with anyio.fail_after(BOUND):
         async with anyio.create_task_group() as group:
             group.start_soon(speech.deliver)
-            speech.call_started("c1", "other__tool", Shown(title="Tool"), {})
-            assert await speech.ask("c1", Shown(title="Tool"), {}) == answer
+            speech.call_started("c1", "other__tool", CallDisplay(title="Tool"), {})
+            assert await speech.ask("c1", CallDisplay(title="Tool"), {}) == answer
             group.cancel_scope.cancel()
 
     assert [method for method, _ in heard.told] == ["session/update", "session/request_permission"]
@@ -202,7 +205,7 @@ async def test_usage_without_a_known_window_is_still_told() -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(speech.deliver)
             speech.usage(12, None, None)
-            speech.plan([Entry(content="Look", status="in_progress")])
+            speech.plan([PlanEntry(content="Look", status="in_progress")])
             await speech.flushed()
             group.cancel_scope.cancel()
 
@@ -227,7 +230,7 @@ async def test_a_long_result_is_shown_to_people_up_to_a_bound() -> None:
 async def test_nobody_waits_for_words_that_nobody_hears() -> None:
     class Deaf(Heard):
         async def notify(self, method: str, params: Json) -> None:
-            raise Gone
+            raise Disconnected
 
     speech = speech_to(Deaf())
     with anyio.fail_after(BOUND):
@@ -246,7 +249,7 @@ async def test_no_message_is_so_long_that_a_host_would_end_us_for_it() -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(speech.deliver)
             speech.call_started(
-                "c1", "write_file", Shown(title="W"), {"path": "a", "content": "x" * (40 << 20)}
+                "c1", "write_file", CallDisplay(title="W"), {"path": "a", "content": "x" * (40 << 20)}
             )
             speech.call_ended("c1", Result(text="See", images=(picture,) * 10))
             await speech.flushed()

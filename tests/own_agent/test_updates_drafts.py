@@ -3,14 +3,14 @@ from typing import Any
 
 import pytest
 
-from handrail.own_agent.updates import drafts
+from handrail.own_agent.updates import build_diffs
 
 HERE = Path("/project")
 
 
 def test_a_new_file_is_all_new() -> None:
     written = {"path": "a.py", "content": "x\n"}
-    assert drafts("write_file", written, HERE) == [
+    assert build_diffs("write_file", written, HERE) == [
         {"type": "diff", "path": "/project/a.py", "newText": "x\n"}
     ]
 
@@ -25,4 +25,4 @@ def test_a_new_file_is_all_new() -> None:
     ],
 )
 def test_what_is_no_change_of_a_file_has_no_diff(tool: str, input: dict[str, Any]) -> None:
-    assert drafts(tool, input, HERE) == []
+    assert build_diffs(tool, input, HERE) == []

@@ -21,15 +21,15 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 from tests.own_agent.valid import check
 
-from handrail.own_agent.activity import Activity, Told
+from handrail.own_agent.activity import Activity, ActivityUpdate
 from handrail.own_agent.budget import Budget
 from handrail.own_agent.history import History
 from handrail.own_agent.host import Answer
-from handrail.own_agent.model_request import Mind
-from handrail.own_agent.models.model import Hearing
-from handrail.own_agent.tools.agent_tool import Entry, Json, Result, Running, Shown, Tool
+from handrail.own_agent.model_request import AgentContext
+from handrail.own_agent.models.model import StreamListener
+from handrail.own_agent.tools.agent_tool import CallDisplay, Json, PlanEntry, Result, RunningCall, Tool
 
-Turn = Callable[[Sequence[ModelMessage], Hearing], Awaitable[ModelResponse]]
+Turn = Callable[[Sequence[ModelMessage], StreamListener], Awaitable[ModelResponse]]
 """How the model answers one request."""
 
 
@@ -55,7 +55,7 @@ class ScriptedModel:
     price: Decimal | None = None
 
     async def request(
-        self, messages: Sequence[ModelMessage], tools: Sequence[ToolDefinition], hearing: Hearing
+        self, messages: Sequence[ModelMessage], tools: Sequence[ToolDefinition], listener: StreamListener
     ) -> ModelResponse:
         check(messages)
         self.asked.append(list(messages))
@@ -63,23 +63,23 @@ class ScriptedModel:
         turn = self.turns.pop(0)
         if isinstance(turn, Exception):
             raise turn
-        return await (said(turn, hearing) if isinstance(turn, ModelResponse) else turn(messages, hearing))
+        return await (said(turn, listener) if isinstance(turn, ModelResponse) else turn(messages, listener))
 
     def cost(self, response: ModelResponse) -> Decimal | None:
         return self.price
 
 
-async def said(response: ModelResponse, hearing: Hearing) -> ModelResponse:
+async def said(response: ModelResponse, listener: StreamListener) -> ModelResponse:
     """Hear an answer in pieces, with a moment between any two."""
     for part in response.parts:
         await anyio.lowlevel.checkpoint()
         if isinstance(part, ThinkingPart):
-            hearing.thought(part.content)
+            listener.thought(part.content)
             await anyio.lowlevel.checkpoint()
-            hearing.thought_ended()
+            listener.thought_ended()
         elif isinstance(part, TextPart):
             for word in part.content.split(" "):
-                hearing.text(f"{word} ")
+                listener.text(f"{word} ")
                 await anyio.lowlevel.checkpoint()
     await anyio.lowlevel.checkpoint()
     return response
@@ -92,11 +92,11 @@ class Heard:
         self.texts: list[str] = []
         self.thoughts: list[str] = []
         self.notes: list[str] = []
-        self.started: dict[str, Shown] = {}
+        self.started: dict[str, CallDisplay] = {}
         self.heard: dict[str, str] = {}
         self.ended: dict[str, Result] = {}
         self.usages: list[tuple[int, int | None, Decimal | None]] = []
-        self.told: list[Told] = []
+        self.told: list[ActivityUpdate] = []
 
     def text(self, words: str) -> None:
         self.texts.append(words)
@@ -107,7 +107,7 @@ class Heard:
     def note(self, sentence: str) -> None:
         self.notes.append(sentence)
 
-    def call_started(self, id: str, tool: str, shown: Shown, input: Json) -> None:
+    def call_started(self, id: str, tool: str, shown: CallDisplay, input: Json) -> None:
         assert id not in self.started, f"{id} is started twice"
         self.started[id] = shown
 
@@ -121,15 +121,15 @@ class Heard:
         assert id not in self.ended, f"{id} has ended twice"
         self.ended[id] = result
 
-    def plan(self, entries: Sequence[Entry]) -> None: ...
+    def plan(self, entries: Sequence[PlanEntry]) -> None: ...
 
     def usage(self, used: int, size: int | None, cost: Decimal | None) -> None:
         self.usages.append((used, size, cost))
 
-    def activity(self, told: Told) -> None:
+    def activity(self, told: ActivityUpdate) -> None:
         self.told.append(told)
 
-    async def ask(self, id: str, shown: Shown, input: Json) -> Answer:
+    async def ask(self, id: str, shown: CallDisplay, input: Json) -> Answer:
         return "allowed"
 
     @property
@@ -167,16 +167,16 @@ class Doing:
     """A tool that does what a function does."""
 
     name: str
-    do: Callable[[Json, Running], Awaitable[Result | str]]
+    do: Callable[[Json, RunningCall], Awaitable[Result | str]]
 
     @property
     def definition(self) -> ToolDefinition:
         return ToolDefinition(name=self.name, parameters_json_schema={"type": "object"})
 
-    def shown(self, input: Json) -> Shown:
-        return Shown(title=f"Do {self.name}")
+    def shown(self, input: Json) -> CallDisplay:
+        return CallDisplay(title=f"Do {self.name}")
 
-    async def run(self, input: Json, call: Running) -> Result:
+    async def run(self, input: Json, call: RunningCall) -> Result:
         result = await self.do(input, call)
         return Result(text=result) if isinstance(result, str) else result
 
@@ -192,48 +192,48 @@ class Gate:
     def tool(self) -> Doing:
         return Doing(self.name, self._run)
 
-    async def _run(self, input: Json, call: Running) -> str:
+    async def _run(self, input: Json, call: RunningCall) -> str:
         self.reached.set()
         await self.let.wait()
         return f"{self.name} is done"
 
 
 def quick(name: str, text: str = "well") -> Doing:
-    async def run(input: Json, call: Running) -> str:
+    async def run(input: Json, call: RunningCall) -> str:
         await anyio.lowlevel.checkpoint()
         return text
 
     return Doing(name, run)
 
 
-def mind(
+def context(
     turns: Sequence[ModelResponse | Turn | Exception],
     tools: Sequence[Tool] = (),
     *,
     prompt: str = "Do it",
     budget: Budget | None = None,
     window: int | None = None,
-) -> Mind:
+) -> AgentContext:
     named: Mapping[str, Tool] = {tool.definition.name: tool for tool in tools}
     history = History()
     history.add_prompt(prompt)
-    return Mind(
+    return AgentContext(
         model=ScriptedModel(list(turns), window=window),
         tools=named,
         history=history,
-        voice=Heard(),
+        host=Heard(),
         budget=budget or Budget(steps=20),
     )
 
 
-def heard(mind: Mind) -> Heard:
-    assert isinstance(mind.voice, Heard)
-    return mind.voice
+def heard(context: AgentContext) -> Heard:
+    assert isinstance(context.host, Heard)
+    return context.host
 
 
-def model(mind: Mind) -> ScriptedModel:
-    assert isinstance(mind.model, ScriptedModel)
-    return mind.model
+def model(context: AgentContext) -> ScriptedModel:
+    assert isinstance(context.model, ScriptedModel)
+    return context.model
 
 
 def below(activity: Activity, sort: str) -> Activity:

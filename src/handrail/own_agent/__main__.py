@@ -15,10 +15,10 @@ import anyio
 
 from handrail.config import BadConfig, OwnAgentSection, load
 from handrail.hardening import hide_memory
-from handrail.own_agent.acp_server import Program
+from handrail.own_agent.acp_server import AgentServer
 from handrail.own_agent.models.api_keys import Keys
 from handrail.own_agent.models.catalog import Models
-from handrail.own_agent.session_files import Sessions
+from handrail.own_agent.session_files import SessionFiles
 from handrail.paths import Places
 
 HELP = """\
@@ -90,7 +90,9 @@ def _is_stream(fd: int) -> bool:
 
 async def _serve(keys: Keys, places: Places, settings: OwnAgentSection) -> None:
     async with anyio.create_task_group() as group:
-        program = Program(Sessions(places.data / "agent"), Models(keys, settings), keys, settings, group)
+        program = AgentServer(
+            SessionFiles(places.data / "agent"), Models(keys, settings), keys, settings, group
+        )
         with anyio.CancelScope() as listening:
             group.start_soon(_stop_on_signal, listening)
             await program.wire.listen()

@@ -23,19 +23,20 @@ from anyio.abc import TaskGroup
 
 from handrail import __version__
 from handrail.config import OwnAgentSection
-from handrail.own_agent.acp_stdio import Wire
-from handrail.own_agent.agent_session import Session, Work
+from handrail.own_agent.acp_stdio import HostConnection
+from handrail.own_agent.agent_session import PromptHandler, Session
 from handrail.own_agent.content import Block
 from handrail.own_agent.models.api_keys import Keys
 from handrail.own_agent.models.catalog import Models
 from handrail.own_agent.models.model import ModelError
-from handrail.own_agent.session_files import Kept, NoSuchSession, Sessions
+from handrail.own_agent.session_files import NoSuchSession, SessionFile, SessionFiles
 from handrail.own_agent.slash_commands import NoSuchOption
 from handrail.own_agent.tools.agent_tool import Json
-from handrail.own_agent.updates import Speech
+from handrail.own_agent.updates import SessionUpdates
 
 if TYPE_CHECKING:
-    from handrail.own_agent.tools.mcp_transport import Given
+    from handrail.own_agent.tools.mcp_transport import HostServer
+
 
 SLOW_MODULES = (
     "handrail.own_agent.conversation",
@@ -55,11 +56,11 @@ CAPABILITIES: Json = {
 }
 
 
-class Program:
+class AgentServer:
     """The agent program, connected to one host."""
 
     def __init__(
-        self, sessions: Sessions, models: Models, keys: Keys, settings: OwnAgentSection, group: TaskGroup
+        self, sessions: SessionFiles, models: Models, keys: Keys, settings: OwnAgentSection, group: TaskGroup
     ) -> None:
         self._kept, self._models, self._settings, self._group = sessions, models, settings, group
         self._keys = keys
@@ -70,7 +71,7 @@ class Program:
         delete = AGENT_METHODS["session_delete"]
         router.add_route(Route(method=delete, func=self._delete, kind="request"))
         self._route = router
-        self.wire = Wire(self._handle, NOTIFICATIONS)
+        self.wire = HostConnection(self._handle, NOTIFICATIONS)
 
     async def leave(self) -> None:
         """Close all sessions and the HTTP client after the host has disconnected."""
@@ -95,20 +96,20 @@ class Program:
             "authMethods": [],
         }
 
-    async def new_session(self, cwd: str, mcp_servers: list[Given] | None = None, **_: Any) -> Json:
+    async def new_session(self, cwd: str, mcp_servers: list[HostServer] | None = None, **_: Any) -> Json:
         kept = await anyio.to_thread.run_sync(self._kept.new, _require_absolute(cwd))
         session = await self._open(kept, cwd, mcp_servers)
         return {"sessionId": session.id, "configOptions": session.work.listed()}
 
     async def load_session(
-        self, cwd: str, session_id: str, mcp_servers: list[Given] | None = None, **_: Any
+        self, cwd: str, session_id: str, mcp_servers: list[HostServer] | None = None, **_: Any
     ) -> Json:
         session = await self._reopen(cwd, session_id, mcp_servers)
         await session.work.show()
         return {"configOptions": session.work.listed()}
 
     async def resume_session(
-        self, cwd: str, session_id: str, mcp_servers: list[Given] | None = None, **_: Any
+        self, cwd: str, session_id: str, mcp_servers: list[HostServer] | None = None, **_: Any
     ) -> Json:
         session = await self._reopen(cwd, session_id, mcp_servers)
         return {"configOptions": session.work.listed()}
@@ -169,15 +170,15 @@ class Program:
         except OSError as error:
             raise RequestError(-32603, f"The conversation could not be kept: {error}.") from None
 
-    async def _reopen(self, cwd: str, id: str, servers: list[Given] | None) -> Session:
+    async def _reopen(self, cwd: str, id: str, servers: list[HostServer] | None) -> Session:
         await self._close(id)
         kept = await anyio.to_thread.run_sync(self._kept.open, id)
         return await self._open(kept, _require_absolute(cwd), servers)
 
-    async def _open(self, kept: Kept, cwd: str, servers: list[Given] | None) -> Session:
-        speech = Speech(self.wire, kept.id, Path(cwd), ours=self._ours, on_call=kept.shown)
-        work = Work(kept, Path(cwd), speech, self._models, self._settings)
-        session = Session(kept.id, speech, work)
+    async def _open(self, kept: SessionFile, cwd: str, servers: list[HostServer] | None) -> Session:
+        updates = SessionUpdates(self.wire, kept.id, Path(cwd), ours=self._ours, on_call=kept.shown)
+        work = PromptHandler(kept, Path(cwd), updates, self._models, self._settings)
+        session = Session(kept.id, updates, work)
         self._warm_up()
         self._sessions[session.id] = session
         self._group.start_soon(session.live, servers or [], self._loaded)

@@ -32,7 +32,7 @@ Handle = Callable[[str, Any, bool], Awaitable[Any]]
 """Handler of a message: method, parameters, and whether it is a notification."""
 
 
-class Gone(Exception):
+class Disconnected(Exception):
     """The host has disconnected."""
 
 
@@ -48,7 +48,7 @@ _serving: ContextVar[_ServedRequest | None] = ContextVar("serving", default=None
 _sent_ids: ContextVar[list[Any] | None] = ContextVar("asking", default=None)
 
 
-class Wire:
+class HostConnection:
     """The connection; it ends with its input."""
 
     def __init__(self, handle: Handle, notifications: frozenset[str]) -> None:
@@ -67,27 +67,27 @@ class Wire:
         await self._connection.main_loop()
 
     async def notify(self, method: str, params: Json) -> None:
-        """Send a notification; returns once it is written. Raises Gone."""
+        """Send a notification; returns once it is written. Raises Disconnected."""
         if self._connection is None:
-            raise Gone
+            raise Disconnected
         try:
             await self._connection.send_notification(method, params)
         except ConnectionError:
-            raise Gone from None
+            raise Disconnected from None
 
     async def ask(self, method: str, params: Json) -> Any:
         """Send a request and return its result. If the caller is cancelled, the host gets `$/cancel_request`.
 
-        Raises Gone, RequestError.
+        Raises Disconnected, RequestError.
         """
         if self._connection is None:
-            raise Gone
+            raise Disconnected
         sent: list[Any] = []
         _sent_ids.set(sent)
         try:
             return await self._connection.send_request(method, params)
         except ConnectionError:
-            raise Gone from None
+            raise Disconnected from None
         except anyio.get_cancelled_exc_class():
             await self._send_cancel(sent)
             raise

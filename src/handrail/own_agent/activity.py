@@ -17,7 +17,7 @@ Ending = Literal["done", "failed", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ActivityUpdate:
     """An activity has begun or, if `how` is set, ended."""
 
     id: str
@@ -31,14 +31,14 @@ class Told:
     """A note on the result, or the reason of a failure."""
 
 
-Tell = Callable[[Told], None]
+OnUpdate = Callable[[ActivityUpdate], None]
 
 
 class Activity:
     """One node of the tree. Only this module enters `scope`."""
 
     def __init__(
-        self, sort: Sort, title: str, tell: Tell, above: "Activity | None", tool_call: str = ""
+        self, sort: Sort, title: str, tell: OnUpdate, above: "Activity | None", tool_call: str = ""
     ) -> None:
         self.id = token_hex(8)
         self.sort: Sort = sort
@@ -89,7 +89,7 @@ class Activity:
 
     def tell(self, how: Ending | None = None) -> None:
         self._tell(
-            Told(
+            ActivityUpdate(
                 id=self.id,
                 parent=None if self._above is None else self._above.id,
                 sort=self.sort,
@@ -110,7 +110,7 @@ class Activity:
 
 
 @contextmanager
-def operation(title: str, tell: Tell) -> Generator[Activity]:
+def operation(title: str, tell: OnUpdate) -> Generator[Activity]:
     """Run the root activity of a new tree."""
     root = Activity("operation", title, tell, None)
     with _reported(root), root.scope, _recorded(root):

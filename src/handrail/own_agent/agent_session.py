@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from handrail.own_agent.conversation import Conversation
     from handrail.own_agent.models.catalog import Models
     from handrail.own_agent.models.model import Model
-    from handrail.own_agent.session_files import Kept
+    from handrail.own_agent.session_files import SessionFile
     from handrail.own_agent.slash_commands import Command
     from handrail.own_agent.tools.agent_tool import Json
-    from handrail.own_agent.tools.mcp_transport import Given
+    from handrail.own_agent.tools.mcp_transport import HostServer
     from handrail.own_agent.tools.toolset import Toolset
-    from handrail.own_agent.updates import Speech
+    from handrail.own_agent.updates import SessionUpdates
 
 
 MENU_SECONDS = 3.0
@@ -43,13 +43,13 @@ MENU_SECONDS = 3.0
 immediately and never look again. A list that arrives later is sent as an update."""
 
 
-class Work:
+class PromptHandler:
     """Processes the prompts of one session and holds its options."""
 
     def __init__(
-        self, kept: Kept, cwd: Path, speech: Speech, models: Models, settings: OwnAgentSection
+        self, kept: SessionFile, cwd: Path, updates: SessionUpdates, models: Models, settings: OwnAgentSection
     ) -> None:
-        self._kept, self._cwd, self._speech = kept, cwd, speech
+        self._kept, self._cwd, self._updates = kept, cwd, updates
         self._models, self._settings = models, settings
         self._ready, self._menu = anyio.Event(), anyio.Event()
         self._toolset: Toolset | None = None
@@ -61,13 +61,13 @@ class Work:
         self._sent_options: list[Json] | None = None
         """The options as last sent to the host; None before the host knows the session."""
 
-    async def prepare(self, given: Sequence[Given], loaded: anyio.Event) -> None:
+    async def prepare(self, given: Sequence[HostServer], loaded: anyio.Event) -> None:
         """Connect the tools, list the models, and hold both until cancelled. Waits for `loaded`, set when the
         slow modules are imported."""
         await loaded.wait()
-        from handrail.own_agent.tools.toolset import opened  # noqa: PLC0415 - imported by now
+        from handrail.own_agent.tools.toolset import open_toolset  # noqa: PLC0415 - imported by now
 
-        async with opened(given, str(self._cwd)) as self._toolset:
+        async with open_toolset(given, str(self._cwd)) as self._toolset:
             self._ready.set()
             await self._look_for_models()
             await anyio.sleep_forever()
@@ -80,14 +80,17 @@ class Work:
 
     def greet(self) -> None:
         """Send the commands and options, once the host knows the session."""
-        update = {"sessionUpdate": "available_commands_update", "availableCommands": slash_commands.listed()}
-        self._speech.update(update)
+        update = {
+            "sessionUpdate": "available_commands_update",
+            "availableCommands": slash_commands.list_commands(),
+        }
+        self._updates.update(update)
         self._send_options()
 
     async def show(self) -> None:
         """Replay the whole conversation to the host. Raises NoSuchSession."""
         (await self._load_conversation()).show()
-        await self._speech.flushed()
+        await self._updates.flushed()
 
     def listed(self) -> list[Json]:
         """The options in ACP form; remembers that the host has them."""
@@ -100,7 +103,7 @@ class Work:
 
     async def do(self, blocks: Sequence[Block], root: Activity) -> Stop:
         """Process one prompt. Raises ModelError, NoSuchSession."""
-        command = slash_commands.command_in(text_of(blocks))
+        command = slash_commands.parse_command(text_of(blocks))
         if command is not None:
             await self._run_command(command, root)
             return "end_turn"
@@ -113,9 +116,11 @@ class Work:
         match command.word:
             case "help":
                 tools = len((await self._tools()).tools)
-                self._speech.text(slash_commands.help_text(self._options.current, self._options.level, tools))
+                self._updates.text(
+                    slash_commands.help_text(self._options.current, self._options.level, tools)
+                )
             case "model":
-                self._speech.text(self._choose_model(command.rest))
+                self._updates.text(self._choose_model(command.rest))
             case "compact":
                 await self._compact(command.rest, root)
 
@@ -132,9 +137,9 @@ class Work:
     async def _compact(self, focus: str, root: Activity) -> None:
         conversation = await self._load_conversation()
         if not conversation.begun:
-            self._speech.text("There is nothing to sum up yet.")
+            self._updates.text("There is nothing to sum up yet.")
         elif not await conversation.compact(focus, await self._model(), await self._tools(), root):
-            self._speech.text("The conversation stays as it was.")
+            self._updates.text("The conversation stays as it was.")
 
     async def _model(self) -> Model:
         """Raises ModelError."""
@@ -149,7 +154,7 @@ class Work:
         from handrail.own_agent.conversation import Conversation  # noqa: PLC0415 - imported by now
 
         if self._conversation is None:
-            self._conversation = Conversation(self._kept, self._cwd, self._speech, self._settings)
+            self._conversation = Conversation(self._kept, self._cwd, self._updates, self._settings)
         return self._conversation
 
     async def _tools(self) -> Toolset:
@@ -159,7 +164,7 @@ class Work:
         for note in toolset.notes:
             if note not in self._sent_notes:
                 self._sent_notes.add(note)
-                self._speech.note(note)
+                self._updates.note(note)
         return toolset
 
     async def _loaded_tools(self) -> Toolset:
@@ -178,15 +183,15 @@ class Work:
     def _send_options(self) -> None:
         """Send the options if they differ from those the host has."""
         if self._sent_options is not None and self._sent_options != self._options.listed():
-            self._speech.update({"sessionUpdate": "config_option_update", "configOptions": self.listed()})
+            self._updates.update({"sessionUpdate": "config_option_update", "configOptions": self.listed()})
 
     def _set_title(self, blocks: Sequence[Block]) -> None:
         if not self._kept.record.title:
             self._kept.title(title_of(blocks))
-            self._speech.title(self._kept.record.title)
+            self._updates.title(self._kept.record.title)
 
 
-def _options(kept: Kept, settings: OwnAgentSection) -> Options:
+def _options(kept: SessionFile, settings: OwnAgentSection) -> Options:
     """The options saved with the conversation; defaults come from the configuration."""
     options, saved = Options(None, settings.thought_level or "default"), kept.record.settings
     for name in (MODEL, THOUGHT):
@@ -212,21 +217,21 @@ class _Operation:
 class Session:
     """One session, open from `live` to `close`."""
 
-    def __init__(self, id: str, speech: Speech, work: Work) -> None:
-        self.id, self.work, self._speech = id, work, speech
+    def __init__(self, id: str, updates: SessionUpdates, work: PromptHandler) -> None:
+        self.id, self.work, self._updates = id, work, updates
         self._operation: _Operation | None = None
         self._closing, self._closed = anyio.Event(), anyio.Event()
 
-    async def live(self, given: Sequence[Given], loaded: anyio.Event) -> None:
+    async def live(self, given: Sequence[HostServer], loaded: anyio.Event) -> None:
         """Run the session until `close`. Start it as a task. `loaded` is set when the slow modules are
         imported."""
         try:
             async with anyio.create_task_group() as group:
-                group.start_soon(self._speech.deliver)
+                group.start_soon(self._updates.deliver)
                 group.start_soon(self.work.prepare, given, loaded)
                 await self._closing.wait()
                 await self._end_operation()
-                await self._speech.flushed()
+                await self._updates.flushed()
                 group.cancel_scope.cancel()
         except* Exception as broken:  # a bug; the other sessions must go on
             logging.getLogger(__name__).error("Session %s broke", self.id, exc_info=broken)
@@ -238,7 +243,7 @@ class Session:
     async def close(self, *, heard: bool = True) -> None:
         """Cancel the operation and disconnect the tools. `heard` is False if the host has disconnected."""
         if not heard:
-            self._speech.end()
+            self._updates.end()
         self._closing.set()
         await self._closed.wait()
 
@@ -265,13 +270,13 @@ class Session:
             return await self._operate(blocks, before, over)
         finally:
             with anyio.move_on_after(FLUSH_SECONDS, shield=True):
-                await self._speech.flushed()
+                await self._updates.flushed()
             over.set()
             if self._operation is not None and self._operation.over is over:
                 self._operation = None
 
     async def _operate(self, blocks: Sequence[Block], before: _Operation | None, over: anyio.Event) -> Stop:
-        with operation("Prompt", self._speech.activity) as root:
+        with operation("Prompt", self._updates.activity) as root:
             self._operation = _Operation(root, over)
             if before is not None:
                 with anyio.CancelScope(shield=True):  # already cancelled, and bounded by FLUSH_SECONDS

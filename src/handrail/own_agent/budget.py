@@ -29,7 +29,7 @@ could multiply without end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Over:
+class LimitReached:
     """A limit that was reached, with the sentence to show."""
 
     stop: Stop
@@ -73,19 +73,21 @@ class Budget:
         self.agents += 1
         return self.agents <= MOST_AGENTS
 
-    def over(self) -> Over | None:
+    def over(self) -> LimitReached | None:
         """The limit that forbids another step, if any."""
         if self.late:
-            return Over("max_turn_requests", "Stopped: the time that this prompt may take is over.")
+            return LimitReached("max_turn_requests", "Stopped: the time that this prompt may take is over.")
         if self.steps and self.taken >= self.steps:
-            return Over("max_turn_requests", f"Stopped after {self.taken} steps, the most there may be.")
+            return LimitReached(
+                "max_turn_requests", f"Stopped after {self.taken} steps, the most there may be."
+            )
         return self.spent()
 
-    def spent(self) -> Over | None:
+    def spent(self) -> LimitReached | None:
         """The token limit, here or above, if it is reached."""
         if self.tokens and self.used >= self.tokens:
             sentence = f"Stopped: it used {self.used:,} tokens of the {self.tokens:,} it may use."
-            return Over("max_tokens", sentence)
+            return LimitReached("max_tokens", sentence)
         return None if self.above is None else self.above.spent()
 
     @property

@@ -20,8 +20,8 @@ from pydantic_ai.usage import RequestUsage
 
 from handrail.own_agent.activity import Activity
 from handrail.own_agent.budget import PER_TOKEN, characters, tokens
-from handrail.own_agent.history import is_note, note, repaired
-from handrail.own_agent.model_request import Mind, Unheard, request
+from handrail.own_agent.history import is_note, note, repair_messages
+from handrail.own_agent.model_request import AgentContext, SilentListener, request
 from handrail.own_agent.models.model import ModelError
 
 _KEEP_SHARE = 0.2
@@ -93,55 +93,63 @@ step.{focus}]"""
 _SUMMARY = "[The conversation so far was summed up to save room. The summary:]\n\n{summary}"
 
 
-async def compact(mind: Mind, activity: Activity, focus: str | None = None) -> bool:
+async def compact(context: AgentContext, activity: Activity, focus: str | None = None) -> bool:
     """Summarise the older part. True if the conversation is shorter now.
 
     Without a `focus`, the current prompt and recent steps are kept. With a `focus`, even an empty one, a
     person ran `/compact`: everything is summarised, with special care for the focus.
     """
-    messages = mind.history.messages
-    mind.tried = tokens(messages)
-    two = cut(messages, mind.window) if focus is None else Cut(old=messages)
+    messages = context.history.messages
+    context.tried = tokens(messages)
+    two = cut(messages, context.window) if focus is None else Cut(old=messages)
     if not two.worthwhile:
         return False
     with activity.begin("compaction", "Summing up the conversation") as compaction:
         try:
-            summary = await _summary(mind, two.old, focus or "", compaction)
+            summary = await _summary(context, two.old, focus or "", compaction)
         except ModelError as error:
             compaction.ending, compaction.detail = "failed", error.sentence
-            mind.voice.note(
+            context.host.note(
                 f"The conversation could not be summed up, and goes on as it is. {error.sentence}"
             )
             return False
         if summary is None:
             compaction.ending = "cancelled"
             return False
-        compaction.detail = _replace(mind, two, summary)
-        mind.voice.note(compaction.detail)
-        mind.voice.usage(mind.tried, mind.window, mind.costs.total)
+        compaction.detail = _replace(context, two, summary)
+        context.host.note(compaction.detail)
+        context.host.usage(context.tried, context.window, context.costs.total)
         return True
     return False
 
 
-def is_full(mind: Mind) -> bool:
+def is_full(context: AgentContext) -> bool:
     """Whether the conversation has reached the compaction threshold."""
-    if mind.window is None:
+    if context.window is None:
         return False
-    return tokens(mind.history.messages) > max(mind.compact_at * mind.window, mind.tried * _RETRY_GROWTH)
+    return tokens(context.history.messages) > max(
+        context.compact_at * context.window, context.tried * _RETRY_GROWTH
+    )
 
 
-async def _summary(mind: Mind, old: Sequence[ModelMessage], focus: str, compaction: Activity) -> str | None:
+async def _summary(
+    context: AgentContext, old: Sequence[ModelMessage], focus: str, compaction: Activity
+) -> str | None:
     """Ask the model for a summary. None if the request was cancelled. Raises ModelError."""
     question = ModelRequest(
         [note(_ASK.format(focus=f" Take special care of this: {focus}" if focus else ""))]
     )
-    with compaction.begin("model", mind.model.name) as asking:
+    with compaction.begin("model", context.model.name) as asking:
         try:
-            answer = await request(mind, repaired([*old, question]), asking, Unheard(mind.voice))
+            answer = await request(
+                context, repair_messages([*old, question]), asking, SilentListener(context.host)
+            )
         except ModelError as error:
             if not error.too_long:
                 raise
-            answer = await request(mind, repaired([*_clipped(old), question]), asking, Unheard(mind.voice))
+            answer = await request(
+                context, repair_messages([*_clipped(old), question]), asking, SilentListener(context.host)
+            )
         summary = "".join(part.content for part in answer.parts if isinstance(part, TextPart))
         if not summary.strip():
             raise ModelError("The model gave no summary.")
@@ -165,13 +173,13 @@ def _clip(part: ModelRequestPart) -> ModelRequestPart:
     return replace(part, content=f"{part.model_response_str()[:_CLIP_CHARACTERS]} […]")
 
 
-def _replace(mind: Mind, two: Cut, summary: str) -> str:
+def _replace(context: AgentContext, two: Cut, summary: str) -> str:
     """Replace the old part with its summary, and return a sentence about it."""
-    before, length = tokens(mind.history.messages), characters(mind.history.messages)
+    before, length = tokens(context.history.messages), characters(context.history.messages)
     beginning = ModelRequest([note(_SUMMARY.format(summary=summary)), *two.prompt])
     new = [beginning, *(_uncounted(message) for message in two.recent)]
-    mind.history.replace(new)
-    mind.tried = tokens(new)
+    context.history.replace(new)
+    context.tried = tokens(new)
     after = round(before * characters(new) / max(length, 1))
     return f"Summed up the conversation: about {before:,} → {after:,} tokens. Kept as it was: {two.kept}."
 

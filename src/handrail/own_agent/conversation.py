@@ -35,21 +35,23 @@ from handrail.own_agent.budget import Budget, Costs, Stop
 from handrail.own_agent.compaction import compact
 from handrail.own_agent.content import Block, content_of
 from handrail.own_agent.history import History, is_note
-from handrail.own_agent.loop import think
-from handrail.own_agent.model_request import Mind
+from handrail.own_agent.loop import run_loop
+from handrail.own_agent.model_request import AgentContext
 from handrail.own_agent.models.model import Model
-from handrail.own_agent.session_files import Kept
-from handrail.own_agent.tools.agent_tool import Json, Result, Shown
-from handrail.own_agent.tools.subagent import dispatching
+from handrail.own_agent.session_files import SessionFile
+from handrail.own_agent.tools.agent_tool import CallDisplay, Json, Result
+from handrail.own_agent.tools.subagent import with_dispatch
 from handrail.own_agent.tools.toolset import Toolset
-from handrail.own_agent.updates import Speech
+from handrail.own_agent.updates import SessionUpdates
 
 
 class Conversation:
     """A conversation loaded from its file. The constructor raises NoSuchSession if the file cannot be read."""
 
-    def __init__(self, kept: Kept, cwd: Path, speech: Speech, settings: OwnAgentSection) -> None:
-        self._kept, self._cwd, self._speech, self._settings = kept, cwd, speech, settings
+    def __init__(
+        self, kept: SessionFile, cwd: Path, updates: SessionUpdates, settings: OwnAgentSection
+    ) -> None:
+        self._kept, self._cwd, self._updates, self._settings = kept, cwd, updates, settings
         self._history = History(kept.taken(), self._save)
         self._problem_reported = False
         self._costs = Costs(_dollars(kept.record.spent))
@@ -60,7 +62,7 @@ class Conversation:
 
     def show(self) -> None:
         """Replay the conversation to the host."""
-        replay(self._history.messages, self._kept.record.shown, self._speech)
+        replay(self._history.messages, self._kept.record.shown, self._updates)
 
     def hear(self, blocks: Sequence[Block], model: Model) -> None:
         """Add a prompt to the history."""
@@ -69,22 +71,22 @@ class Conversation:
     async def answer(self, model: Model, toolset: Toolset, root: Activity) -> Stop:
         """Run the agent loop on the last prompt until it ends. Raises ModelError."""
         try:
-            return await think(dispatching(await self._mind(model, toolset)), root)
+            return await run_loop(with_dispatch(await self._context(model, toolset)), root)
         finally:
             if self._costs.total is not None:
                 self._kept.spent(str(self._costs.total))
 
     async def compact(self, focus: str, model: Model, toolset: Toolset, root: Activity) -> bool:
         """Compact the conversation. False if it is unchanged."""
-        return await compact(await self._mind(model, toolset), root, focus)
+        return await compact(await self._context(model, toolset), root, focus)
 
-    async def _mind(self, model: Model, toolset: Toolset) -> Mind:
+    async def _context(self, model: Model, toolset: Toolset) -> AgentContext:
         base = await anyio.to_thread.run_sync(instructions, self._cwd, _today(), abandon_on_cancel=True)
-        return Mind(
+        return AgentContext(
             model=model,
             tools=toolset.tools,
             history=self._history,
-            voice=self._speech,
+            host=self._updates,
             budget=self._budget(),
             instructions="\n\n".join(filter(None, (base, toolset.instructions))),
             compact_at=self._settings.compact_at,
@@ -109,7 +111,7 @@ class Conversation:
         reported, problem = self._problem_reported, self._kept.problem
         self._problem_reported = problem is not None
         if problem is not None and not reported:
-            self._speech.note(f"This conversation cannot be kept for later: {problem.strerror}.")
+            self._updates.note(f"This conversation cannot be kept for later: {problem.strerror}.")
 
 
 def _today() -> date:
@@ -124,43 +126,47 @@ def _dollars(spent: str) -> Decimal | None:
         return None
 
 
-def replay(messages: Iterable[ModelMessage], shown: Mapping[str, Shown], speech: Speech) -> None:
+def replay(
+    messages: Iterable[ModelMessage], shown: Mapping[str, CallDisplay], updates: SessionUpdates
+) -> None:
     """Send all messages to the host again; `shown` holds how each tool call was displayed."""
     for message in messages:
         for part in message.parts:
             if isinstance(message, ModelRequest):
-                _replay_request(part, speech)  # pyright: ignore[reportArgumentType]
+                _replay_request(part, updates)  # pyright: ignore[reportArgumentType]
             else:
-                _replay_response(part, shown, speech)  # pyright: ignore[reportArgumentType]
+                _replay_response(part, shown, updates)  # pyright: ignore[reportArgumentType]
 
 
-def _replay_request(part: ModelRequestPart, speech: Speech) -> None:
+def _replay_request(part: ModelRequestPart, updates: SessionUpdates) -> None:
     match part:
         case UserPromptPart() if is_note(part):
-            speech.note(_words(part.content))
+            updates.note(_words(part.content))
         case UserPromptPart(content=str(text)):
-            speech.prompt({"type": "text", "text": text})
+            updates.prompt({"type": "text", "text": text})
         case UserPromptPart(content=content):
             for block in filter(None, map(_block, content)):
-                speech.prompt(block)
+                updates.prompt(block)
         case ToolReturnPart():
             failed = part.outcome != "success"
             ended = "done" if not failed else "failed"
             text = part.model_response_str()
-            speech.call_ended(part.tool_call_id, Result(text=text, failed=failed, ended=ended))
+            updates.call_ended(part.tool_call_id, Result(text=text, failed=failed, ended=ended))
         case _:
             pass
 
 
-def _replay_response(part: ModelResponsePart, shown: Mapping[str, Shown], speech: Speech) -> None:
+def _replay_response(
+    part: ModelResponsePart, shown: Mapping[str, CallDisplay], updates: SessionUpdates
+) -> None:
     match part:
         case TextPart():
-            speech.text(part.content)
+            updates.text(part.content)
         case ThinkingPart():
-            speech.thought(part.content)
+            updates.thought(part.content)
         case ToolCallPart():
-            display = shown.get(part.tool_call_id) or Shown(title=part.tool_name)
-            speech.call_started(part.tool_call_id, part.tool_name, display, part.args_as_dict())
+            display = shown.get(part.tool_call_id) or CallDisplay(title=part.tool_name)
+            updates.call_started(part.tool_call_id, part.tool_name, display, part.args_as_dict())
         case _:
             pass
 

@@ -26,7 +26,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from handrail.own_agent.sanitize import is_id, plain, sound, tool_name
+from handrail.own_agent.sanitize import is_id, sanitize_json, sanitize_text, sanitize_tool_name
 from handrail.own_agent.tools.agent_tool import Result
 
 OnChange = Callable[[ModelMessage | None], None]
@@ -50,7 +50,7 @@ class History:
         self.facts = list(facts)
         """In order of arrival: what to save, and what to pass to the constructor later."""
         self.on_change = on_change
-        self._order = ordered(self.facts)
+        self._order = build_order(self.facts)
         self._ids = {
             call.tool_call_id
             for each in self.facts
@@ -81,14 +81,14 @@ class History:
 
     def add_result(self, call: ToolCallPart, result: Result) -> None:
         """Add the result of a call; only the first one counts."""
-        text = sound(result.text, "(no output)")
+        text = sanitize_text(result.text, "(no output)")
         content = [text, *result.images] if result.images else text
         outcome = _OUTCOMES[result.ended]
         self._add(ModelRequest([ToolReturnPart(call.tool_name, content, call.tool_call_id, outcome=outcome)]))
 
     def break_off(self, words: str, why: str) -> None:
         """Add an incomplete answer: the text received so far, and a note for the model on why it ended."""
-        text = sound(words)
+        text = sanitize_text(words)
         if text:
             self._add(ModelResponse([TextPart(text)], state="interrupted"))
         self._add(ModelRequest([note((_CUT_OFF if text else _UNANSWERED).format(why=why))]))
@@ -96,7 +96,7 @@ class History:
     def replace(self, facts: Iterable[ModelMessage]) -> None:
         """Replace all facts."""
         self.facts = list(facts)
-        self._order = ordered(self.facts)
+        self._order = build_order(self.facts)
         self._notify(None)
 
     def _add(self, fact: ModelMessage) -> None:
@@ -111,11 +111,11 @@ class History:
     def _sanitized(self, part: ModelResponsePart) -> ModelResponsePart:
         match part:
             case TextPart():
-                return replace(part, content=sound(part.content))
+                return replace(part, content=sanitize_text(part.content))
             case ToolCallPart():
                 return replace(
                     part,
-                    tool_name=tool_name(part.tool_name),
+                    tool_name=sanitize_tool_name(part.tool_name),
                     tool_call_id=self._unique_id(part.tool_call_id),
                     args=_input_object(part),
                 )
@@ -132,8 +132,8 @@ class History:
 
 def _input_object(call: ToolCallPart) -> dict[str, Any]:
     """The call's input as a JSON object, whatever the model sent."""
-    sent = replace(call, args=sound(call.args)) if isinstance(call.args, str) else call
-    return cast("dict[str, Any]", plain(sent.args_as_dict()))
+    sent = replace(call, args=sanitize_text(call.args)) if isinstance(call.args, str) else call
+    return cast("dict[str, Any]", sanitize_json(sent.args_as_dict()))
 
 
 def malformed(call: ToolCallPart) -> str | None:
@@ -147,8 +147,8 @@ def malformed(call: ToolCallPart) -> str | None:
 
 def _sanitized_content(content: str | Sequence[UserContent]) -> str | list[UserContent]:
     if isinstance(content, str):
-        return sound(content, _EMPTY)
-    pieces = [sound(each) if isinstance(each, str) else each for each in content]
+        return sanitize_text(content, _EMPTY)
+    pieces = [sanitize_text(each) if isinstance(each, str) else each for each in content]
     return [each for each in pieces if each != ""] or [_EMPTY]
 
 
@@ -170,14 +170,14 @@ def is_note(part: ModelRequestPart) -> bool:
             return False
 
 
-def repaired(messages: Iterable[ModelMessage]) -> list[ModelMessage]:
+def repair_messages(messages: Iterable[ModelMessage]) -> list[ModelMessage]:
     """The same conversation as valid messages. A call without a result gets an "interrupted" one."""
-    return ordered(messages).messages
+    return build_order(messages).messages
 
 
-def ordered(messages: Iterable[ModelMessage]) -> "Order":
+def build_order(messages: Iterable[ModelMessage]) -> "MessageOrder":
     """Build the ordered form of these messages; more can be added to it."""
-    order = Order()
+    order = MessageOrder()
     for message in messages:
         order.add(message)
     return order
@@ -193,7 +193,7 @@ def calls_of(response: ModelResponse) -> list[ToolCallPart]:
     return [part for part in response.parts if isinstance(part, ToolCallPart)]
 
 
-class Order:
+class MessageOrder:
     """Builds a valid conversation incrementally."""
 
     def __init__(self) -> None:

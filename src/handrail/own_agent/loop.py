@@ -15,72 +15,72 @@ from handrail.own_agent.activity import Activity, Ending
 from handrail.own_agent.budget import Stop
 from handrail.own_agent.compaction import compact, is_full
 from handrail.own_agent.history import malformed, sendable
-from handrail.own_agent.model_request import Mind, ask
+from handrail.own_agent.model_request import AgentContext, ask
 from handrail.own_agent.models.model import ModelError
-from handrail.own_agent.tools.agent_tool import Result, Running, Shown, Tool
+from handrail.own_agent.tools.agent_tool import CallDisplay, Result, RunningCall, Tool
 
-__all__ = ["Mind", "Stop", "think"]
+__all__ = ["AgentContext", "Stop", "run_loop"]
 
 
-async def think(mind: Mind, activity: Activity) -> Stop:
+async def run_loop(context: AgentContext, activity: Activity) -> Stop:
     """Process the last prompt of the history until it is answered. Raises ModelError.
 
     If `activity` itself is cancelled, the cancellation propagates and its owner reports `cancelled`.
     """
-    with mind.budget.clock():
-        while mind.budget.over() is None:
-            stop = await _step(mind, activity)
+    with context.budget.clock():
+        while context.budget.over() is None:
+            stop = await _step(context, activity)
             if stop is not None:
                 activity.ending = "cancelled" if stop == "cancelled" else "done"
                 return stop
-    return _report_limit(mind)
+    return _report_limit(context)
 
 
-def _report_limit(mind: Mind) -> Stop:
-    limit = mind.budget.over()
+def _report_limit(context: AgentContext) -> Stop:
+    limit = context.budget.over()
     assert limit is not None, "the loop ends by itself, or by its budget"
-    mind.voice.note(limit.sentence)
+    context.host.note(limit.sentence)
     return limit.stop
 
 
-async def _step(mind: Mind, activity: Activity) -> Stop | None:
+async def _step(context: AgentContext, activity: Activity) -> Stop | None:
     """Run one step: ask the model once and run its calls. None if the loop continues."""
     stop: Stop | None = "cancelled"
-    with activity.begin("step", f"Step {mind.budget.step()}") as step:
-        answer = await _ask_model(mind, step)
+    with activity.begin("step", f"Step {context.budget.step()}") as step:
+        answer = await _ask_model(context, step)
         if answer is None:
             step.ending = "cancelled"
             return stop
-        calls = mind.history.add_response(answer)
-        stop = _stop_reason(mind, answer, calls)
+        calls = context.history.add_response(answer)
+        stop = _stop_reason(context, answer, calls)
         if stop is None:
-            await run_calls(mind, calls, step)
+            await run_calls(context, calls, step)
     return stop
 
 
-async def _ask_model(mind: Mind, step: Activity) -> ModelResponse | None:
-    if is_full(mind):
-        await compact(mind, step)
+async def _ask_model(context: AgentContext, step: Activity) -> ModelResponse | None:
+    if is_full(context):
+        await compact(context, step)
     try:
-        return await ask(mind, step)
+        return await ask(context, step)
     except ModelError as error:
-        if not error.too_long or not await compact(mind, step):
+        if not error.too_long or not await compact(context, step):
             raise
-    return await ask(mind, step)
+    return await ask(context, step)
 
 
-def _stop_reason(mind: Mind, answer: ModelResponse, calls: Sequence[ToolCallPart]) -> Stop | None:
+def _stop_reason(context: AgentContext, answer: ModelResponse, calls: Sequence[ToolCallPart]) -> Stop | None:
     match answer.finish_reason:
         case "length":
             return _end_incomplete(
-                mind,
+                context,
                 calls,
                 "max_tokens",
                 "The answer is cut off: it reached the longest that the model writes.",
             )
         case "content_filter":
             return _end_incomplete(
-                mind, calls, "refusal", "The model, or its provider, refused to answer this."
+                context, calls, "refusal", "The model, or its provider, refused to answer this."
             )
         case "error" if not calls:
             raise ModelError("The model ended its answer with an error. Prompting again may help.")
@@ -88,15 +88,15 @@ def _stop_reason(mind: Mind, answer: ModelResponse, calls: Sequence[ToolCallPart
             return None
         case _:
             if not sendable(answer.parts):
-                mind.voice.note("The model's answer was empty.")
+                context.host.note("The model's answer was empty.")
             return "end_turn"
 
 
-def _end_incomplete(mind: Mind, calls: Sequence[ToolCallPart], stop: Stop, sentence: str) -> Stop:
+def _end_incomplete(context: AgentContext, calls: Sequence[ToolCallPart], stop: Stop, sentence: str) -> Stop:
     """End on an incomplete answer. Its calls may be incomplete too, so they are not run."""
-    mind.voice.note(sentence)
+    context.host.note(sentence)
     for call in calls:
-        mind.history.add_result(call, Result(text=f"Not run. {sentence}", failed=True, ended="failed"))
+        context.history.add_result(call, Result(text=f"Not run. {sentence}", failed=True, ended="failed"))
     return stop
 
 
@@ -112,57 +112,59 @@ an approval."""
 _DETAIL_MAX = 200  # characters; an activity's detail is one line, not a whole output
 
 
-async def run_calls(mind: Mind, calls: Sequence[ToolCallPart], step: Activity) -> None:
+async def run_calls(context: AgentContext, calls: Sequence[ToolCallPart], step: Activity) -> None:
     """Run the calls concurrently; each result is added as it arrives."""
     for call in calls[MOST_CALLS:]:
-        mind.history.add_result(
+        context.history.add_result(
             call, _failed(f"Not run: one answer may make {MOST_CALLS} calls, not {len(calls)}.")
         )
     async with anyio.create_task_group() as group:
         for call in calls[:MOST_CALLS]:
-            group.start_soon(run_call, mind, call, step)
+            group.start_soon(run_call, context, call, step)
 
 
-async def run_call(mind: Mind, call: ToolCallPart, step: Activity) -> None:
-    tool = mind.tools.get(call.tool_name)
+async def run_call(context: AgentContext, call: ToolCallPart, step: Activity) -> None:
+    tool = context.tools.get(call.tool_name)
     shown = _display(call, tool)
-    mind.voice.call_started(call.tool_call_id, call.tool_name, shown, call.args_as_dict())
+    context.host.call_started(call.tool_call_id, call.tool_name, shown, call.args_as_dict())
     result: Result | None = None
     try:
         with step.begin("call", shown.title, call.tool_call_id) as activity:
-            result = await _run_tool(mind, call, tool, activity)
+            result = await _run_tool(context, call, tool, activity)
             activity.ending = _ENDINGS[result.ended]
             activity.detail = "" if result.ended == "done" else result.text.strip()[:_DETAIL_MAX]
     finally:
-        _add_result(mind, call, result or _failed(f"Cancelled: {mind.budget.why}", "cancelled"))
+        _add_result(context, call, result or _failed(f"Cancelled: {context.budget.why}", "cancelled"))
 
 
-def _add_result(mind: Mind, call: ToolCallPart, result: Result) -> None:
-    mind.history.add_result(call, result)
-    mind.voice.call_ended(call.tool_call_id, result)
+def _add_result(context: AgentContext, call: ToolCallPart, result: Result) -> None:
+    context.history.add_result(call, result)
+    context.host.call_ended(call.tool_call_id, result)
 
 
-async def _run_tool(mind: Mind, call: ToolCallPart, tool: Tool | None, activity: Activity) -> Result:
+async def _run_tool(
+    context: AgentContext, call: ToolCallPart, tool: Tool | None, activity: Activity
+) -> Result:
     if tool is None:
-        return _failed(f"There is no tool {call.tool_name!r}. There are: {', '.join(sorted(mind.tools))}.")
+        return _failed(f"There is no tool {call.tool_name!r}. There are: {', '.join(sorted(context.tools))}.")
     if (sent := malformed(call)) is not None:
         return _failed(f"Nothing was run, because the input is not a JSON object: {sent[:500]}")
     try:
         return await tool.run(
-            call.args_as_dict(), Running(id=call.tool_call_id, activity=activity, voice=mind.voice)
+            call.args_as_dict(), RunningCall(id=call.tool_call_id, activity=activity, host=context.host)
         )
     except Exception as error:
         return _failed(f"{call.tool_name} failed: {_sentence(error)}")
 
 
-def _display(call: ToolCallPart, tool: Tool | None) -> Shown:
+def _display(call: ToolCallPart, tool: Tool | None) -> CallDisplay:
     """How to display the call; by the tool's name if its input is not understood."""
     if tool is not None and malformed(call) is None:
         try:
             return tool.shown(call.args_as_dict())
         except Exception:
             pass
-    return Shown(title=call.tool_name)
+    return CallDisplay(title=call.tool_name)
 
 
 def _sentence(error: BaseException) -> str:

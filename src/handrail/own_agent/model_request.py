@@ -1,7 +1,7 @@
 """One model request, run as an activity and streamed to the host.
 
 Covers the request from start to end, including cancellation and errors: text received before either is kept
-in the history. `Mind` holds everything the loop works with, for one prompt or one sub-agent.
+in the history. `AgentContext` holds everything the loop works with, for one prompt or one sub-agent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,20 +15,20 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 from handrail.own_agent.activity import Activity
 from handrail.own_agent.budget import Budget, Costs, tokens
 from handrail.own_agent.history import History
-from handrail.own_agent.host import Voice
-from handrail.own_agent.models.model import Hearing, Model, ModelError
-from handrail.own_agent.sanitize import sound, without_pictures
+from handrail.own_agent.host import Host
+from handrail.own_agent.models.model import Model, ModelError, StreamListener
+from handrail.own_agent.sanitize import sanitize_text, without_pictures
 from handrail.own_agent.tools.agent_tool import Tool
 
 
 @dataclass(slots=True, kw_only=True)
-class Mind:
+class AgentContext:
     """Everything the loop works with. Built for each prompt, with that prompt's budget."""
 
     model: Model
     tools: Mapping[str, Tool]
     history: History
-    voice: Voice
+    host: Host
     budget: Budget
     instructions: str = ""
     compact_at: float = 0.8
@@ -45,50 +45,52 @@ class Mind:
         return self.model.window or self.context or None
 
 
-async def ask(mind: Mind, activity: Activity) -> ModelResponse | None:
+async def ask(context: AgentContext, activity: Activity) -> ModelResponse | None:
     """Ask the model to continue the conversation, streaming to the host. None if the request was cancelled.
 
     The text of an incomplete answer is added to the history. Raises ModelError.
     """
-    with activity.begin("model", mind.model.name) as asking, ExitStack() as thinking:
-        hearing = Aloud(mind.voice, asking, thinking)
+    with activity.begin("model", context.model.name) as asking, ExitStack() as thinking:
+        listener = HostListener(context.host, asking, thinking)
         try:
-            answer = await request(mind, mind.history.messages, asking, hearing)
+            answer = await request(context, context.history.messages, asking, listener)
         except ModelError as error:
-            if hearing.words:
-                mind.history.break_off(hearing.words, error.sentence)
+            if listener.words:
+                context.history.break_off(listener.words, error.sentence)
             raise
         except anyio.get_cancelled_exc_class():
-            mind.history.break_off(hearing.words, mind.budget.why)
+            context.history.break_off(listener.words, context.budget.why)
             raise
-        mind.voice.usage(tokens([*mind.history.messages, answer]), mind.window, mind.costs.total)
+        context.host.usage(tokens([*context.history.messages, answer]), context.window, context.costs.total)
         return answer
     return None
 
 
 async def request(
-    mind: Mind, messages: Sequence[ModelMessage], asking: Activity, hearing: Hearing
+    context: AgentContext, messages: Sequence[ModelMessage], asking: Activity, listener: StreamListener
 ) -> ModelResponse:
     """Send these messages and return one complete response; records tokens and cost. Raises ModelError."""
-    tools = [tool.definition for tool in mind.tools.values()]
-    visible = messages if mind.model.takes_images else without_pictures(messages)
+    tools = [tool.definition for tool in context.tools.values()]
+    visible = messages if context.model.takes_images else without_pictures(messages)
     try:
-        answer = await mind.model.request(_with_instructions(visible, mind.instructions), tools, hearing)
+        answer = await context.model.request(
+            _with_instructions(visible, context.instructions), tools, listener
+        )
     except ModelError as error:
         asking.detail = error.sentence
         raise
     read, written = answer.usage.input_tokens, answer.usage.output_tokens
     asking.detail = f"{read:,} tokens read, {written:,} written" if read or written else ""
-    mind.budget.spend(read + written)
-    mind.costs.add(mind.model.cost(answer))
+    context.budget.spend(read + written)
+    context.costs.add(context.model.cost(answer))
     return answer
 
 
-class Aloud:
+class HostListener:
     """Forwards the stream to the host. While the model thinks, a "thinking" activity is open."""
 
-    def __init__(self, voice: Voice, asking: Activity, thinking: ExitStack) -> None:
-        self._voice, self._asking, self._thinking = voice, asking, thinking
+    def __init__(self, host: Host, asking: Activity, thinking: ExitStack) -> None:
+        self._host, self._asking, self._thinking = host, asking, thinking
         self._state: Literal["thinking", "speaking"] = "speaking"
         self._pieces: list[str] = []
 
@@ -99,13 +101,13 @@ class Aloud:
     def text(self, words: str) -> None:
         self.thought_ended()
         self._pieces.append(words)
-        self._voice.text(sound(words, words))
+        self._host.text(sanitize_text(words, words))
 
     def thought(self, words: str) -> None:
         if self._state == "speaking":
             self._state = "thinking"
             self._thinking.enter_context(self._asking.part("thinking", "Thinking"))
-        self._voice.thought(sound(words, words))
+        self._host.thought(sanitize_text(words, words))
 
     def thought_ended(self) -> None:
         self._state = "speaking"
@@ -115,21 +117,21 @@ class Aloud:
         self.thought_ended()
         void = " What was said of this answer does not count." if self._pieces else ""
         self._pieces.clear()
-        self._voice.note(_retry_sentence(why, seconds) + void)
+        self._host.note(_retry_sentence(why, seconds) + void)
 
 
-class Unheard:
+class SilentListener:
     """Discards the stream; forwards only retries."""
 
-    def __init__(self, voice: Voice) -> None:
-        self._voice = voice
+    def __init__(self, host: Host) -> None:
+        self._host = host
 
     def text(self, words: str) -> None: ...
     def thought(self, words: str) -> None: ...
     def thought_ended(self) -> None: ...
 
     def again(self, why: str, seconds: float) -> None:
-        self._voice.note(_retry_sentence(why, seconds))
+        self._host.note(_retry_sentence(why, seconds))
 
 
 def _retry_sentence(why: str, seconds: float) -> str:

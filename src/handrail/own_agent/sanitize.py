@@ -25,7 +25,7 @@ _FORBIDDEN = re.compile(r"[^A-Za-z0-9_-]")
 _NAME_MAX = 64
 
 
-def sound(text: str, instead: str = "") -> str:
+def sanitize_text(text: str, instead: str = "") -> str:
     """The text without lone surrogates, which some servers produce; `instead` if it is blank."""
     if not text.isascii():
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -37,21 +37,21 @@ def is_id(id: str) -> bool:
     return _ID.fullmatch(id) is not None
 
 
-def tool_name(name: str) -> str:
+def sanitize_tool_name(name: str) -> str:
     """A tool name as the model sent it, reduced to characters that providers accept."""
     return _FORBIDDEN.sub("_", name)[:_NAME_MAX] or "_"
 
 
-def plain(value: object) -> object:
+def sanitize_json(value: object) -> object:
     """A JSON value with infinities and NaN replaced by null; a provider rejects a conversation that holds
     one."""
     match value:
         case float() if not math.isfinite(value):
             return None
         case dict():
-            return {name: plain(each) for name, each in cast("dict[str, object]", value).items()}
+            return {name: sanitize_json(each) for name, each in cast("dict[str, object]", value).items()}
         case list():
-            return [plain(each) for each in cast("list[object]", value)]
+            return [sanitize_json(each) for each in cast("list[object]", value)]
         case _:
             return value
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, cast
 
-from handrail.own_agent.tools.agent_tool import Json, Shown
+from handrail.own_agent.tools.agent_tool import CallDisplay, Json
 
 VERSION = 1
 HEAD_BYTES = 64 * 1024
@@ -32,7 +32,7 @@ class Record:
     settings: dict[str, str] = field(default_factory=dict[str, str])
     messages: list[Json] = field(default_factory=list[Json])
     """As read from the file; empty after `taken` has handed them over."""
-    shown: dict[str, Shown] = field(default_factory=dict[str, Shown])
+    shown: dict[str, CallDisplay] = field(default_factory=dict[str, CallDisplay])
     """How each call was displayed, by its id."""
     spent: str = ""
     """US dollars; empty if no price was known."""
@@ -45,14 +45,16 @@ class Record:
         self.settings |= line.get("settings", {})
         self.messages += [line["message"]] if "message" in line else []
         for call, shown in line.get("shown", {}).items():
-            self.shown[call] = Shown(title=shown["title"], kind=shown["kind"], paths=tuple(shown["paths"]))
+            self.shown[call] = CallDisplay(
+                title=shown["title"], kind=shown["kind"], paths=tuple(shown["paths"])
+            )
 
 
 class NoSuchSession(Exception):
     """No conversation has this id, or its file cannot be read."""
 
 
-class Kept:
+class SessionFile:
     """The file of one conversation. Write errors do not raise: they set `problem`, and `replace` clears it."""
 
     def __init__(self, path: Path, record: Record) -> None:
@@ -61,7 +63,7 @@ class Kept:
         """Why the file is incomplete; None if it is complete."""
 
     @classmethod
-    def begun(cls, path: Path, cwd: str) -> "Kept":
+    def begun(cls, path: Path, cwd: str) -> "SessionFile":
         """Create the file of a new conversation. Raises OSError."""
         record = Record(cwd=cwd)
         with open(path, "xb", opener=_private) as file:
@@ -69,7 +71,7 @@ class Kept:
         return cls(path, record)
 
     @classmethod
-    def found(cls, path: Path) -> "Kept":
+    def found(cls, path: Path) -> "SessionFile":
         """Open an existing conversation. Raises NoSuchSession."""
         record = Record()
         try:
@@ -102,7 +104,7 @@ class Kept:
     def spent(self, dollars: str) -> None:
         self._add({"spent": dollars})
 
-    def shown(self, id: str, shown: Shown) -> None:
+    def shown(self, id: str, shown: CallDisplay) -> None:
         """Save how a call was displayed, to replay it without its tool."""
         self._add({"shown": {id: _shown_fields(shown)}})
 
@@ -137,7 +139,7 @@ class Kept:
             self.problem = problem
 
 
-def head_of(path: Path) -> Record:
+def read_head(path: Path) -> Record:
     """Read only the folder and the title of a conversation. Raises OSError."""
     record = Record()
     with path.open("rb") as file:
@@ -169,7 +171,7 @@ def _lines(record: Record, messages: list[Json]) -> Iterator[Json]:
         yield {"message": message}
 
 
-def _shown_fields(shown: Shown) -> Json:
+def _shown_fields(shown: CallDisplay) -> Json:
     return {"title": shown.title, "kind": shown.kind, "paths": list(shown.paths)}
 
 
@@ -206,7 +208,7 @@ LISTED = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class SessionSummary:
     """A conversation as an entry of a list."""
 
     id: str
@@ -215,27 +217,27 @@ class Listed:
     updated: datetime
 
 
-class Sessions:
+class SessionFiles:
     """All conversations of this user with this agent."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def new(self, cwd: str) -> Kept:
+    def new(self, cwd: str) -> SessionFile:
         """Raises OSError."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return Kept.begun(self._folder / f"{datetime.now(UTC):%Y%m%d}-{token_hex(8)}.jsonl", cwd)
+        return SessionFile.begun(self._folder / f"{datetime.now(UTC):%Y%m%d}-{token_hex(8)}.jsonl", cwd)
 
-    def open(self, id: str) -> Kept:
+    def open(self, id: str) -> SessionFile:
         """Open an existing conversation. Raises NoSuchSession."""
-        return Kept.found(self._path(id))
+        return SessionFile.found(self._path(id))
 
     def delete(self, id: str) -> None:
         """Delete a conversation; does nothing if it does not exist."""
         with suppress(NoSuchSession):
             self._path(id).unlink(missing_ok=True)
 
-    def listed(self, cwd: str | None, start: int = 0) -> tuple[list[Listed], int | None]:
+    def listed(self, cwd: str | None, start: int = 0) -> tuple[list[SessionSummary], int | None]:
         """One page of the conversations with a title, latest first, and the start of the next page.
 
         `cwd` limits the list to one folder.
@@ -244,15 +246,15 @@ class Sessions:
         end = start + LISTED
         return summaries[start:end], end if end < len(summaries) else None
 
-    def _summaries(self, cwd: str | None) -> Iterator[Listed]:
+    def _summaries(self, cwd: str | None) -> Iterator[SessionSummary]:
         for path in self._folder.glob("*.jsonl"):
             try:
-                head, changed = head_of(path), path.stat().st_mtime
+                head, changed = read_head(path), path.stat().st_mtime
             except OSError:
                 continue  # deleted meanwhile
             if head.title and (cwd is None or head.cwd == cwd):
                 updated = datetime.fromtimestamp(changed, UTC)
-                yield Listed(id=path.stem, cwd=head.cwd, title=head.title, updated=updated)
+                yield SessionSummary(id=path.stem, cwd=head.cwd, title=head.title, updated=updated)
 
     def _path(self, id: str) -> Path:
         if not ID.fullmatch(id):

@@ -6,8 +6,8 @@ Parses commands and writes their texts. What each command does is in agent_sessi
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, cast, get_args
 
-from handrail.own_agent.models.catalog import Offered
-from handrail.own_agent.models.model import ModelError, chosen
+from handrail.own_agent.models.catalog import OfferedModel
+from handrail.own_agent.models.model import ModelError, parse_choice
 from handrail.own_agent.tools.agent_tool import Json
 
 Word = Literal["help", "model", "compact"]
@@ -28,7 +28,7 @@ ABOUT: dict[Word, tuple[str, str]] = {
 """For each command: what it does, and a hint for its argument."""
 
 
-def command_in(text: str) -> Command | None:
+def parse_command(text: str) -> Command | None:
     """The command in a prompt; None if it is not one of ours, such as a path."""
     head, _, rest = text.strip().partition(" ")
     word = head.removeprefix("/")
@@ -37,7 +37,7 @@ def command_in(text: str) -> Command | None:
     return Command(cast("Word", word), rest.strip())
 
 
-def listed() -> list[Json]:
+def list_commands() -> list[Json]:
     """The commands in ACP form."""
     return [
         {"name": word, "description": about, **({"input": {"hint": hint}} if hint else {})}
@@ -45,7 +45,7 @@ def listed() -> list[Json]:
     ]
 
 
-def models_text(current: str | None, offered: Sequence[Offered]) -> str:
+def models_text(current: str | None, offered: Sequence[OfferedModel]) -> str:
     """The answer to `/model` without an argument."""
     if not offered:
         return f"The model is `{current}`." if current else "There is no model yet: `handrail keys` says why."
@@ -90,7 +90,7 @@ class Options:
         self.level: Level = level
         self.otherwise: str | None = None
         """The default model; None if there is none or the models are not listed yet."""
-        self.offered: Sequence[Offered] = ()
+        self.offered: Sequence[OfferedModel] = ()
 
     @property
     def current(self) -> str | None:
@@ -133,14 +133,14 @@ class Options:
         return listed
 
 
-def _model(value: str, offered: Sequence[Offered]) -> str:
+def _model(value: str, offered: Sequence[OfferedModel]) -> str:
     """The full name of a model. An offered one may be given without its provider; any other is accepted as
     written."""
     for each in offered:
         if value in (each.name, each.name.partition(":")[2]):
             return each.name
     try:
-        return str(chosen(value))
+        return str(parse_choice(value))
     except ModelError as error:
         raise NoSuchOption(error.sentence) from None
 

@@ -1,6 +1,6 @@
 """Session updates: the messages of the Agent Client Protocol that an operation sends to its host.
 
-`Speech` converts each report to ACP; `Delivery` queues and sends the messages in order.
+`SessionUpdates` converts each report to ACP; `UpdateQueue` queues and sends the messages in order.
 """
 
 import base64
@@ -13,22 +13,22 @@ from typing import Any, Protocol, cast
 
 import anyio
 
-from handrail.own_agent.acp_stdio import Gone
-from handrail.own_agent.activity import Told
+from handrail.own_agent.acp_stdio import Disconnected
+from handrail.own_agent.activity import ActivityUpdate
 from handrail.own_agent.host import Answer
-from handrail.own_agent.tools.agent_tool import Entry, Json, Result, Shown
+from handrail.own_agent.tools.agent_tool import CallDisplay, Json, PlanEntry, Result
 
 
-class Wire(Protocol):
+class Connection(Protocol):
     """The connection to the host."""
 
     async def notify(self, method: str, params: Json) -> None:
-        """Send a notification; returns once it is written. Raises Gone."""
+        """Send a notification; returns once it is written. Raises Disconnected."""
         ...
 
     async def ask(self, method: str, params: Json) -> Any:
         """Send a request and wait for its result. If the caller is cancelled, the host is notified. Raises
-        Gone, and the SDK's RequestError."""
+        Disconnected, and the SDK's RequestError."""
         ...
 
 
@@ -39,10 +39,10 @@ class _QueuedMessage:
         self.method, self.params, self.words = method, params, words
 
 
-class Delivery:
+class UpdateQueue:
     """The queue of messages of one session."""
 
-    def __init__(self, wire: Wire, session: str) -> None:
+    def __init__(self, wire: Connection, session: str) -> None:
         self._wire, self._session = wire, session
         self._waiting: deque[_QueuedMessage] = deque()
         self._replaced: dict[str, _QueuedMessage] = {}
@@ -61,7 +61,7 @@ class Delivery:
                 while self._waiting:
                     await self._send(self._next())
                 self._idle.set()
-        except Gone:
+        except Disconnected:
             pass
         finally:
             self.end()
@@ -142,21 +142,21 @@ SHOWN_MAX = 100_000
 """Characters of one result that are sent for display; the tool keeps the whole."""
 
 
-class Speech:
+class SessionUpdates:
     """Reports of one session to its host, as ACP messages (see host.py)."""
 
     def __init__(
         self,
-        wire: Wire,
+        wire: Connection,
         session: str,
         cwd: Path,
         *,
         ours: bool = False,
-        on_call: Callable[[str, Shown], None] | None = None,
+        on_call: Callable[[str, CallDisplay], None] | None = None,
     ) -> None:
         """`ours`: the host is Handrail, which accepts activities and has its own display of notes and diffs.
         `on_call` gets the display of each call."""
-        self._delivery = Delivery(wire, session)
+        self._delivery = UpdateQueue(wire, session)
         self._cwd, self._ours, self._on_call = cwd, ours, on_call
         self._drafts: dict[str, list[Json]] = {}
         """Diffs of running calls, for hosts that cannot see them otherwise."""
@@ -190,11 +190,11 @@ class Speech:
         content: Json = {"type": "text", "text": sentence if self._ours else f"\n\n{sentence}\n\n"}
         self.update({"sessionUpdate": "agent_message_chunk", "content": content, "_meta": note})
 
-    def call_started(self, id: str, tool: str, shown: Shown, input: Json) -> None:
+    def call_started(self, id: str, tool: str, shown: CallDisplay, input: Json) -> None:
         if self._on_call is not None:
             self._on_call(id, shown)
         visible = _shown_input(input)
-        self._drafts[id] = [] if self._ours else drafts(tool, visible, self._cwd)
+        self._drafts[id] = [] if self._ours else build_diffs(tool, visible, self._cwd)
         self.update(
             {
                 "sessionUpdate": "tool_call",
@@ -227,7 +227,7 @@ class Speech:
             }
         )
 
-    def plan(self, entries: Sequence[Entry]) -> None:
+    def plan(self, entries: Sequence[PlanEntry]) -> None:
         listed = [
             {"content": each.content, "status": each.status, "priority": each.priority} for each in entries
         ]
@@ -242,7 +242,7 @@ class Speech:
     def title(self, title: str) -> None:
         self.update({"sessionUpdate": "session_info_update", "title": title})
 
-    def activity(self, told: Told) -> None:
+    def activity(self, told: ActivityUpdate) -> None:
         if self._ours:
             activity: Json = {
                 "id": told.id,
@@ -259,7 +259,7 @@ class Speech:
         """Send any session update."""
         self._delivery.update(update)
 
-    async def ask(self, id: str, shown: Shown, input: Json) -> Answer:
+    async def ask(self, id: str, shown: CallDisplay, input: Json) -> Answer:
         call: Json = {
             "toolCallId": id,
             "title": shown.title,
@@ -270,7 +270,7 @@ class Speech:
         params: Json = {"toolCall": call, "options": PERMISSION}
         return _answer(await self._delivery.ask("session/request_permission", params))
 
-    def _locations(self, shown: Shown) -> list[Json]:
+    def _locations(self, shown: CallDisplay) -> list[Json]:
         return [{"path": str(self._cwd / path)} for path in shown.paths]
 
 
@@ -307,7 +307,7 @@ def _answer(response: Any) -> Answer:
     return cast("Answer", option_id) if option_id in ("allowed", "always") else "denied"
 
 
-def drafts(tool: str, input: Json, cwd: Path) -> list[Json]:
+def build_diffs(tool: str, input: Json, cwd: Path) -> list[Json]:
     """The diff of a call that writes a file, in ACP form; empty for other tools or invalid input."""
     match tool, input:
         case "write_file", {"path": str(path), "content": str(new)}:

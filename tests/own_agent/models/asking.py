@@ -12,9 +12,9 @@ from tests.model.server import ModelServer, model_server
 from handrail.config import OwnAgentSection
 from handrail.own_agent.models.api_keys import Keys
 from handrail.own_agent.models.catalog import Models, ThoughtLevel
-from handrail.own_agent.models.http_stream import Patience
+from handrail.own_agent.models.http_stream import RetryPolicy
 
-HASTY = Patience(first=0.01, longest=0.02, connect=1.0, stall=1.0, long_stall=1.0)
+HASTY = RetryPolicy(first=0.01, longest=0.02, connect=1.0, stall=1.0, long_stall=1.0)
 """Waits that are over at once, in tests that do not measure them."""
 CLAUDE, LOCAL, GEMINI, OLLAMA = (
     "anthropic:claude-sonnet-5-5",
@@ -82,9 +82,9 @@ class Talk:
 
 
 @asynccontextmanager
-async def talking(patience: Patience = HASTY, env: Mapping[str, str] | None = None) -> AsyncGenerator[Talk]:
+async def talking(policy: RetryPolicy = HASTY, env: Mapping[str, str] | None = None) -> AsyncGenerator[Talk]:
     with model_server() as server:
-        models = Models(Keys(given(server) if env is None else env), OwnAgentSection(), patience)
+        models = Models(Keys(given(server) if env is None else env), OwnAgentSection(), policy)
         try:
             yield Talk(server, models)
         finally:

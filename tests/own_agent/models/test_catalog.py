@@ -11,7 +11,7 @@ from tests.own_agent.models.asking import HASTY, given
 
 from handrail.config import OwnAgentSection
 from handrail.own_agent.models.api_keys import Keys
-from handrail.own_agent.models.catalog import SHORT, Models
+from handrail.own_agent.models.catalog import BUILTIN_MODELS, Models
 from handrail.own_agent.models.model import ModelError
 
 pytestmark = pytest.mark.anyio
@@ -26,7 +26,7 @@ def models(env: dict[str, str], settings: OwnAgentSection | None = None) -> Mode
 async def test_a_key_offers_the_short_list_of_its_provider() -> None:
     own = models({"ANTHROPIC_API_KEY": "a"})
     names = [each.name for each in await own.offered()]
-    assert names == [f"anthropic:{name}" for name, _ in SHORT["anthropic"]]
+    assert names == [f"anthropic:{name}" for name, _ in BUILTIN_MODELS["anthropic"]]
     assert await own.default() == names[0]
     await own.aclose()
 
@@ -35,7 +35,7 @@ def test_the_short_lists_name_models_that_there_are() -> None:
     from pydantic_ai.models import KnownModelName  # noqa: PLC0415
 
     known = get_args(KnownModelName.__value__)
-    named = [f"{provider}:{name}" for provider, listed in SHORT.items() for name, _ in listed]
+    named = [f"{provider}:{name}" for provider, listed in BUILTIN_MODELS.items() for name, _ in listed]
     assert set(named) <= set(known)
 
 
@@ -57,7 +57,9 @@ async def test_a_server_of_ones_own_is_asked_for_its_models_with_the_key_it_want
 
 async def test_a_server_that_does_not_answer_holds_nobody_up() -> None:
     own = models({"OPENAI_BASE_URL": NOWHERE, "GOOGLE_API_KEY": "g"})
-    assert [each.name.partition(":")[0] for each in await own.offered()] == ["google"] * len(SHORT["google"])
+    assert [each.name.partition(":")[0] for each in await own.offered()] == ["google"] * len(
+        BUILTIN_MODELS["google"]
+    )
     await own.aclose()
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.own_agent.models.model import Choice, ModelError, chosen
+from handrail.own_agent.models.model import Choice, ModelError, parse_choice
 
 
 @pytest.mark.parametrize(
@@ -17,11 +17,11 @@ from handrail.own_agent.models.model import Choice, ModelError, chosen
     ],
 )
 def test_a_choice_is_read_and_written_alike(text: str, choice: Choice) -> None:
-    assert chosen(text) == choice
-    assert chosen(str(choice)) == choice
+    assert parse_choice(text) == choice
+    assert parse_choice(str(choice)) == choice
 
 
 @pytest.mark.parametrize("text", ["", "anthropic:", "nobody:model", "qwen3:8b", ":"])
 def test_what_nobody_could_mean_is_refused_with_the_form_it_should_have(text: str) -> None:
     with pytest.raises(ModelError, match="anthropic, openai, google, ollama"):
-        chosen(text)
+        parse_choice(text)

@@ -25,7 +25,7 @@ from tests.own_agent.models.asking import (
     talking,
 )
 
-from handrail.own_agent.models.http_stream import Patience
+from handrail.own_agent.models.http_stream import RetryPolicy
 from handrail.own_agent.models.model import ModelError
 
 pytestmark = pytest.mark.anyio
@@ -68,7 +68,7 @@ async def test_what_passes_is_asked_again_and_said(name: str, trouble: int | str
 @pytest.mark.parametrize("name", [CLAUDE, LOCAL])
 async def test_a_provider_that_says_when_is_asked_then(name: str) -> None:
     heard = Heard()
-    async with talking(Patience(first=30)) as talk:
+    async with talking(RetryPolicy(first=30)) as talk:
         talk.server.play(Turn("Now.", trouble=(429,), retry_after=0.3))
         await talk.ask(name, heard)
     first, second = talk.server.asked
@@ -86,7 +86,7 @@ async def test_a_provider_that_wants_an_hour_is_not_waited_for() -> None:
 
 async def test_after_enough_tries_it_says_so() -> None:
     heard = Heard()
-    async with talking(Patience(first=0.001, longest=0.001, tries=3)) as talk:
+    async with talking(RetryPolicy(first=0.001, longest=0.001, tries=3)) as talk:
         talk.server.play(Turn(trouble=(529, 529, 529, 529)))
         with pytest.raises(ModelError, match=r"overloaded\. It was asked 3 times"):
             await talk.ask(CLAUDE, heard)
@@ -174,7 +174,7 @@ async def _cancelled(talk: Talk, name: str, when: "object") -> None:
 
 async def test_cancelled_while_it_waits_to_ask_again_it_does_not() -> None:
     heard = Heard()
-    async with talking(Patience(first=30)) as talk:
+    async with talking(RetryPolicy(first=30)) as talk:
         talk.server.play(Turn("Never.", trouble=(429,), retry_after=30))
         model = await talk.models.model(CLAUDE)
         began = monotonic()
@@ -227,8 +227,8 @@ async def test_no_sentence_has_a_key_in_it() -> None:
 
 
 def test_the_waits_grow_and_differ() -> None:
-    patience = Patience()
-    assert 0.5 <= patience.wait(1) <= 1
-    assert 15 <= patience.wait(20) <= 30
-    assert len({patience.wait(3) for _ in range(10)}) > 1
+    policy = RetryPolicy()
+    assert 0.5 <= policy.wait(1) <= 1
+    assert 15 <= policy.wait(20) <= 30
+    assert len({policy.wait(3) for _ in range(10)}) > 1
     assert HASTY.wait(5) <= 0.02

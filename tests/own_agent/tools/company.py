@@ -15,10 +15,10 @@ import anyio.lowlevel
 from anyio.abc import TaskGroup
 from tests.e2e.home import BOUND, until
 
-from handrail.own_agent.activity import Told, operation
+from handrail.own_agent.activity import ActivityUpdate, operation
 from handrail.own_agent.host import Answer
-from handrail.own_agent.tools.agent_tool import Entry, Json, Result, Running, Shown, Tool
-from handrail.own_agent.tools.mcp_transport import Http, Stdio, Wanted
+from handrail.own_agent.tools.agent_tool import CallDisplay, Json, PlanEntry, Result, RunningCall, Tool
+from handrail.own_agent.tools.mcp_transport import Http, ServerConfig, Stdio
 from handrail.own_agent.tools.toolset import Servers
 
 SOMEBODY = Path(__file__).parent / "somebody.py"
@@ -32,23 +32,23 @@ class Listener:
     answers: list[Answer | None] = field(default_factory=list["Answer | None"])
     asked: list[tuple[str, str, Json]] = field(default_factory=list[tuple[str, str, Json]])
     heard: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    plans: list[Sequence[Entry]] = field(default_factory=list[Sequence[Entry]])
+    plans: list[Sequence[PlanEntry]] = field(default_factory=list[Sequence[PlanEntry]])
 
     def text(self, words: str) -> None: ...
     def thought(self, words: str) -> None: ...
     def note(self, sentence: str) -> None: ...
-    def call_started(self, id: str, tool: str, shown: Shown, input: Json) -> None: ...
+    def call_started(self, id: str, tool: str, shown: CallDisplay, input: Json) -> None: ...
     def call_ended(self, id: str, result: Result) -> None: ...
     def usage(self, used: int, size: int | None, cost: Decimal | None) -> None: ...
-    def activity(self, told: Told) -> None: ...
+    def activity(self, told: ActivityUpdate) -> None: ...
 
     def call_heard(self, id: str, words: str) -> None:
         self.heard.append((id, words))
 
-    def plan(self, entries: Sequence[Entry]) -> None:
+    def plan(self, entries: Sequence[PlanEntry]) -> None:
         self.plans.append(entries)
 
-    async def ask(self, id: str, shown: Shown, input: Json) -> Answer:
+    async def ask(self, id: str, shown: CallDisplay, input: Json) -> Answer:
         self.asked.append((id, shown.title, input))
         answer = self.answers.pop(0)
         if answer is None:
@@ -94,7 +94,7 @@ def address(port: int, name: str = "somebody", bearer: str = BEARER) -> Http:
 
 
 @asynccontextmanager
-async def company(cwd: Path, *wanted: Wanted) -> AsyncGenerator[Servers]:
+async def company(cwd: Path, *wanted: ServerConfig) -> AsyncGenerator[Servers]:
     """The servers, once each of them is there or will not be."""
     async with anyio.create_task_group() as group:
         servers = Servers(wanted, str(cwd), group)
@@ -108,7 +108,7 @@ async def use(tool: Tool, listener: Listener | None = None, id: str = "t1", **in
     """Run it as the loop would."""
     listener = listener or Listener(answers=["allowed"])
     with operation("work", listener.activity) as activity, anyio.fail_after(BOUND):
-        return await tool.run(input, Running(id=id, activity=activity, voice=listener))
+        return await tool.run(input, RunningCall(id=id, activity=activity, host=listener))
     raise AssertionError("cancelled")
 
 

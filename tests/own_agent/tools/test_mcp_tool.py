@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.own_agent.tools.company import Listener, company, program, use
 
-from handrail.own_agent.tools.mcp_tool import MOST_IMAGES, MOST_SCHEMA, Remote
+from handrail.own_agent.tools.mcp_tool import MOST_IMAGES, MOST_SCHEMA, McpTool
 
 
 async def test_content_of_every_sort_is_told_or_said_to_be_there(root: Path, log: Path) -> None:
@@ -81,7 +81,7 @@ async def test_an_input_that_takes_a_book_to_describe_is_not_told_to_every_reque
 ) -> None:
     async with company(root, program(log)) as servers:
         tool = servers.tools["somebody__echo"]
-        assert isinstance(tool, Remote)
+        assert isinstance(tool, McpTool)
         schema = {"type": "object", "description": "x" * MOST_SCHEMA}
         long = replace(tool, spec=tool.spec.model_copy(update={"input_schema": schema}))
 

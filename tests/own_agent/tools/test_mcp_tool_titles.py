@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handrail.own_agent.tools.mcp_tool import LONGEST, foreign, shown
+from handrail.own_agent.tools.mcp_tool import LONGEST, foreign_display, own_display
 
 
 @pytest.mark.parametrize(
@@ -34,17 +34,17 @@ from handrail.own_agent.tools.mcp_tool import LONGEST, foreign, shown
     ],
 )
 def test_a_call_of_ours_is_said_in_words(tool: str, input: dict[str, Any], title: str, kind: str) -> None:
-    said = shown(tool, input, "/project")
+    said = own_display(tool, input, "/project")
 
     assert (said.title, said.kind) == (title, kind)
 
 
 def test_files_are_named_by_their_whole_path() -> None:
-    assert shown("read_file", {"path": "src/a.py"}, "/project").paths == ("/project/src/a.py",)
-    assert shown("read_file", {"path": "/etc/hosts"}, "/project").paths == ("/etc/hosts",)
-    assert shown("list_files", {}, "/project").paths == ()
+    assert own_display("read_file", {"path": "src/a.py"}, "/project").paths == ("/project/src/a.py",)
+    assert own_display("read_file", {"path": "/etc/hosts"}, "/project").paths == ("/etc/hosts",)
+    assert own_display("list_files", {}, "/project").paths == ()
 
 
 def test_a_title_is_one_line_of_bounded_length() -> None:
-    assert len(shown("execute_command", {"command": "x" * 5000}, "/").title) == LONGEST
-    assert foreign("git hub", "Search\nissues").title == "Search issues (git hub)"
+    assert len(own_display("execute_command", {"command": "x" * 5000}, "/").title) == LONGEST
+    assert foreign_display("git hub", "Search\nissues").title == "Search issues (git hub)"

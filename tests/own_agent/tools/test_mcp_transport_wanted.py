@@ -8,7 +8,7 @@ import pytest
 from acp.schema import AcpMcpServer, EnvVariable, HttpHeader, HttpMcpServer, McpServerStdio
 from tests.own_agent.tools.company import company, program, use
 
-from handrail.own_agent.tools.mcp_transport import Http, Stdio, own_door, wanted
+from handrail.own_agent.tools.mcp_transport import Http, Stdio, own_server, select_servers
 
 
 def test_our_own_door_is_added_where_no_host_named_it(
@@ -19,7 +19,7 @@ def test_our_own_door_is_added_where_no_host_named_it(
         name="other", command="/bin/other", args=["-x"], env=[EnvVariable(name="A", value="1")]
     )
 
-    found, notes = wanted([other], "/project")
+    found, notes = select_servers([other], "/project")
 
     door = Stdio(
         name="handrail",
@@ -35,7 +35,7 @@ def test_the_host_s_own_is_taken_and_comes_first() -> None:
     header = HttpHeader(name="Authorization", value="Bearer b")
     ours = HttpMcpServer(type="http", name="handrail", url="http://127.0.0.1:1/mcp", headers=[header])
 
-    found, _ = wanted([other, ours], "/project")
+    found, _ = select_servers([other, ours], "/project")
 
     assert [each.name for each in found] == ["handrail", "other"]
     assert found[0] == Http(
@@ -44,7 +44,7 @@ def test_the_host_s_own_is_taken_and_comes_first() -> None:
 
 
 def test_a_server_of_a_sort_we_do_not_speak_is_said() -> None:
-    _, notes = wanted([AcpMcpServer(type="acp", name="odd", server_id="1")], "/project")
+    _, notes = select_servers([AcpMcpServer(type="acp", name="odd", server_id="1")], "/project")
 
     assert len(notes) == 1
     assert "“odd” is left out" in notes[0]
@@ -75,4 +75,4 @@ def test_our_own_door_finds_the_same_places(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.delenv("HANDRAIL_HOME", raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", "/somewhere/state")
 
-    assert own_door("/project").env["XDG_STATE_HOME"] == "/somewhere/state"
+    assert own_server("/project").env["XDG_STATE_HOME"] == "/somewhere/state"

@@ -13,8 +13,8 @@ from tests.own_agent.twins import (
     answer,
     below,
     call,
+    context,
     heard,
-    mind,
     model,
     quick,
 )
@@ -22,10 +22,10 @@ from tests.own_agent.valid import check
 
 from handrail.own_agent.activity import Activity, operation
 from handrail.own_agent.budget import MOST_AGENTS, Budget
-from handrail.own_agent.loop import think
-from handrail.own_agent.model_request import Mind
-from handrail.own_agent.models.model import Hearing, ModelError
-from handrail.own_agent.tools.subagent import dispatching
+from handrail.own_agent.loop import run_loop
+from handrail.own_agent.model_request import AgentContext
+from handrail.own_agent.models.model import ModelError, StreamListener
+from handrail.own_agent.tools.subagent import with_dispatch
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
 
@@ -34,8 +34,8 @@ def dispatch(task: str, id: str = "d", title: str = "") -> Any:
     return call("dispatch", id, {"title": title or task, "task": task})
 
 
-async def stalled(messages: object, hearing: Hearing) -> ModelResponse:
-    hearing.text("I have seen a tr")
+async def stalled(messages: object, listener: StreamListener) -> ModelResponse:
+    listener.text("I have seen a tr")
     await anyio.sleep_forever()
     raise AssertionError
 
@@ -44,21 +44,21 @@ class Operation:
     root: Activity
     stop = "cancelled"
 
-    async def run(self, it: Mind) -> None:
+    async def run(self, it: AgentContext) -> None:
         with operation("A prompt", heard(it).activity) as self.root:
-            self.stop = await think(dispatching(it), self.root)
+            self.stop = await run_loop(with_dispatch(it), self.root)
         check(it.history.messages)
         heard(it).check()
 
 
-async def ran(it: Mind) -> str:
+async def ran(it: AgentContext) -> str:
     run = Operation()
     with anyio.fail_after(5):
         await run.run(it)
     return run.stop
 
 
-def paths(it: Mind) -> list[str]:
+def paths(it: AgentContext) -> list[str]:
     """Each activity by the sorts above it."""
     seen: dict[str, str] = {}
     for told in heard(it).told:
@@ -68,7 +68,7 @@ def paths(it: Mind) -> list[str]:
 
 
 async def test_a_task_is_done_in_a_conversation_of_its_own_and_its_last_answer_is_the_result() -> None:
-    it = mind(
+    it = context(
         [
             answer("I will have it searched.", dispatch("Search the house", "d")),
             answer("I look.", call("look", "l")),
@@ -96,7 +96,7 @@ async def test_a_task_is_done_in_a_conversation_of_its_own_and_its_last_answer_i
 
 
 async def test_three_levels_below_the_prompt_nobody_dispatches() -> None:
-    it = mind(
+    it = context(
         [
             *(answer(dispatch(f"Level {level}", "same")) for level in (1, 2, 3)),
             answer("The bottom."),
@@ -118,11 +118,11 @@ async def test_three_levels_below_the_prompt_nobody_dispatches() -> None:
 async def test_sub_agents_of_one_step_work_at_the_same_time() -> None:
     one, two = Gate("one"), Gate("two")
 
-    async def by_task(messages: Any, hearing: Hearing) -> ModelResponse:
+    async def by_task(messages: Any, listener: StreamListener) -> ModelResponse:
         name = "one" if "First" in str(messages) else "two"
         return answer(call(name, "same")) if len(messages) == 1 else answer(f"{name} is through.")
 
-    it = mind(
+    it = context(
         [answer(dispatch("First", "a"), dispatch("Second", "b")), *[by_task] * 4, answer("Both.")],
         [one.tool, two.tool],
     )
@@ -143,7 +143,7 @@ async def test_sub_agents_of_one_step_work_at_the_same_time() -> None:
 
 @pytest.mark.parametrize(("sort", "place"), [("agent", 0), ("step", 1), ("model", 0)])
 async def test_a_cancelled_sub_agent_is_a_result_with_what_it_had_said(sort: str, place: int) -> None:
-    it = mind(
+    it = context(
         [answer(dispatch("Search")), answer("First.", call("look", "l")), stalled, answer("A pity.")],
         [quick("look")],
     )
@@ -164,7 +164,7 @@ async def test_a_cancelled_sub_agent_is_a_result_with_what_it_had_said(sort: str
 
 
 async def test_a_cancelled_dispatch_call_takes_its_sub_agent_along() -> None:
-    it = mind([answer(dispatch("Search")), stalled, answer("A pity.")])
+    it = context([answer(dispatch("Search")), stalled, answer("A pity.")])
     run = Operation()
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
@@ -177,7 +177,7 @@ async def test_a_cancelled_dispatch_call_takes_its_sub_agent_along() -> None:
 
 
 async def test_the_operation_takes_sub_agents_three_levels_deep_along() -> None:
-    it = mind([*(answer(dispatch(f"Level {level}")) for level in (1, 2, 3)), stalled])
+    it = context([*(answer(dispatch(f"Level {level}")) for level in (1, 2, 3)), stalled])
     run = Operation()
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
@@ -190,7 +190,7 @@ async def test_the_operation_takes_sub_agents_three_levels_deep_along() -> None:
 
 
 async def test_an_error_of_its_model_is_a_failed_result() -> None:
-    it = mind([answer(dispatch("Search")), ModelError("Overloaded."), answer("A pity.")])
+    it = context([answer(dispatch("Search")), ModelError("Overloaded."), answer("A pity.")])
     assert await ran(it) == "end_turn"
     assert heard(it).ended["d"].text == "Overloaded. It had said nothing yet."
     assert heard(it).ends("agent") == ["failed"]
@@ -202,7 +202,7 @@ async def test_its_steps_are_its_own_and_its_tokens_and_price_are_the_conversati
         *(answer(call("look", f"l{step}"), tokens=100) for step in range(3)),
         answer("I stop."),
     ]
-    it = mind(turns, [quick("look")], budget=Budget(steps=3))
+    it = context(turns, [quick("look")], budget=Budget(steps=3))
     assert isinstance(it.model, ScriptedModel)
     it.model.price = Decimal("0.5")
     assert await ran(it) == "end_turn"
@@ -219,8 +219,8 @@ async def test_what_it_says_is_told_in_pieces_that_are_worth_it_and_under_a_titl
         def call_heard(self, id: str, words: str) -> None:
             told.append(words)
 
-    it = mind([answer(dispatch("Search", title="A\n" * 1000)), answer("word " * 2_000), answer("So.")])
-    it.voice = Counting()
+    it = context([answer(dispatch("Search", title="A\n" * 1000)), answer("word " * 2_000), answer("So.")])
+    it.host = Counting()
     assert await ran(it) == "end_turn"
     assert len(told) < 60
     assert told[-1].endswith("word word  ")
@@ -233,14 +233,14 @@ async def test_what_it_says_is_told_in_pieces_that_are_worth_it_and_under_a_titl
 async def test_one_prompt_has_so_many_sub_agents_and_no_more() -> None:
     many = [dispatch("Search", f"d{n}") for n in range(MOST_AGENTS + 1)]
     found = [answer("Nothing.") for _ in range(MOST_AGENTS)]
-    it = mind([answer(*many), *found, answer("So.")])
+    it = context([answer(*many), *found, answer("So.")])
     assert await ran(it) == "end_turn"
     (refused,) = (each.text for each in heard(it).ended.values() if each.failed)
     assert refused.startswith("No more sub-agents")
 
 
 async def test_tokens_used_up_by_a_sub_agent_end_the_operation_too() -> None:
-    it = mind(
+    it = context(
         [answer(dispatch("Search")), answer(call("look"), tokens=100)],
         [quick("look")],
         budget=Budget(tokens=100),
@@ -253,6 +253,6 @@ async def test_tokens_used_up_by_a_sub_agent_end_the_operation_too() -> None:
     "input", [{}, {"title": "Search"}, {"title": "Search", "task": " "}, {"title": 1, "task": "Go"}]
 )
 async def test_a_dispatch_without_a_task_is_told_what_is_missing(input: dict[str, Any]) -> None:
-    it = mind([answer(call("dispatch", "d", input)), answer("Sorry.")])
+    it = context([answer(call("dispatch", "d", input)), answer("Sorry.")])
     assert await ran(it) == "end_turn"
     assert heard(it).ended["d"].failed

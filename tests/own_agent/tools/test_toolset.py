@@ -14,8 +14,8 @@ from tests.e2e.home import BOUND, Home, living, processes, until
 from tests.e2e.person import Person, person_of
 from tests.own_agent.tools.company import SOMEBODY, Listener, descriptors, hands, use, written
 
-from handrail.own_agent.tools.mcp_transport import Given
-from handrail.own_agent.tools.toolset import Toolset, opened
+from handrail.own_agent.tools.mcp_transport import HostServer
+from handrail.own_agent.tools.toolset import Toolset, open_toolset
 
 Way = Literal["door", "http"]
 ways = pytest.mark.parametrize("way", ["door", "http"])
@@ -37,7 +37,7 @@ def leading_home(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HANDRAIL_HOME", home.environment["HANDRAIL_HOME"])
 
 
-async def given(way: Way, root: Path, person: Person) -> list[Given]:
+async def given(way: Way, root: Path, person: Person) -> list[HostServer]:
     """What a host would hand over: nothing, where the agent is to find our door by itself."""
     if way == "door":
         return []
@@ -59,7 +59,7 @@ async def test_our_own_tools_have_their_own_names_and_nobody_is_asked_twice(
     (root / "notes.txt").write_text("line one\n")
     listener = Listener()
 
-    async with opened(await given(way, root, person), str(root)) as toolset:
+    async with open_toolset(await given(way, root, person), str(root)) as toolset:
         tools = (await ready(toolset)).tools
         read = await use(tools["read_file"], listener, path="notes.txt")
 
@@ -73,7 +73,7 @@ async def test_our_own_tools_have_their_own_names_and_nobody_is_asked_twice(
 
 @ways
 async def test_what_a_person_answers_at_our_gate_is_the_result(root: Path, person: Person, way: Way) -> None:
-    async with opened(await given(way, root, person), str(root)) as toolset:
+    async with open_toolset(await given(way, root, person), str(root)) as toolset:
         tools = (await ready(toolset)).tools
         async with hands() as hand:
             write = hand.begin(tools["write_file"], path="made.txt", content="made\n")
@@ -92,7 +92,7 @@ async def test_what_a_person_answers_at_our_gate_is_the_result(root: Path, perso
 async def test_a_cancel_takes_the_command_and_the_open_question_with_it(
     root: Path, person: Person, way: Way
 ) -> None:
-    async with opened(await given(way, root, person), str(root)) as toolset:
+    async with open_toolset(await given(way, root, person), str(root)) as toolset:
         tools = (await ready(toolset)).tools
         async with hands() as hand:
             hand.begin(tools["execute_command"], command="sleep 61.2002")
@@ -113,7 +113,7 @@ async def test_a_cancel_takes_the_command_and_the_open_question_with_it(
 
 
 async def test_a_person_s_cancel_of_a_call_is_told_as_such(root: Path, person: Person) -> None:
-    async with opened([], str(root)) as toolset:
+    async with open_toolset([], str(root)) as toolset:
         tools = (await ready(toolset)).tools
         async with hands() as hand:
             work = hand.begin(tools["execute_command"], command="sleep 61.3003")
@@ -126,7 +126,7 @@ async def test_a_person_s_cancel_of_a_call_is_told_as_such(root: Path, person: P
 
 
 async def test_a_call_that_is_handed_back_is_passed_on_as_it_is(root: Path, person: Person) -> None:
-    async with opened([], str(root)) as toolset:
+    async with open_toolset([], str(root)) as toolset:
         tools = (await ready(toolset)).tools
         async with hands() as hand:
             work = hand.begin(tools["execute_command"], command="sleep 61.4004", wait_seconds=1)
@@ -144,7 +144,7 @@ async def test_a_session_has_its_servers_at_once_and_leaves_nothing_of_them(
     before = descriptors()
     log = tmp_path / "log"
     env = [EnvVariable(name="GIVEN", value="by name")]
-    servers: list[Given] = [
+    servers: list[HostServer] = [
         McpServerStdio(name="some body", command=sys.executable, args=[str(SOMEBODY), str(log)], env=env),
         McpServerStdio(name="missing", command="/no/such/program", args=[], env=[]),
         McpServerStdio(name="mute", command="/bin/true", args=[], env=[]),
@@ -153,7 +153,7 @@ async def test_a_session_has_its_servers_at_once_and_leaves_nothing_of_them(
         SseMcpServer(type="sse", name="old", url="http://127.0.0.1:9/sse", headers=[]),
     ]
 
-    async with opened(servers, str(root)) as toolset:
+    async with open_toolset(servers, str(root)) as toolset:
         early = dict(toolset.tools)
         tools = (await ready(toolset)).tools
         said = await use(tools["some_body__echo"], text="hello")
@@ -180,7 +180,7 @@ async def test_a_daemon_that_was_killed_and_is_back_is_used_as_before(
     with living() as own:
         monkeypatch.setenv("HANDRAIL_HOME", own.environment["HANDRAIL_HOME"])
         somebody = await anyio.to_thread.run_sync(person_of, own)
-        async with opened(await given(way, root, somebody), str(root)) as toolset:
+        async with open_toolset(await given(way, root, somebody), str(root)) as toolset:
             tools = (await ready(toolset)).tools
             before = await use(tools["list_files"])
             await anyio.to_thread.run_sync(own.kill)
@@ -193,7 +193,7 @@ async def test_a_daemon_that_was_killed_and_is_back_is_used_as_before(
 async def test_a_session_that_is_closed_while_it_connects_leaves_nothing(root: Path) -> None:
     before = descriptors()
 
-    async with opened([], str(root)) as toolset:
+    async with open_toolset([], str(root)) as toolset:
         with anyio.move_on_after(0.05):
             await toolset.ready()
     await until(lambda: descriptors() <= before)

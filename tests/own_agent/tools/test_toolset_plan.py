@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.own_agent.tools.company import Listener, use
 
-from handrail.own_agent.tools.agent_tool import Entry
+from handrail.own_agent.tools.agent_tool import PlanEntry
 from handrail.own_agent.tools.toolset import MOST_ENTRIES, UpdatePlan
 
 
@@ -23,8 +23,8 @@ async def test_a_plan_is_shown_whole() -> None:
 
     assert listener.plans == [
         [
-            Entry(content="Look", status="completed"),
-            Entry(content="Leap", status="in_progress", priority="high"),
+            PlanEntry(content="Look", status="completed"),
+            PlanEntry(content="Leap", status="in_progress", priority="high"),
         ]
     ]
     assert (result.text, result.failed) == ("The plan is shown: 1 of 2 done.", False)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.own_agent.tools.company import company, program, use
 
-from handrail.own_agent.tools.toolset import LONGEST_NAME, known_as
+from handrail.own_agent.tools.toolset import LONGEST_NAME, tool_name
 
 
 async def test_a_program_s_tools_are_offered_under_its_name_and_work(root: Path, log: Path) -> None:
@@ -32,8 +32,8 @@ async def test_two_servers_with_tools_of_one_name_both_have_theirs(root: Path, l
 
 @pytest.mark.parametrize("tool", ["search", "sök.allt", "x" * 200])
 def test_a_name_is_one_that_every_provider_takes(tool: str) -> None:
-    assert re.fullmatch(rf"[A-Za-z0-9_-]{{1,{LONGEST_NAME}}}", known_as("git hub", tool))
+    assert re.fullmatch(rf"[A-Za-z0-9_-]{{1,{LONGEST_NAME}}}", tool_name("git hub", tool))
 
 
 def test_long_names_with_the_same_beginning_stay_apart() -> None:
-    assert known_as("a", "x" * 200 + "1") != known_as("a", "x" * 200 + "2")
+    assert tool_name("a", "x" * 200 + "1") != tool_name("a", "x" * 200 + "2")

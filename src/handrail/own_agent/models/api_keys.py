@@ -103,7 +103,7 @@ class Access:
         )
 
 
-def shown(url: str) -> str:
+def redact_url(url: str) -> str:
     """A URL for messages: without user, password, query and fragment."""
     parts = _parts(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
@@ -117,7 +117,7 @@ def _parts(url: str) -> SplitResult:
         return urlsplit("")
 
 
-def access(provider: Provider, keys: Keys) -> Access:
+def provider_access(provider: Provider, keys: Keys) -> Access:
     """Key and URL of a provider. Raises ModelError if there is no key."""
     match provider:
         case "anthropic":
@@ -143,12 +143,12 @@ def access(provider: Provider, keys: Keys) -> Access:
     return result
 
 
-def accesses(keys: Keys) -> list[Access]:
+def all_access(keys: Keys) -> list[Access]:
     """All providers that can be used. Ollama is always included, because it may run on this machine."""
     result: list[Access] = []
     for provider in PROVIDERS:
         try:
-            result.append(access(provider, keys))
+            result.append(provider_access(provider, keys))
         except ModelError:
             continue
     return result

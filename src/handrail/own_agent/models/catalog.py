@@ -15,9 +15,9 @@ import anyio
 from anyio import to_thread
 
 from handrail.config import OwnAgentSection
-from handrail.own_agent.models.api_keys import NO_KEY, Access, Keys, access, accesses, shown
-from handrail.own_agent.models.http_stream import Patience
-from handrail.own_agent.models.model import Choice, Model, ModelError, Provider, chosen
+from handrail.own_agent.models.api_keys import NO_KEY, Access, Keys, all_access, provider_access, redact_url
+from handrail.own_agent.models.http_stream import RetryPolicy
+from handrail.own_agent.models.model import Choice, Model, ModelError, Provider, parse_choice
 
 if TYPE_CHECKING:
     import httpx2
@@ -27,7 +27,7 @@ LIST_PATIENCE = 2.0
 """Seconds for a server to list its models: a session must not wait for one that is down."""
 MOST = 100
 """Models listed per server; more would only make the menu too long to read."""
-SHORT: dict[Provider, tuple[tuple[str, str], ...]] = {
+BUILTIN_MODELS: dict[Provider, tuple[tuple[str, str], ...]] = {
     "anthropic": (
         ("claude-opus-5-5", "Claude Opus 5.5"),
         ("claude-sonnet-5-5", "Claude Sonnet 5.5"),
@@ -50,7 +50,7 @@ SHORT: dict[Provider, tuple[tuple[str, str], ...]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offered:
+class OfferedModel:
     """A model that can be chosen."""
 
     name: str
@@ -59,12 +59,12 @@ class Offered:
     description: str = ""
 
 
-async def offered(ways: Sequence[Access], http: httpx2.AsyncClient) -> list[Offered]:
+async def list_models(ways: Sequence[Access], http: httpx2.AsyncClient) -> list[OfferedModel]:
     """The models of all these providers, in their order, the best of each first."""
-    found: dict[Provider, list[Offered]] = {}
+    found: dict[Provider, list[OfferedModel]] = {}
 
     async def look(way: Access) -> None:
-        found[way.provider] = await _server_models(way, http) if way.own else short(way)
+        found[way.provider] = await _server_models(way, http) if way.own else builtin_models(way)
 
     async with anyio.create_task_group() as group:
         for way in ways:
@@ -72,15 +72,15 @@ async def offered(ways: Sequence[Access], http: httpx2.AsyncClient) -> list[Offe
     return [each for way in ways for each in found[way.provider]]
 
 
-def short(way: Access) -> list[Offered]:
+def builtin_models(way: Access) -> list[OfferedModel]:
     """The built-in list of a provider's models that suit coding."""
-    titled = SHORT[way.provider]
-    return [Offered(name=str(Choice(way.provider, name)), title=title) for name, title in titled]
+    titled = BUILTIN_MODELS[way.provider]
+    return [OfferedModel(name=str(Choice(way.provider, name)), title=title) for name, title in titled]
 
 
-async def _server_models(way: Access, http: httpx2.AsyncClient) -> list[Offered]:
+async def _server_models(way: Access, http: httpx2.AsyncClient) -> list[OfferedModel]:
     return [
-        Offered(name=str(Choice(way.provider, name)), title=name, description=shown(way.url or ""))
+        OfferedModel(name=str(Choice(way.provider, name)), title=name, description=redact_url(way.url or ""))
         for name in await _list_model_ids(way, http)
     ]
 
@@ -101,7 +101,7 @@ async def _list_model_ids(way: Access, http: httpx2.AsyncClient) -> list[str]:
 
 
 ThoughtLevel = Literal["off", "low", "medium", "high"]
-PATIENCE = Patience()
+PATIENCE = RetryPolicy()
 LOADING = Lock()
 """Held while importing: two threads that import the same packages block each other, and an abandoned thread
 may still be running."""
@@ -110,27 +110,27 @@ may still be running."""
 class Models:
     """The models of all sessions. The creator must call `aclose`."""
 
-    def __init__(self, keys: Keys, settings: OwnAgentSection, patience: Patience = PATIENCE) -> None:
-        self._keys, self._settings, self._patience = keys, settings, patience
+    def __init__(self, keys: Keys, settings: OwnAgentSection, policy: RetryPolicy = PATIENCE) -> None:
+        self._keys, self._settings, self._policy = keys, settings, policy
         self._http: httpx2.AsyncClient | None = None
-        self._offered: list[Offered] = []
+        self._offered: list[OfferedModel] = []
         self._clients: dict[tuple[Choice, ThoughtLevel | None], Model] = {}
 
-    def known(self) -> list[Offered]:
+    def known(self) -> list[OfferedModel]:
         """The models that are certain without reading the keyring or the network.
 
         Empty apart from the configured model if the first provider is a custom server, because its list
         decides the default.
         """
-        ways = accesses(self._keys)
+        ways = all_access(self._keys)
         certain = [] if ways[0].own else [way for way in ways if not way.own]
-        return self._with_configured([each for way in certain for each in short(way)])
+        return self._with_configured([each for way in certain for each in builtin_models(way)])
 
-    async def offered(self) -> list[Offered]:
+    async def offered(self) -> list[OfferedModel]:
         """All models that can be chosen, including the configured one. Reads the keyring and asks custom
         servers."""
         await self._keys.read()
-        self._offered = self._with_configured(await offered(accesses(self._keys), await self._client()))
+        self._offered = self._with_configured(await list_models(all_access(self._keys), await self._client()))
         return self._offered
 
     async def default(self) -> str | None:
@@ -138,7 +138,7 @@ class Models:
         await self._keys.read()
         return self._configured or self.preferred(self._offered or await self.offered())
 
-    def preferred(self, among: Sequence[Offered]) -> str | None:
+    def preferred(self, among: Sequence[OfferedModel]) -> str | None:
         """The configured model, else the first of these."""
         return self._configured or next((each.name for each in among), None)
 
@@ -147,8 +147,8 @@ class Models:
         await self._keys.read()
         if not name:
             raise ModelError(NO_KEY.format(provider="anthropic"), login=True)
-        choice = chosen(name)
-        way = access(choice.provider, self._keys)
+        choice = parse_choice(name)
+        way = provider_access(choice.provider, self._keys)
         if (choice, thought_level) not in self._clients:
             http = await self._client()
             self._clients[choice, thought_level] = await to_thread.run_sync(
@@ -160,11 +160,11 @@ class Models:
         self, choice: Choice, way: Access, http: httpx2.AsyncClient, thought_level: ThoughtLevel | None
     ) -> Model:
         with LOADING:
-            from handrail.own_agent.models.model_client import Asking  # noqa: PLC0415 - slow import
-            from handrail.own_agent.models.providers import speaking  # noqa: PLC0415
+            from handrail.own_agent.models.model_client import ModelClient  # noqa: PLC0415 - slow import
+            from handrail.own_agent.models.providers import build_model  # noqa: PLC0415
 
-            spoken = speaking(choice, way, http, thought_level)
-        return Asking(choice, way, spoken, self._settings.context, self._patience, self._keys.hidden)
+            spoken = build_model(choice, way, http, thought_level)
+        return ModelClient(choice, way, spoken, self._settings.context, self._policy, self._keys.hidden)
 
     async def aclose(self) -> None:
         """Close open connections. A later request opens new ones."""
@@ -173,29 +173,29 @@ class Models:
         if http is not None:
             await http.aclose()
 
-    def _with_configured(self, found: list[Offered]) -> list[Offered]:
+    def _with_configured(self, found: list[OfferedModel]) -> list[OfferedModel]:
         configured = self._configured
         if not configured or configured in [each.name for each in found]:
             return found
-        return [Offered(name=configured, title=configured.partition(":")[2] or configured), *found]
+        return [OfferedModel(name=configured, title=configured.partition(":")[2] or configured), *found]
 
     @property
     def _configured(self) -> str | None:
         """The configured model by its full name, or as written if it names no known model."""
         name = self._keys.get("HANDRAIL_MODEL") or self._settings.model or None
         try:
-            return name and str(chosen(name))
+            return name and str(parse_choice(name))
         except ModelError:
             return name
 
     async def _client(self) -> httpx2.AsyncClient:
         if self._http is None:
-            client = await to_thread.run_sync(_open_client, self._patience, abandon_on_cancel=True)
+            client = await to_thread.run_sync(_open_client, self._policy, abandon_on_cancel=True)
             self._http = self._http or client
         return self._http
 
 
-def _open_client(patience: Patience) -> httpx2.AsyncClient:
-    from handrail.own_agent.models.http_stream import opened  # noqa: PLC0415
+def _open_client(policy: RetryPolicy) -> httpx2.AsyncClient:
+    from handrail.own_agent.models.http_stream import open_http_client  # noqa: PLC0415
 
-    return opened(patience)
+    return open_http_client(policy)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class RetryPolicy:
     """Timeouts in seconds, and numbers of tries."""
 
     connect: float = 10.0
@@ -58,7 +58,7 @@ class _Reading:
 _reading: ContextVar[_Reading | None] = ContextVar("reading", default=None)
 
 
-def opened(patience: Patience) -> httpx2.AsyncClient:
+def open_http_client(policy: RetryPolicy) -> httpx2.AsyncClient:
     """Create the client. Call it off the event loop: it loads the system's certificates. It follows no
     redirects, so a key cannot leak to another host."""
     import httpx2  # noqa: PLC0415 - slow import
@@ -67,21 +67,21 @@ def opened(patience: Patience) -> httpx2.AsyncClient:
         """Replace the timeouts that the providers' packages set with ours."""
         if (now := _reading.get()) is not None:
             limits = {
-                "connect": patience.connect,
-                "pool": patience.connect,
+                "connect": policy.connect,
+                "pool": policy.connect,
                 "read": now.stall,
                 "write": now.stall,
             }
             request.extensions = {**request.extensions, "timeout": limits}
 
     return httpx2.AsyncClient(
-        timeout=httpx2.Timeout(patience.stall, connect=patience.connect),
+        timeout=httpx2.Timeout(policy.stall, connect=policy.connect),
         event_hooks={"request": [set_timeouts], "response": [_remember]},
     )
 
 
 @asynccontextmanager
-async def reading(stall: float) -> AsyncGenerator[None]:
+async def closing_responses(stall: float) -> AsyncGenerator[None]:
     """Close every response opened within the `with` at its end; `stall` is the read timeout in seconds."""
     now = _Reading(stall)
     before = _reading.set(now)

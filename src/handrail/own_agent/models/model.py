@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pydantic_ai.tools import ToolDefinition
 
 
-class Hearing(Protocol):
+class StreamListener(Protocol):
     """Receives a response while it streams. No method waits."""
 
     def text(self, words: str) -> None: ...
@@ -47,7 +47,7 @@ class Model(Protocol):
     def takes_images(self) -> bool: ...
 
     async def request(
-        self, messages: Sequence[ModelMessage], tools: Sequence[ToolDefinition], hearing: Hearing
+        self, messages: Sequence[ModelMessage], tools: Sequence[ToolDefinition], listener: StreamListener
     ) -> ModelResponse:
         """Return one complete response; retries if the provider is overloaded or the connection breaks.
 
@@ -96,7 +96,7 @@ class Choice:
         return f"{self.provider}:{self.name}"
 
 
-def chosen(text: str) -> Choice:
+def parse_choice(text: str) -> Choice:
     """Parse a model name. Raises ModelError if the provider cannot be determined."""
     provider, colon, name = text.strip().partition(":")
     for known in PROVIDERS:

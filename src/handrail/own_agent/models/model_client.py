@@ -29,12 +29,12 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
-from handrail.own_agent.models.api_keys import Access, shown
-from handrail.own_agent.models.http_stream import Patience, reading
-from handrail.own_agent.models.model import Choice, Hearing, ModelError
-from handrail.own_agent.models.providers import Spoken
+from handrail.own_agent.models.api_keys import Access, redact_url
+from handrail.own_agent.models.http_stream import RetryPolicy, closing_responses
+from handrail.own_agent.models.model import Choice, ModelError, StreamListener
+from handrail.own_agent.models.providers import ProviderModel
 
-Hidden = Callable[[str], str]
+Redact = Callable[[str], str]
 """Redacts keys in a text."""
 QUOTED = 500
 """Characters quoted from a provider's error: some send a whole page."""
@@ -44,7 +44,7 @@ FAILED = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Again:
+class Retry:
     """The request should be retried."""
 
     why: str
@@ -72,19 +72,21 @@ TRANSIENT: tuple[tuple[type[Exception], str], ...] = (
 """Transient errors and their messages; the first match counts."""
 
 
-def weighed(fault: Exception, choice: Choice, who: str, address: str, hidden: Hidden) -> Again | ModelError:
+def classify_error(
+    fault: Exception, choice: Choice, who: str, address: str, hidden: Redact
+) -> Retry | ModelError:
     """Classify an error as transient or final, with a message about the provider that holds no key."""
     message = _message(fault, hidden)
     if isinstance(fault, wrong.ModelConnectionError) and fault.phase in {"connect", "pool"}:
-        return Again(why=f"{who} could not be reached at {address}", unreached=True)
+        return Retry(why=f"{who} could not be reached at {address}", unreached=True)
     after = fault.retry_after if isinstance(fault, wrong.ModelAPIError) else None
     for kind, sentence in TRANSIENT:
         if isinstance(fault, kind):
-            return Again(why=sentence.format(who=who, message=message).rstrip("."), after=after)
+            return Retry(why=sentence.format(who=who, message=message).rstrip("."), after=after)
     if isinstance(fault, wrong.ModelRequestRejectedError | wrong.ModelQuotaExceededError):
         return _rejection(fault, choice, who, message)
     if _is_transient(fault):
-        return Again(why=f"{who} failed: {message}".rstrip("."), after=after)
+        return Retry(why=f"{who} failed: {message}".rstrip("."), after=after)
     return ModelError(f"{who} could not be asked: {message}", too_long=_status(fault) == TOO_LARGE)
 
 
@@ -117,7 +119,7 @@ def _status(fault: Exception) -> int | None:
     return fault.status_code if isinstance(fault, wrong.ModelHTTPError) else None
 
 
-def _message(fault: Exception, hidden: Hidden) -> str:
+def _message(fault: Exception, hidden: Redact) -> str:
     """The provider's own error message as a sentence, else the exception's text."""
     body: Any = fault.body if isinstance(fault, wrong.ModelAPIError) else None
     for _ in range(2):
@@ -134,20 +136,20 @@ def _short(text: str) -> str:
     return line if len(line) <= QUOTED else f"{line[:QUOTED]}…"
 
 
-class Asking:
+class ModelClient:
     """A client for one model with its settings."""
 
     def __init__(
         self,
         choice: Choice,
         way: Access,
-        spoken: Spoken,
+        spoken: ProviderModel,
         context: int,
-        patience: Patience,
+        policy: RetryPolicy,
         hidden: Callable[[str], str],
     ) -> None:
         self._choice, self._way, self._spoken, self._context = choice, way, spoken, context
-        self._patience, self._hidden = patience, hidden
+        self._policy, self._hidden = policy, hidden
 
     @property
     def name(self) -> str:
@@ -162,16 +164,16 @@ class Asking:
         return bool(self._spoken.model.profile.get("supports_image_input", True))
 
     async def request(
-        self, messages: Sequence[ModelMessage], tools: Sequence[ToolDefinition], hearing: Hearing
+        self, messages: Sequence[ModelMessage], tools: Sequence[ToolDefinition], listener: StreamListener
     ) -> ModelResponse:
         tried = 0
         while True:
             tried += 1
             try:
-                return await self._once(messages, tools, hearing)
+                return await self._once(messages, tools, listener)
             except Exception as fault:
                 seconds, why = self._pause(fault, tried)
-            hearing.again(why, seconds)
+            listener.again(why, seconds)
             await anyio.sleep(seconds)
 
     def cost(self, response: ModelResponse) -> Decimal | None:
@@ -181,7 +183,7 @@ class Asking:
             return None
 
     async def _once(
-        self, messages: Sequence[ModelMessage], tools: Sequence[ToolDefinition], hearing: Hearing
+        self, messages: Sequence[ModelMessage], tools: Sequence[ToolDefinition], listener: StreamListener
     ) -> ModelResponse:
         response = model_request_stream(
             self._spoken.model,
@@ -190,9 +192,9 @@ class Asking:
             model_request_parameters=ModelRequestParameters(function_tools=list(tools)),
             instrument=False,
         )
-        async with reading(self._stall), response as stream:
+        async with closing_responses(self._stall), response as stream:
             async for event in stream:
-                _forward(event, hearing)
+                _forward(event, listener)
             answer = stream.get()
         if not self._is_complete(answer):
             raise Interrupted
@@ -201,7 +203,7 @@ class Asking:
     @property
     def _stall(self) -> float:
         alive = self._choice.provider == "anthropic"
-        return self._patience.stall if alive else self._patience.long_stall
+        return self._policy.stall if alive else self._policy.long_stall
 
     def _is_complete(self, answer: ModelResponse) -> bool:
         """Whether the response is complete. Providers send a finish reason; compatible servers may not."""
@@ -210,37 +212,37 @@ class Asking:
 
     def _pause(self, fault: Exception, tried: int) -> tuple[float, str]:
         """The delay before the next try, and the reason. Raises ModelError if there is no next try."""
-        address = shown(self._spoken.model.base_url or "")
-        verdict = weighed(fault, self._choice, self._way.title, address, self._hidden)
+        address = redact_url(self._spoken.model.base_url or "")
+        verdict = classify_error(fault, self._choice, self._way.title, address, self._hidden)
         if isinstance(verdict, ModelError):
             raise ModelError(
                 self._hidden(verdict.sentence), login=verdict.login, too_long=verdict.too_long
             ) from None
         why = self._hidden(verdict.why)
-        if tried >= (self._patience.unreached if verdict.unreached else self._patience.tries):
+        if tried >= (self._policy.unreached if verdict.unreached else self._policy.tries):
             raise ModelError(f"{why}. It was asked {tried} times.") from None
-        if verdict.after is not None and verdict.after > self._patience.told:
+        if verdict.after is not None and verdict.after > self._policy.told:
             raise ModelError(f"{why}, of {verdict.after / 60:.0f} minutes. Try again then.") from None
         return self._delay(verdict, tried), why
 
-    def _delay(self, verdict: Again, tried: int) -> float:
-        return self._patience.wait(tried) if verdict.after is None else verdict.after
+    def _delay(self, verdict: Retry, tried: int) -> float:
+        return self._policy.wait(tried) if verdict.after is None else verdict.after
 
 
-def _forward(event: ModelResponseStreamEvent, hearing: Hearing) -> None:
+def _forward(event: ModelResponseStreamEvent, listener: StreamListener) -> None:
     match event:
         case (
             PartStartEvent(part=TextPart(content=words))
             | PartDeltaEvent(delta=TextPartDelta(content_delta=words))
         ):
-            _forward_text(hearing.text, words)
+            _forward_text(listener.text, words)
         case (
             PartStartEvent(part=ThinkingPart(content=words))
             | PartDeltaEvent(delta=ThinkingPartDelta(content_delta=words))
         ):
-            _forward_text(hearing.thought, words)
+            _forward_text(listener.thought, words)
         case PartEndEvent(part=ThinkingPart()):
-            hearing.thought_ended()
+            listener.thought_ended()
         case _:
             pass
 

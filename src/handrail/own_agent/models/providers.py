@@ -24,7 +24,7 @@ GOOGLE = "https://generativelanguage.googleapis.com"
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class ProviderModel:
     """A provider's adapter for one model."""
 
     model: Model
@@ -32,7 +32,7 @@ class Spoken:
     """Settings of every request."""
 
 
-def speaking(choice: Choice, way: Access, http: httpx2.AsyncClient, level: str | None) -> Spoken:
+def build_model(choice: Choice, way: Access, http: httpx2.AsyncClient, level: str | None) -> ProviderModel:
     match choice.provider:
         case "anthropic":
             model = _anthropic(choice.name, way, http)
@@ -43,7 +43,7 @@ def speaking(choice: Choice, way: Access, http: httpx2.AsyncClient, level: str |
             model, more = _openai(choice.name, way, http), {"openai_store": False}
         case "openai" | "ollama":
             model, more = _compatible(choice, way, http), _effort(level)
-    return Spoken(model, cast("ModelSettings", {"cache": True, **_thinking(level), **more}))
+    return ProviderModel(model, cast("ModelSettings", {"cache": True, **_thinking(level), **more}))
 
 
 def _thinking(level: str | None) -> dict[str, Any]:

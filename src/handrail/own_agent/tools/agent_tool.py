@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pydantic_ai.tools import ToolDefinition
 
     from handrail.own_agent.activity import Activity
-    from handrail.own_agent.host import Voice
+    from handrail.own_agent.host import Host
 
 
 Json = dict[str, Any]
@@ -22,7 +22,7 @@ Kind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class CallDisplay:
     """How a call is displayed before it has run."""
 
     title: str
@@ -31,7 +31,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class PlanEntry:
     """An entry of the plan."""
 
     content: str
@@ -53,12 +53,12 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
+class RunningCall:
     """A running call."""
 
     id: str
     activity: Activity
-    voice: Voice
+    host: Host
 
 
 class Tool(Protocol):
@@ -67,9 +67,9 @@ class Tool(Protocol):
     @property
     def definition(self) -> ToolDefinition: ...
 
-    def shown(self, input: Json) -> Shown: ...
+    def shown(self, input: Json) -> CallDisplay: ...
 
-    async def run(self, input: Json, call: Running) -> Result: ...
+    async def run(self, input: Json, call: RunningCall) -> Result: ...
 
 
 _DENIED = "The person denied this call; it was not made. Do not try the same by another way: go on without it, or ask them."
@@ -83,7 +83,7 @@ class Permission:
         self._always: set[str] = set()
         self._asking: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
 
-    async def refusal(self, tool: str, shown: Shown, input: Json, call: Running) -> Result | None:
+    async def refusal(self, tool: str, shown: CallDisplay, input: Json, call: RunningCall) -> Result | None:
         """Ask for permission. None if the call may be made, else the result that refuses it.
 
         Asks one question per tool at a time, so that "always" also answers the calls that wait behind it.
@@ -91,7 +91,7 @@ class Permission:
         async with self._asking[tool]:
             if tool in self._always:
                 return None
-            answer = await call.voice.ask(call.id, shown, input)
+            answer = await call.host.ask(call.id, shown, input)
             if answer == "always":
                 self._always.add(tool)
         match answer:

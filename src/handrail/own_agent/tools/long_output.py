@@ -5,7 +5,7 @@ from collections import OrderedDict
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_ai.tools import ToolDefinition
 
-from handrail.own_agent.tools.agent_tool import Json, Result, Running, Shown
+from handrail.own_agent.tools.agent_tool import CallDisplay, Json, Result, RunningCall
 
 LONG = 30_000
 """Characters of a result that the model gets unchanged; about 8,000 tokens."""
@@ -90,16 +90,16 @@ class ReadOutput:
     def definition(self) -> ToolDefinition:
         return _DEFINITION
 
-    def shown(self, input: Json) -> Shown:
+    def shown(self, input: Json) -> CallDisplay:
         pattern = input.get("pattern")
         about = (
             f"Search {input.get('handle')} for “{pattern}”"
             if pattern
             else f"Read on in {input.get('handle')}"
         )
-        return Shown(title=about[:200], kind="read")
+        return CallDisplay(title=about[:200], kind="read")
 
-    async def run(self, input: Json, call: Running) -> Result:
+    async def run(self, input: Json, call: RunningCall) -> Result:
         try:
             wish = ReadOutputInput.model_validate(input)
         except ValidationError as problem:

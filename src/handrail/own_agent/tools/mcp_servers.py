@@ -21,7 +21,7 @@ from mcp.shared.transport_context import TransportContext
 from pydantic import TypeAdapter, ValidationError
 
 from handrail import __version__
-from handrail.own_agent.tools.mcp_transport import OURS, Http, Wanted, transport
+from handrail.own_agent.tools.mcp_transport import OURS, Http, ServerConfig, open_transport
 
 CONNECT_SECONDS = 120.0
 """Seconds for a server to start, answer the handshake and list its tools: some are downloaded first."""
@@ -32,10 +32,10 @@ _MEANING = {401: " (not signed in)", 403: " (forbidden)", 404: " (nothing is the
 _log = logging.getLogger(__name__)
 
 
-class Link:
+class ServerConnection:
     """One connection to a server, from the attempt to its end."""
 
-    def __init__(self, server: Wanted, cwd: str, tools: tuple[types.Tool, ...] = ()) -> None:
+    def __init__(self, server: ServerConfig, cwd: str, tools: tuple[types.Tool, ...] = ()) -> None:
         self.settled = anyio.Event()
         """Set when it is connected or has failed."""
         self.over = anyio.Event()
@@ -58,7 +58,7 @@ class Link:
         """Connect, and hold the connection until the server or the session ends."""
         try:
             async with (
-                transport(self._server, self._cwd, self._on_status) as (read, write),
+                open_transport(self._server, self._cwd, self._on_status) as (read, write),
                 ClientSession(
                     dispatcher=_Dispatcher(read, write, over=self.over),
                     client_info=_CLIENT_INFO,
@@ -193,7 +193,7 @@ class Unanswered(Exception):
 class Server:
     """One server. `group` must outlive every call."""
 
-    def __init__(self, wanted: Wanted, cwd: str, group: TaskGroup) -> None:
+    def __init__(self, wanted: ServerConfig, cwd: str, group: TaskGroup) -> None:
         self.name = wanted.name
         self.is_ours = wanted.name == OURS
         self._wanted, self._cwd, self._group = wanted, cwd, group
@@ -260,7 +260,7 @@ class Server:
             raise await self._failure(pending.problem, link)
         return pending.answer
 
-    async def _connected(self) -> Link:
+    async def _connected(self) -> ServerConnection:
         """The connection; reconnects if it has ended."""
         if self._link.over.is_set():
             self._link = self._connect(self.tools)
@@ -268,12 +268,14 @@ class Server:
         await link.settled.wait()
         return link
 
-    def _connect(self, tools: tuple[types.Tool, ...]) -> Link:
-        link = Link(self._wanted, self._cwd, tools)
+    def _connect(self, tools: tuple[types.Tool, ...]) -> ServerConnection:
+        link = ServerConnection(self._wanted, self._cwd, tools)
         self._group.start_soon(link.keep)
         return link
 
-    async def _failure(self, problem: Exception | None, link: Link) -> "Unanswered | _ConnectionLost":
+    async def _failure(
+        self, problem: Exception | None, link: ServerConnection
+    ) -> "Unanswered | _ConnectionLost":
         match problem:
             case MCPError(code=types.CONNECTION_CLOSED, message=str(words)) if words.startswith(
                 _CONNECTION_LOST

@@ -15,7 +15,7 @@ import mcp_types as types
 from pydantic_ai.messages import BinaryContent
 from pydantic_ai.tools import ToolDefinition
 
-from handrail.own_agent.tools.agent_tool import Json, Kind, Permission, Result, Running, Shown
+from handrail.own_agent.tools.agent_tool import CallDisplay, Json, Kind, Permission, Result, RunningCall
 from handrail.own_agent.tools.long_output import Outputs
 from handrail.own_agent.tools.mcp_servers import Server, Unanswered
 
@@ -27,7 +27,7 @@ _WHERE = "Answer on Handrail's page (`handrail open`), or with `handrail approva
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remote:
+class McpTool:
     """A tool of an MCP server."""
 
     name: str
@@ -48,12 +48,12 @@ class Remote:
             parameters_json_schema={"type": "object", **_schema(self.spec.input_schema)},
         )
 
-    def shown(self, input: Json) -> Shown:
+    def shown(self, input: Json) -> CallDisplay:
         if self.server.is_ours:
-            return shown(self.spec.name, input, self.cwd)
-        return foreign(self.server.name, self.spec.title or self.spec.name)
+            return own_display(self.spec.name, input, self.cwd)
+        return foreign_display(self.server.name, self.spec.title or self.spec.name)
 
-    async def run(self, input: Json, call: Running) -> Result:
+    async def run(self, input: Json, call: RunningCall) -> Result:
         if self.permission is not None:
             refusal = await self.permission.refusal(self.name, self.shown(input), input, call)
             if refusal is not None:
@@ -76,7 +76,7 @@ def _schema(given: Json) -> Json:
 class _ProgressRelay:
     """Forwards progress notifications of a running call to the host."""
 
-    def __init__(self, call: Running, *, ours: bool) -> None:
+    def __init__(self, call: RunningCall, *, ours: bool) -> None:
         self.over = False
         """The call has ended; later notifications are dropped."""
         self._call, self._ours = call, ours
@@ -84,7 +84,7 @@ class _ProgressRelay:
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
         if not self.over:
             words = message or (f"{progress:g} of {total:g}" if total else f"{progress:g}")
-            self._call.voice.call_heard(self._call.id, self._with_instructions(words)[:500])
+            self._call.host.call_heard(self._call.id, self._with_instructions(words)[:500])
 
     def _with_instructions(self, words: str) -> str:
         """Append where to answer if the call waits for a person."""
@@ -122,7 +122,7 @@ def result_of(answer: types.CallToolResult | types.InputRequiredResult, *, serve
         images=tuple(images),
         failed=failed,
         ended=_ended(raw if ours else {}) if failed else "done",
-        raw=slim(raw),
+        raw=shorten_raw(raw),
     )
 
 
@@ -181,7 +181,7 @@ def _empty_text(failed: bool, images: int) -> str:
     return "It failed, and did not say why." if failed else "Done; it had nothing to say."
 
 
-def slim(raw: Json) -> Json:
+def shorten_raw(raw: Json) -> Json:
     """A shortened copy for display: long strings cut, long lists and deep levels truncated."""
     return cast("Json", _slim(raw))
 
@@ -203,15 +203,15 @@ LONGEST = 160
 """Characters of a title, so that it fits on one line."""
 
 
-def shown(tool: str, input: Json, cwd: str) -> Shown:
+def own_display(tool: str, input: Json, cwd: str) -> CallDisplay:
     """The display of a call of our own server; an unknown tool is shown by its name."""
     kind, words = _OURS.get(tool, ("other", _by_name(tool)))
-    return Shown(title=one_line(words(input)), kind=kind, paths=_paths(input, cwd))
+    return CallDisplay(title=one_line(words(input)), kind=kind, paths=_paths(input, cwd))
 
 
-def foreign(server: str, tool: str) -> Shown:
+def foreign_display(server: str, tool: str) -> CallDisplay:
     """The display of a call of another server."""
-    return Shown(title=one_line(f"{tool} ({server})"))
+    return CallDisplay(title=one_line(f"{tool} ({server})"))
 
 
 def _paths(input: Json, cwd: str) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from handrail.paths import Places
 
 OURS = "handrail"
 """The name of our own server, whose gate asks for approval."""
-Given = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
+HostServer = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
 """Server types of ACP's `session/new`."""
 
 _INHERITED = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER", "XDG_RUNTIME_DIR")
@@ -48,25 +48,25 @@ class Http:
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
 
-Wanted = Stdio | Http
+ServerConfig = Stdio | Http
 
 
-def wanted(given: Sequence[Given], cwd: str) -> tuple[list[Wanted], list[str]]:
+def select_servers(given: Sequence[HostServer], cwd: str) -> tuple[list[ServerConfig], list[str]]:
     """The servers to connect to, our own first, and a sentence for each that is not supported."""
     servers = [each for each in map(_config, given) if each is not None]
     if not any(each.name == OURS for each in servers):
-        servers.append(own_door(cwd))
+        servers.append(own_server(cwd))
     notes = [_unsupported_sentence(each.name) for each in given if _config(each) is None]
     return sorted(servers, key=lambda each: each.name != OURS), notes
 
 
-def own_door(cwd: str) -> Stdio:
+def own_server(cwd: str) -> Stdio:
     """The configuration of our own server."""
     command = (sys.executable, "-P", "-m", "handrail", "mcp", "--workspace", cwd)
     return Stdio(name=OURS, command=command, env=Places.find().environment)
 
 
-def environment_of(server: Stdio) -> dict[str, str]:
+def server_environment(server: Stdio) -> dict[str, str]:
     """The environment of the server's process."""
     inherited = {
         name: value
@@ -76,7 +76,7 @@ def environment_of(server: Stdio) -> dict[str, str]:
     return {**inherited, **server.env}
 
 
-def _config(given: Given) -> Wanted | None:
+def _config(given: HostServer) -> ServerConfig | None:
     match given:
         case McpServerStdio():
             env = {each.name: each.value for each in given.env}
@@ -100,7 +100,7 @@ _LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=4)
 """Calls run concurrently, each with its own connection; a few stay open for reuse."""
 
 
-def transport(server: Wanted, cwd: str, answered: Callable[[int], None]) -> Transport:
+def open_transport(server: ServerConfig, cwd: str, answered: Callable[[int], None]) -> Transport:
     """Open the transport of a server. Enter and leave it in one task. `answered` gets each HTTP status."""
     match server:
         case Stdio():
@@ -114,7 +114,7 @@ def _program(server: Stdio, cwd: str) -> Transport:
     parameters = StdioServerParameters(
         command=name,
         args=arguments,
-        env=environment_of(server),
+        env=server_environment(server),
         cwd=cwd,
         encoding_error_handler="replace",
     )

@@ -12,14 +12,14 @@ from decimal import Decimal
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.tools import ToolDefinition
 
-from handrail.own_agent.activity import Told
+from handrail.own_agent.activity import ActivityUpdate
 from handrail.own_agent.budget import MOST_AGENTS, Stop
 from handrail.own_agent.history import History
-from handrail.own_agent.host import Answer, Voice
-from handrail.own_agent.loop import think
-from handrail.own_agent.model_request import Mind
+from handrail.own_agent.host import Answer, Host
+from handrail.own_agent.loop import run_loop
+from handrail.own_agent.model_request import AgentContext
 from handrail.own_agent.models.model import ModelError
-from handrail.own_agent.tools.agent_tool import Entry, Json, Result, Running, Shown
+from handrail.own_agent.tools.agent_tool import CallDisplay, Json, PlanEntry, Result, RunningCall
 from handrail.own_agent.tools.mcp_tool import one_line
 
 _DEEPEST = 3  # levels below the prompt; quality drops with each level
@@ -61,18 +61,18 @@ _ENDS: dict[Stop, str] = {
 }
 
 
-def dispatching(mind: Mind, level: int = 0) -> Mind:
+def with_dispatch(context: AgentContext, level: int = 0) -> AgentContext:
     """The same context with the `dispatch` tool, unless the deepest level is reached."""
     if level >= _DEEPEST:
-        return mind
-    return replace(mind, tools={**mind.tools, _NAME: Dispatch(mind, level + 1)})
+        return context
+    return replace(context, tools={**context.tools, _NAME: Dispatch(context, level + 1)})
 
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
     """The `dispatch` tool for one agent."""
 
-    mind: Mind
+    context: AgentContext
     level: int
     """Level of the sub-agents it starts."""
 
@@ -80,34 +80,34 @@ class Dispatch:
     def definition(self) -> ToolDefinition:
         return _DEFINITION
 
-    def shown(self, input: Json) -> Shown:
-        return Shown(title=one_line(str(input["title"])), kind="think")
+    def shown(self, input: Json) -> CallDisplay:
+        return CallDisplay(title=one_line(str(input["title"])), kind="think")
 
-    async def run(self, input: Json, call: Running) -> Result:
+    async def run(self, input: Json, call: RunningCall) -> Result:
         title, task = input.get("title"), input.get("task")
         if not isinstance(title, str) or not isinstance(task, str) or not task.strip():
             return Result(text="A dispatch has a title and a task, both text.", failed=True, ended="failed")
-        if not self.mind.budget.hire():
+        if not self.context.budget.hire():
             return Result(text=_TOO_MANY, failed=True, ended="failed")
         child = self._child(task, call)
         end = _ENDS["cancelled"]
         with call.activity.begin("agent", one_line(title)) as agent:
             try:
-                end = _ENDS[await think(dispatching(child, self.level), agent)]
+                end = _ENDS[await run_loop(with_dispatch(child, self.level), agent)]
             except ModelError as error:
                 agent.ending, agent.detail = "failed", error.sentence
                 end = error.sentence
         return _report(child.history, end)
 
-    def _child(self, task: str, call: Running) -> Mind:
-        history = self.mind.history.beside()
+    def _child(self, task: str, call: RunningCall) -> AgentContext:
+        history = self.context.history.beside()
         history.add_prompt(task)
         return replace(
-            self.mind,
+            self.context,
             history=history,
-            voice=Quiet(call.voice, call.id),
-            budget=self.mind.budget.below(),
-            instructions=f"{self.mind.instructions}\n\n{_INSTRUCTIONS}",
+            host=SubagentHost(call.host, call.id),
+            budget=self.context.budget.below(),
+            instructions=f"{self.context.instructions}\n\n{_INSTRUCTIONS}",
         )
 
 
@@ -134,11 +134,11 @@ _UPDATE_CHARACTERS = (
 _TEXT_MAX = 4_000  # characters of its latest text; a call shows progress, not a conversation
 
 
-class Quiet:
+class SubagentHost:
     """Reports of a sub-agent: its text becomes the progress of its call, its calls are reported as calls."""
 
-    def __init__(self, voice: Voice, call: str) -> None:
-        self._voice, self._call = voice, call
+    def __init__(self, host: Host, call: str) -> None:
+        self._host, self._call = host, call
         self._text = ""
         self._unsent = 0
 
@@ -151,17 +151,17 @@ class Quiet:
     def note(self, sentence: str) -> None:
         self._add(f"\n{sentence}\n")
 
-    def call_started(self, id: str, tool: str, shown: Shown, input: Json) -> None:
+    def call_started(self, id: str, tool: str, shown: CallDisplay, input: Json) -> None:
         self._text = f"{self._text}\n" if self._text else ""
-        self._voice.call_started(id, tool, shown, input)
+        self._host.call_started(id, tool, shown, input)
 
     def call_heard(self, id: str, words: str) -> None:
-        self._voice.call_heard(id, words)
+        self._host.call_heard(id, words)
 
     def call_ended(self, id: str, result: Result) -> None:
-        self._voice.call_ended(id, result)
+        self._host.call_ended(id, result)
 
-    def plan(self, entries: Sequence[Entry]) -> None:
+    def plan(self, entries: Sequence[PlanEntry]) -> None:
         """Not reported: people see the plan of the main agent."""
 
     def usage(self, used: int, size: int | None, cost: Decimal | None) -> None:
@@ -170,11 +170,11 @@ class Quiet:
         if self._unsent:
             self._send()
 
-    def activity(self, told: Told) -> None:
-        self._voice.activity(told)
+    def activity(self, told: ActivityUpdate) -> None:
+        self._host.activity(told)
 
-    async def ask(self, id: str, shown: Shown, input: Json) -> Answer:
-        return await self._voice.ask(id, shown, input)
+    async def ask(self, id: str, shown: CallDisplay, input: Json) -> Answer:
+        return await self._host.ask(id, shown, input)
 
     def _add(self, words: str, threshold: int = 0) -> None:
         self._text = (self._text + words)[-_TEXT_MAX:]
@@ -184,4 +184,4 @@ class Quiet:
 
     def _send(self) -> None:
         self._unsent = 0
-        self._voice.call_heard(self._call, self._text)
+        self._host.call_heard(self._call, self._text)

@@ -17,16 +17,24 @@ from anyio.abc import TaskGroup
 from pydantic import TypeAdapter, ValidationError
 from pydantic_ai.tools import ToolDefinition
 
-from handrail.own_agent.tools.agent_tool import Entry, Json, Permission, Result, Running, Shown, Tool
+from handrail.own_agent.tools.agent_tool import (
+    CallDisplay,
+    Json,
+    Permission,
+    PlanEntry,
+    Result,
+    RunningCall,
+    Tool,
+)
 from handrail.own_agent.tools.long_output import Outputs, ReadOutput
 from handrail.own_agent.tools.mcp_servers import Server
-from handrail.own_agent.tools.mcp_tool import Remote
-from handrail.own_agent.tools.mcp_transport import Wanted, wanted
+from handrail.own_agent.tools.mcp_tool import McpTool
+from handrail.own_agent.tools.mcp_transport import ServerConfig, select_servers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from handrail.own_agent.tools.mcp_transport import Given
+    from handrail.own_agent.tools.mcp_transport import HostServer
 
 
 LONGEST_NAME = 64
@@ -40,7 +48,7 @@ _NOT_FOR_MODELS = frozenset({"approve"})
 class Servers:
     """The servers of one session. Their connections run in `group`."""
 
-    def __init__(self, wanted: Sequence[Wanted], cwd: str, group: TaskGroup) -> None:
+    def __init__(self, wanted: Sequence[ServerConfig], cwd: str, group: TaskGroup) -> None:
         self._cwd = cwd
         self._servers = [Server(each, cwd, group) for each in wanted]
         self._permission = Permission()
@@ -77,13 +85,13 @@ class Servers:
             f"About the tools of {name}: {words[:MOST_INSTRUCTIONS]}" for name, words in instructions if words
         )
 
-    def _remote(self) -> Iterator[Remote]:
+    def _remote(self) -> Iterator[McpTool]:
         for server in self._servers:
             for spec in server.tools:
                 if server.is_ours and spec.name in _NOT_FOR_MODELS:
                     continue
-                yield Remote(
-                    name=spec.name if server.is_ours else known_as(server.name, spec.name),
+                yield McpTool(
+                    name=spec.name if server.is_ours else tool_name(server.name, spec.name),
                     server=server,
                     spec=spec,
                     permission=None if server.is_ours else self._permission,
@@ -92,7 +100,7 @@ class Servers:
                 )
 
 
-def known_as(server: str, tool: str) -> str:
+def tool_name(server: str, tool: str) -> str:
     """`server__tool` in characters that providers accept; a long name is cut and ends with a digest."""
     name = re.sub(r"[^A-Za-z0-9_-]", "_", f"{server}__{tool}")
     if len(name) <= LONGEST_NAME:
@@ -102,7 +110,7 @@ def known_as(server: str, tool: str) -> str:
 
 
 class Toolset:
-    """The tools of one session, created by `opened`. Empty until `ready` has returned."""
+    """The tools of one session, created by `open_toolset`. Empty until `ready` has returned."""
 
     def __init__(self, notes: Sequence[str]) -> None:
         self._notes = list(notes)
@@ -130,19 +138,19 @@ class Toolset:
         """The servers' instructions for the model; empty if there are none."""
         return "" if self._servers is None else self._servers.instructions
 
-    async def begin(self, servers: Sequence[Wanted], cwd: str, group: TaskGroup) -> None:
-        """Start to connect. Only `opened` calls it."""
+    async def begin(self, servers: Sequence[ServerConfig], cwd: str, group: TaskGroup) -> None:
+        """Start to connect. Only `open_toolset` calls it."""
         self._servers = Servers(servers, cwd, group)
         self._loaded.set()
 
 
 @asynccontextmanager
-async def opened(given: Sequence[Given], cwd: str) -> AsyncGenerator[Toolset]:
+async def open_toolset(given: Sequence[HostServer], cwd: str) -> AsyncGenerator[Toolset]:
     """Open the tools of a session for the length of the `with`; connects in the background.
 
     Enter and leave it in one task that lives as long as the session. Any task may make calls.
     """
-    servers, notes = wanted(given, cwd)
+    servers, notes = select_servers(given, cwd)
     toolset = Toolset(notes)
     async with anyio.create_task_group() as group:
         group.start_soon(toolset.begin, servers, cwd, group)
@@ -155,7 +163,7 @@ async def opened(given: Sequence[Given], cwd: str) -> AsyncGenerator[Toolset]:
 MOST_ENTRIES = 50
 """Entries of a plan; people see all of them."""
 LONGEST_ENTRY = 500
-_ENTRIES: TypeAdapter[list[Entry]] = TypeAdapter(list[Entry])
+_ENTRIES: TypeAdapter[list[PlanEntry]] = TypeAdapter(list[PlanEntry])
 _SCHEMA: Json = {
     "type": "object",
     "properties": {
@@ -194,10 +202,10 @@ class UpdatePlan:
     def definition(self) -> ToolDefinition:
         return _DEFINITION
 
-    def shown(self, input: Json) -> Shown:
-        return Shown(title="Update the plan", kind="think")
+    def shown(self, input: Json) -> CallDisplay:
+        return CallDisplay(title="Update the plan", kind="think")
 
-    async def run(self, input: Json, call: Running) -> Result:
+    async def run(self, input: Json, call: RunningCall) -> Result:
         try:
             entries = _ENTRIES.validate_python(input.get("entries"))
         except ValidationError as problem:
@@ -206,7 +214,7 @@ class UpdatePlan:
             return _refused(f"a plan has at most {MOST_ENTRIES} entries")
         if any(not entry.content.strip() or len(entry.content) > LONGEST_ENTRY for entry in entries):
             return _refused(f"an entry's content has between 1 and {LONGEST_ENTRY} characters")
-        call.voice.plan(entries)
+        call.host.plan(entries)
         done = sum(entry.status == "completed" for entry in entries)
         return Result(text=f"The plan is shown: {done} of {len(entries)} done.")
 
