@@ -8,7 +8,7 @@ import pytest
 from tests.keeper.scene import BOUND, cwd_of, is_alive, keeping, until
 
 from handrail.paths import Places
-from handrail.terminal.start_keeper import Birth, NoKeeperError, clean_environment
+from handrail.terminal.start_keeper import KeeperLauncher, NoKeeperError, clean_environment
 from handrail.terminal.terminal import Terminal
 
 
@@ -26,7 +26,7 @@ def test_a_clean_environment_holds_no_secret_and_leads_to_the_same_places(tmp_pa
 
 
 async def test_where_no_keeper_lives_nothing_is_found(home: Path) -> None:
-    assert await Birth(Places.under(home), 1.0).connect() is None
+    assert await KeeperLauncher(Places.under(home), 1.0).connect() is None
 
 
 async def test_a_keeper_that_cannot_start_is_said_to_have_left_a_log(
@@ -37,7 +37,7 @@ async def test_a_keeper_that_cannot_start_is_said_to_have_left_a_log(
     places.make()
     places.keeper_lock.mkdir()
     with anyio.fail_after(BOUND), pytest.raises(NoKeeperError, match=r"keeper\.log"):
-        await Birth(places, 1.0).start()
+        await KeeperLauncher(places, 1.0).start()
 
 
 async def test_a_keeper_is_a_session_of_its_own_at_the_root(home: Path) -> None:

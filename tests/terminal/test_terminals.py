@@ -266,7 +266,7 @@ async def test_a_program_may_close_its_terminal_and_open_it_again(home: Path) ->
 async def test_the_last_few_that_were_let_go_of_stay_at_hand(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(terminals, "MOST_LEFT", 2)
+    monkeypatch.setattr(terminals, "RELEASED_MAX", 2)
     async with keeping(home) as scene:
         ended = [await scene.sh(f"echo {number}") for number in range(3)]
         for terminal in ended:

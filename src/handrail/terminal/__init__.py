@@ -1,1 +1,1 @@
-"""Processes people can watch: the daemon's end of the keeper, terminals and their output."""
+"""Watched processes: the keeper client, terminals, their output and input, and waits on them."""

@@ -1,7 +1,7 @@
-"""Our end of the keeper's socket: requests and their replies, notices, and what to do when it is lost.
+"""Client for the keeper's socket: requests and replies, notices, reconnection.
 
-Owns the connection and who waits for which reply. Does not know what a terminal is: notices go to a listener, at
-once and in order.
+Holds the connection and matches replies to pending requests. Notices go to a `Listener`, synchronously and in order.
+Does not know what a terminal is.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from handrail.keeper.protocol import (
     from_keeper,
     skew,
 )
-from handrail.terminal.start_keeper import Birth, NoKeeperError
+from handrail.terminal.start_keeper import KeeperLauncher, NoKeeperError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -61,20 +61,20 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=Reply)
 BACK_OFF_MAX = 5.0
-"""Seconds between attempts to reach a keeper when none can be had."""
+"""Upper bound in seconds of the reconnect backoff."""
 HELLO_SECONDS = 5.0
-"""What a keeper gets to answer a hello: it never blocks, so one that takes longer is not well."""
+"""Time limit for the answer to a hello. The keeper never blocks, so a slower one is broken."""
 HELLO_TRIES = 5
 HELLO_APART = 0.1
-"""A keeper that is ending still takes connections for a moment; how often, and seconds between, another is sought."""
+"""Retries and the seconds between them: a keeper that is shutting down still accepts connections for a moment."""
 REPLY_SECONDS = 20.0
-"""Above a stop's grace: what a keeper gets for any answer. Only one that hangs, or a system that does, takes longer."""
+"""Time limit for any reply, on top of a stop's grace. Only a hung keeper or system takes longer."""
 
 
 class KeeperError(Exception):
-    """The keeper refused, or there is none; the sentence says which and why.
+    """The keeper refused, or is not connected; the message gives the reason.
 
-    `code` is that of the refusal (`protocol.Failed`), empty where there is none.
+    `code` comes from the refusal (`protocol.Failed`), else it is empty.
     """
 
     def __init__(self, why: str, code: str = "") -> None:
@@ -82,12 +82,12 @@ class KeeperError(Exception):
         self.code = code
 
 
-class _HungUp(KeeperError):
-    """It closed the connection before it answered: one that was just ending, after which another can be had."""
+class _KeeperClosed(KeeperError):
+    """The keeper closed the connection before it answered the hello, as it does while shutting down: retry."""
 
 
 class Listener(Protocol):
-    """Who is told what the keeper says of its own accord. None of these may block or await."""
+    """Receives the keeper's notices. These methods must not block."""
 
     def adopt(self, kept: list[Kept]) -> None: ...
     def hear(self, notice: Notice) -> None: ...
@@ -95,43 +95,43 @@ class Listener(Protocol):
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _PendingRequest:
     on_reply: Callable[[Reply, tuple[int, ...]], None] | None
     answered: anyio.Event = field(default_factory=anyio.Event)
     reply: Reply | None = None
 
 
 class Keeper:
-    """The keeper, as the daemon sees it. `run` holds the connection; requests fail while there is none."""
+    """The daemon's connection to the keeper. `run` keeps it open; requests fail while it is down."""
 
     def __init__(self, places: Places, *, idle_seconds: float = 60.0) -> None:
         self.pid = 0
         self.listener: Listener | None = None
-        self._birth = Birth(places, idle_seconds)
+        self._launcher = KeeperLauncher(places, idle_seconds)
         self._numbers = count(1)
-        self._waiting: dict[int, _Waiting] = {}
+        self._pending: dict[int, _PendingRequest] = {}
         self._lines = LineBuffer(FRAME_MAX)
         self._kept: list[Kept] = []
         self._expected: int | None = None
         self._descriptors: deque[int] = deque()
         self._outbox = bytearray()
-        self._posted = anyio.Event()
+        self._has_output = anyio.Event()
         self._connected = False
         self._final = False
         self._replaced = False
         self._why_gone = "The keeper has not been reached yet."
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Stay connected until the keeper is shut down or another daemon takes our place.
+        """Stay connected until the keeper is shut down or another daemon replaces us.
 
-        Raises KeeperError when no keeper can be had at the start; later it goes on trying.
+        Raises KeeperError when the first connection fails; later failures are retried with backoff.
         """
-        await self._serve(await self._reach(), task_status)
+        await self._serve(await self._connect(), task_status)
         while not self._final:
-            await self._serve(await self._reach_again(), anyio.TASK_STATUS_IGNORED)
+            await self._serve(await self._reconnect(), anyio.TASK_STATUS_IGNORED)
 
     def number(self) -> int:
-        """An id for a request."""
+        """Allocate a request id."""
         return next(self._numbers)
 
     async def request(
@@ -140,19 +140,22 @@ class Keeper:
         kind: type[R],
         on_reply: Callable[[Reply, tuple[int, ...]], None] | None = None,
     ) -> R:
-        """The reply, or KeeperError. `on_reply` is called as the reply arrives, before any later notice is heard."""
-        waiting = self._waiting[request.id] = _Waiting(on_reply)
+        """Send a request and return its reply. Raises KeeperError.
+
+        `on_reply` is called when the reply arrives, before any later notice is handled.
+        """
+        waiting = self._pending[request.id] = _PendingRequest(on_reply)
         self.post(request)
         if not self._connected:
             waiting.answered.set()
         try:
-            with anyio.move_on_after(_patience(request)) as bound:
+            with anyio.move_on_after(_reply_seconds(request)) as bound:
                 await waiting.answered.wait()
         finally:
-            self._waiting.pop(request.id, None)
+            self._pending.pop(request.id, None)
         if bound.cancelled_caught and not waiting.answered.is_set():
             raise KeeperError(
-                f"The keeper has not answered for {_patience(request):g} s, so nobody knows whether it did what it was "
+                f"The keeper has not answered for {_reply_seconds(request):g} s, so nobody knows whether it did what it was "
                 "told. Run `handrail doctor`; `handrail down` ends it and all that it keeps."
             )
         reply = waiting.reply
@@ -163,51 +166,51 @@ class Keeper:
         raise KeeperError(self._why_gone)
 
     def post(self, request: Request) -> None:
-        """Send a request without waiting for its reply. Dropped when there is no connection."""
+        """Send a request without waiting for its reply. Dropped while disconnected."""
         if self._connected:
             self._outbox += encode(request)
-            self._posted.set()
+            self._has_output.set()
 
     async def recall(self, key: str) -> bytes | None:
         return (await self.request(Recall(self.number(), key), Recalled)).value
 
     async def listen(self, *ports: int) -> socket.socket:
-        """A listening socket on the first of these ports that can be had, else on any; the keeper holds it too."""
-        given: list[int] = []
+        """A listening socket on the first free one of these ports, else on any port; the keeper keeps it open too."""
+        received: list[int] = []
         request = Listen(self.number(), ports)
-        await self.request(request, Listening, lambda _reply, descriptors: given.extend(descriptors))
-        os.set_inheritable(given[0], False)
-        return socket.socket(fileno=given[0])
+        await self.request(request, Listening, lambda _reply, descriptors: received.extend(descriptors))
+        os.set_inheritable(received[0], False)
+        return socket.socket(fileno=received[0])
 
     async def health(self) -> Healthy:
         return await self.request(Health(self.number()), Healthy)
 
     async def shutdown(self, grace: float = 2.0) -> None:
-        """End every tree and the keeper itself."""
+        """Stop every process tree and the keeper."""
         self._final = True
         await self.request(Shutdown(self.number(), grace), Done)
 
     def leave(self) -> None:
-        """Give no more orders: what runs stays with the keeper, for the next daemon, whatever is cancelled here."""
+        """Disconnect, so that later cancellations here stop nothing: running processes stay for the next daemon."""
         self._why_gone = "This daemon is leaving."
         self._disconnect()
 
-    async def _reach_again(self) -> UNIXSocketStream:
+    async def _reconnect(self) -> UNIXSocketStream:
         pause = 0.05
         while True:
             try:
-                return await self._reach()
+                return await self._connect()
             except KeeperError as error:
                 self._why_gone = str(error)
             await anyio.sleep(pause)
             pause = min(pause * 2, BACK_OFF_MAX)
 
-    async def _reach(self) -> UNIXSocketStream:
+    async def _connect(self) -> UNIXSocketStream:
         for tries_left in reversed(range(HELLO_TRIES)):
-            stream = await self._find()
+            stream = await self._open_stream()
             try:
                 await self._greet(stream)
-            except _HungUp:
+            except _KeeperClosed:
                 await anyio.aclose_forcefully(stream)
                 if not tries_left:
                     raise
@@ -219,15 +222,15 @@ class Keeper:
                 return stream
         raise AssertionError("the last try returns or raises")
 
-    async def _find(self) -> UNIXSocketStream:
-        """A connection to the keeper there is, or to a new one."""
+    async def _open_stream(self) -> UNIXSocketStream:
+        """Connect to the running keeper, or start one."""
         try:
-            stream = await self._birth.connect()
+            stream = await self._launcher.connect()
             if stream is None:
-                self._lose("The keeper has died, so its wardens have ended what ran.")
-                stream = await self._birth.start()
+                self._report_loss("The keeper has died, so its wardens have ended what ran.")
+                stream = await self._launcher.start()
         except NoKeeperError as error:
-            self._lose("The keeper has died, and no other could be had.")
+            self._report_loss("The keeper has died, and no other could be had.")
             raise KeeperError(str(error)) from error
         return stream
 
@@ -239,12 +242,12 @@ class Keeper:
                 while self._expected is None or len(self._kept) < self._expected:
                     await self._receive(stream)
         except (TimeoutError, FrameError, LineTooLong) as error:
-            raise KeeperError(_unanswered(error)) from error
+            raise KeeperError(_hello_failure(error)) from error
         except (anyio.EndOfStream, anyio.BrokenResourceError, OSError) as error:
-            raise _HungUp(_unanswered(error)) from error
+            raise _KeeperClosed(_hello_failure(error)) from error
 
-    def _adopt(self) -> None:
-        """As soon as the last `Kept` is heard: a notice about one of them may come in the same read."""
+    def _adopt_if_complete(self) -> None:
+        """Call `adopt` as soon as the last `Kept` arrives: a notice about a terminal may come in the same read."""
         if len(self._kept) == self._expected:
             self._connected = True
             if self.listener is not None:
@@ -261,10 +264,10 @@ class Keeper:
             finally:
                 self._disconnect()
         if self._final:
-            self._birth.reap()
+            self._launcher.reap()
 
     async def _read(self, stream: UNIXSocketStream) -> None:
-        """Until the other end is gone."""
+        """Read until the keeper closes the connection."""
         try:
             while True:
                 await self._receive(stream)
@@ -278,22 +281,22 @@ class Keeper:
     async def _write(self, stream: UNIXSocketStream) -> None:
         try:
             while True:
-                await self._posted.wait()
-                self._posted = anyio.Event()
+                await self._has_output.wait()
+                self._has_output = anyio.Event()
                 data, self._outbox = bytes(self._outbox), bytearray()
                 await stream.send(data)
         except (anyio.BrokenResourceError, OSError):
-            pass  # the reader notices
+            pass  # `_read` handles the closed connection
 
     async def _receive(self, stream: UNIXSocketStream) -> None:
-        # Apart from the receive, whose own wait fails on asyncio where it is cancelled as data comes.
+        # A separate wait: on asyncio, `receive_fds` fails if it is cancelled while data arrives.
         await anyio.wait_readable(stream.extra(SocketAttribute.raw_socket))
         data, descriptors = await stream.receive_fds(65536, 16)
         self._descriptors += descriptors
         for line in self._lines.feed(data):
-            self._hear(from_keeper(line))
+            self._handle(from_keeper(line))
 
-    def _hear(self, message: Welcome | Refused | Reply | Notice) -> None:
+    def _handle(self, message: Welcome | Refused | Reply | Notice) -> None:
         match message:
             case Welcome():
                 self._welcome(message)
@@ -301,28 +304,28 @@ class Keeper:
                 raise KeeperError(why)
             case Kept():
                 self._kept.append(message)
-                self._adopt()
+                self._adopt_if_complete()
             case Grown() | Unrecorded() | Exited() | Swept() | Overheard() | Resized() | Attached():
                 if self.listener is not None:
                     self.listener.hear(message)
             case Replaced():
                 self._final = self._replaced = True
             case _:
-                self._settle(message)
+                self._resolve(message)
 
     def _welcome(self, welcome: Welcome) -> None:
         why = skew(welcome.protocol)
         if why is not None:
             raise KeeperError(why)
         if welcome.pid != self.pid:
-            self._lose("The keeper was replaced by another, so what ran under it has ended.")
+            self._report_loss("The keeper was replaced by another, so what ran under it has ended.")
         self.pid, self._expected = welcome.pid, welcome.kept
-        self._adopt()
+        self._adopt_if_complete()
 
-    def _settle(self, reply: Reply) -> None:
-        wanted = reply.descriptors if isinstance(reply, Started | Listening) else 0
-        descriptors = tuple(self._descriptors.popleft() for _ in range(wanted))
-        waiting = self._waiting.get(reply.id)
+    def _resolve(self, reply: Reply) -> None:
+        count = reply.descriptors if isinstance(reply, Started | Listening) else 0
+        descriptors = tuple(self._descriptors.popleft() for _ in range(count))
+        waiting = self._pending.get(reply.id)
         if waiting is None or (descriptors and waiting.on_reply is None):
             close_all(descriptors)
         if waiting is not None:
@@ -334,24 +337,24 @@ class Keeper:
     def _disconnect(self) -> None:
         self._connected = False
         self._outbox.clear()
-        for waiting in self._waiting.values():
+        for waiting in self._pending.values():
             waiting.answered.set()
         close_all(self._descriptors)
         self._descriptors.clear()
         if self._final:
-            self._lose(self._why_gone)
+            self._report_loss(self._why_gone)
 
-    def _lose(self, why: str) -> None:
+    def _report_loss(self, why: str) -> None:
         if self.pid and self.listener is not None:
             self.listener.lost(why)
         self.pid = 0
 
 
-def _unanswered(error: Exception) -> str:
+def _hello_failure(error: Exception) -> str:
     return f"The keeper did not answer a hello: {str(error) or type(error).__name__}."
 
 
-def _patience(request: Request) -> float:
+def _reply_seconds(request: Request) -> float:
     return REPLY_SECONDS + (request.grace if isinstance(request, Stop | Shutdown) else 0.0)
 
 

@@ -1,9 +1,7 @@
-"""Opening a terminal that stays: which shell, where, how large, and marked so that its commands can be told apart.
+"""Open a long-lived terminal: resolve the shell, validate the request, inject shell integration.
 
-Owns what is checked before anything starts, and the sentence for what cannot be. Does not know who may open one, nor
-which environment it should get (but for its own id); whoever opens says whose it is.
-
-How a shell is started so that it writes marks: with which arguments and which environment.
+`integrate` changes the arguments and environment of bash, zsh and fish so that they write marks (shell_marks.py).
+The caller decides permission, owner and environment; only the terminal's id is added here.
 """
 
 from __future__ import annotations
@@ -30,18 +28,18 @@ if TYPE_CHECKING:
 SCRIPTS = Path(__file__).parent / "shell_scripts"
 COLS, ROWS = 120, 40
 MOST_CELLS = 1000
-"""In a row or a column: more than any screen has, and few enough to be drawn."""
+"""Upper bound for columns and for rows: more than any real screen, few enough to render."""
 OWN_ID = "HANDRAIL_TERMINAL"
-"""The variable by which what runs in a terminal knows which one."""
+"""Environment variable that holds the terminal's id."""
 
 
 class BadOpening(Exception):
-    """A terminal cannot be opened like this; the sentence says why, and what to do."""
+    """The request to open a terminal is invalid; the message gives the reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
-    """What the person's settings give to every terminal that stays."""
+    """Settings that apply to every long-lived terminal."""
 
     environment: Mapping[str, str]
     shell: str | None
@@ -52,28 +50,28 @@ class Means:
 
 
 def shell_for(configured: str | None, environ: Mapping[str, str]) -> str:
-    """The shell nobody named: as configured, else the person's own. Its path is checked by `program`."""
+    """The default shell: the configured one, else the user's login shell. `program` checks the path."""
     return configured or environ.get("SHELL") or _login_shell() or "/bin/sh"
 
 
 def program(name: str, environ: Mapping[str, str]) -> str:
-    """The path of a shell or another program, given by path or by name on the PATH."""
-    found = name if name.startswith("/") else shutil.which(name, path=environ.get("PATH"))
+    """Resolve a shell or another program by absolute path or by name on the PATH. Raises BadOpening."""
+    path = name if name.startswith("/") else shutil.which(name, path=environ.get("PATH"))
     if "/" in name and not name.startswith("/"):
         raise BadOpening(
-            f"{name} is a relative path. Give the whole path, or a name on the PATH. {_shells()}"
+            f"{name} is a relative path. Give the whole path, or a name on the PATH. {_list_shells()}"
         )
-    if found is None:
-        raise BadOpening(f"There is no program {name} on the PATH. {_shells()}")
-    if not Path(found).is_file():
-        raise BadOpening(f"There is no file {found}. {_shells()}")
-    if not os.access(found, os.X_OK):
-        raise BadOpening(f"{found} cannot be run: it is not executable. {_shells()}")
-    return found
+    if path is None:
+        raise BadOpening(f"There is no program {name} on the PATH. {_list_shells()}")
+    if not Path(path).is_file():
+        raise BadOpening(f"There is no file {path}. {_list_shells()}")
+    if not os.access(path, os.X_OK):
+        raise BadOpening(f"{path} cannot be run: it is not executable. {_list_shells()}")
+    return path
 
 
 def folder(cwd: str) -> str:
-    """A folder in which a program may begin."""
+    """Validate a working directory and return it normalized. Raises BadOpening."""
     if not cwd.startswith("/"):
         raise BadOpening(f"{cwd} is not an absolute path. Give the whole path of a folder.")
     if not Path(cwd).is_dir():
@@ -102,31 +100,31 @@ async def open_shell(
     id: str | None = None,
     cwd_id: tuple[int, int] | None = None,
 ) -> Terminal:
-    """Start a shell, or another program, that stays until it is closed. `env` is all it gets, but for its id.
+    """Start a shell, or another program, that runs until it is closed. Its environment is `env` plus its id.
 
-    With `cwd_id`, the device and inode that `cwd` had, it starts in that very folder or not at all.
-    Raises BadOpening for what cannot be, KeeperError when the keeper cannot start it.
+    `cwd_id` is the device and inode that `cwd` must still have when the program starts.
+    Raises BadOpening for an invalid request, KeeperError when the keeper cannot start the program.
     """
     path = program(shell, env)
     where = folder(cwd)
     _check_size(size)
-    _check_words(args, env)
+    _check_strings(args, env)
     terminal, nonce = id or f"t{secrets.token_hex(5)}", secrets.token_hex(8)
-    argv, whole = (path, *args), {**env, OWN_ID: terminal}
-    marked = integrate(argv, whole, nonce, scripts)
-    if marked is not None:
-        argv, whole = marked
+    argv, environment = (path, *args), {**env, OWN_ID: terminal}
+    integrated = integrate(argv, environment, nonce, scripts)
+    if integrated is not None:
+        argv, environment = integrated
     note = Note(
         of=of,
         name=name or Path(path).name,
         owner=owner,
-        nonce=nonce if marked is not None else "",
+        nonce=nonce if integrated is not None else "",
         call=call,
     )
     return await terminals.open(
         argv,
         where,
-        whole,
+        environment,
         size,
         max_bytes,
         cap_lines=max_lines,
@@ -144,8 +142,8 @@ def _login_shell() -> str:
         return ""
 
 
-def _shells() -> str:
-    """What there is instead."""
+def _list_shells() -> str:
+    """A sentence that lists the installed shells, for error messages."""
     try:
         lines = Path("/etc/shells").read_text(errors="replace").splitlines()
     except OSError:
@@ -164,7 +162,7 @@ def _check_size(size: tuple[int, int]) -> None:
         )
 
 
-def _check_words(args: Sequence[str], env: Mapping[str, str]) -> None:
+def _check_strings(args: Sequence[str], env: Mapping[str, str]) -> None:
     if any("\0" in word for word in (*args, *env, *env.values())):
         raise BadOpening("An argument or a variable holds a NUL character. Remove it.")
     if any("=" in name or not name for name in env):
@@ -176,34 +174,38 @@ _FISH_LONG = {"--login", "--interactive", "--no-config", "--private", "--init-co
 
 
 def integrate(argv: Sequence[str], env: Mapping[str, str], nonce: str, scripts: Path) -> Started | None:
-    """Arguments and environment that make an interactive bash, zsh or fish write marks; None for all else."""
-    shell = {"bash": _bash, "zsh": _zsh, "fish": _fish}.get(PurePath(argv[0]).name) if argv else None
+    """Arguments and environment that make an interactive bash, zsh or fish write marks; None for other programs."""
+    shell = (
+        {"bash": _integrate_bash, "zsh": _integrate_zsh, "fish": _integrate_fish}.get(PurePath(argv[0]).name)
+        if argv
+        else None
+    )
     return shell(tuple(argv), {**env, "HANDRAIL_NONCE": nonce}, scripts) if shell and nonce else None
 
 
-def _bash(argv: tuple[str, ...], env: dict[str, str], scripts: Path) -> Started | None:
+def _integrate_bash(argv: tuple[str, ...], env: dict[str, str], scripts: Path) -> Started | None:
     if sys.platform == "darwin" and argv[0] in ("bash", "/bin/bash"):
-        return None  # the system's own is of 2007
-    asked = _bash_options(argv[1:])
-    if asked is None:
+        return None  # macOS ships bash 3.2, which lacks PS0
+    parsed = _parse_bash_options(argv[1:])
+    if parsed is None:
         return None
-    options, rest = asked
+    options, rest = parsed
     script = str(scripts / "bash.sh")
     if "norc" not in options and "login" not in options:
-        named = options.get("rcfile") or options.get("init-file")
-        env["HANDRAIL_FILES"] = f"rc:{named}" if named else "rc"
+        rc_file = options.get("rcfile") or options.get("init-file")
+        env["HANDRAIL_FILES"] = f"rc:{rc_file}" if rc_file else "rc"
         return (argv[0], "--rcfile", script, *rest), env
-    reads = "login" in options and "noprofile" not in options
+    reads_profile = "login" in options and "noprofile" not in options
     if "ENV" in env:
         env["HANDRAIL_ENV"] = env["ENV"]
-    env |= {"HANDRAIL_FILES": "login" if reads else "none", "ENV": script}
+    env |= {"HANDRAIL_FILES": "login" if reads_profile else "none", "ENV": script}
     return (argv[0], "--posix", *rest), env
 
 
-def _bash_options(words: Sequence[str]) -> tuple[dict[str, str], list[str]] | None:
-    """The long options by name, and the words to pass on; None when it would not be an interactive shell of ours.
+def _parse_bash_options(words: Sequence[str]) -> tuple[dict[str, str], list[str]] | None:
+    """The long options by name, and the words to pass on; None when bash would not run as a plain interactive shell.
 
-    Bash takes long options with one dash too, and the last of several files.
+    Bash also accepts long options with one dash, and uses the last of several rc files.
     """
     options: dict[str, str] = {}
     rest: list[str] = []
@@ -220,7 +222,7 @@ def _bash_options(words: Sequence[str]) -> tuple[dict[str, str], list[str]] | No
             rest.append(word)
         elif word[:1] in "-+" and not set(word[1:]) - set("ilabefhkmnuvxBCEHPToO") and len(word) > 1:
             if "n" in word:
-                return None  # reads commands and runs none
+                return None  # -n: bash parses commands but does not run them
             if "l" in word:
                 options["login"] = ""
             takes = sum(letter in "oO" for letter in word[1:])
@@ -231,18 +233,18 @@ def _bash_options(words: Sequence[str]) -> tuple[dict[str, str], list[str]] | No
     return options, rest
 
 
-def _zsh(argv: tuple[str, ...], env: dict[str, str], scripts: Path) -> Started | None:
+def _integrate_zsh(argv: tuple[str, ...], env: dict[str, str], scripts: Path) -> Started | None:
     for word in argv[1:]:
         if word not in ("--login", "--interactive") and (
             word[:1] != "-" or len(word) < 2 or set(word[1:]) - set("ildegkmuvxCEGHJXY")
         ):
-            return None  # a command, a script, or -f: files that it would not read
+            return None  # a command, a script, or -f, with which zsh would skip our .zshenv
     if "ZDOTDIR" in env:
         env["HANDRAIL_ZDOTDIR"] = env["ZDOTDIR"]
     return argv, env | {"ZDOTDIR": str(scripts / "zsh")}
 
 
-def _fish(argv: tuple[str, ...], env: dict[str, str], scripts: Path) -> Started | None:
+def _integrate_fish(argv: tuple[str, ...], env: dict[str, str], scripts: Path) -> Started | None:
     left = list(argv[1:])
     while left:
         word = left.pop(0)

@@ -1,7 +1,6 @@
-"""Who is a person: judged by where in the process tree somebody stands.
+"""Decide whether a socket peer is a person, by its position in the process tree.
 
-Owns which processes launched a door, and the sentence for those that are no person. How descent is seen is the
-keeper's (keeper/lineage.py); what a person may do is not known here.
+Processes that launched a door, and their descendants, count as agents. keeper/lineage.py reads the process tree.
 """
 
 import os
@@ -17,25 +16,25 @@ STRANGER = "This socket belongs to another user."
 
 
 class Lineage:
-    """Everybody who launched a door, while they live."""
+    """The live processes that launched a door."""
 
     def __init__(self) -> None:
         self._launchers: set[tuple[int, int]] = set()
 
     def launched_door(self, connection: socket.socket) -> None:
-        """Whoever stands above this door is an agent."""
+        """Record the parent of this door as an agent."""
         peer = lineage.Peer.of(connection)
         try:
             above = lineage.parent(peer.pid)
-            found = lineage.identity(above) if above > 1 else None
+            launcher = lineage.identity(above) if above > 1 else None
             self._launchers = {item for item in self._launchers if lineage.identity(item[0]) == item}
-            if found is not None:
-                self._launchers.add(found)
+            if launcher is not None:
+                self._launchers.add(launcher)
         finally:
             peer.close()
 
     def refusal(self, connection: socket.socket) -> str | None:
-        """Why whoever holds the other end is not taken for a person; None when it may be one."""
+        """Why the peer does not count as a person; None when it may be a person."""
         peer = lineage.Peer.of(connection)
         try:
             return None if peer.is_trusted(self._launchers) else NO_PERSON
@@ -44,7 +43,7 @@ class Lineage:
 
 
 def is_stranger(connection: socket.socket) -> bool:
-    """Another user holds the other end; the directory's mode should not have let them in."""
+    """Whether the peer runs as another user. The directory's mode should already prevent that."""
     peer = lineage.Peer.of(connection)
     try:
         return peer.uid != os.getuid()
@@ -53,5 +52,5 @@ def is_stranger(connection: socket.socket) -> bool:
 
 
 def started_inside() -> bool:
-    """Whether this very process was started from inside something Handrail had started."""
+    """Whether this process descends from a process that Handrail started."""
     return lineage.is_marked(os.getpid())

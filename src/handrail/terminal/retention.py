@@ -1,7 +1,7 @@
-"""How long the output of ended terminals is kept: so many days, and so many bytes of all together.
+"""Delete the output of ended terminals by age and total size.
 
-Owns what is let go and when. It does not journal: whoever composes the daemon is told first, and only when that is
-written down is anything deleted. What a terminal did stays in the record; its output does not.
+Calls `forgotten` before each deletion and waits until it is journaled. The terminal's record stays; only its output
+is deleted.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 APART = 3600.0
-"""Seconds between two looks at what is kept."""
+"""Seconds between two runs."""
 LINGER = 60.0
-"""Seconds after its end in which a terminal stays at hand, in the keeper too, for whoever still waits for it."""
+"""Seconds for which an ended terminal stays in memory, here and in the keeper, for callers that still wait for it."""
 DAY = 86_400.0
 PAGE = 1000
-"""Records read at once."""
+"""Records per query."""
 
 
-class _Kept(NamedTuple):
-    """An ended terminal's output. In the order in which it goes."""
+class _KeptOutput(NamedTuple):
+    """The output of an ended terminal. Sorts in order of deletion."""
 
     ended_at: float
     id: str
@@ -44,7 +44,7 @@ class _Kept(NamedTuple):
 
 
 class Retention:
-    """Keeps what is kept of ended terminals within the person's limits."""
+    """Keeps the output of ended terminals within the configured limits."""
 
     def __init__(
         self,
@@ -55,8 +55,8 @@ class Retention:
         keep_bytes: int,
         forgotten: Callable[[str, str], Awaitable[None]],
     ) -> None:
-        """`forgotten` is told which terminal's output is about to be deleted, and why; it returns when that is safe
-        on disk."""
+        """`forgotten` gets the id of the terminal whose output will be deleted, and the reason; it returns when that
+        is journaled."""
         self._records = records
         self._terminals = terminals
         self._spool = spool
@@ -65,7 +65,7 @@ class Retention:
         self._forgotten = forgotten
 
     async def run(self) -> None:
-        """Now, and every hour; until cancelled."""
+        """Prune now and every hour, until cancelled."""
         while True:
             try:
                 await self.prune()
@@ -74,48 +74,48 @@ class Retention:
             await anyio.sleep(APART)
 
     async def prune(self) -> None:
-        """Let go of what is too old, and then of the oldest until the rest is within the limit.
+        """Delete output that is too old, then the oldest until the rest is within the size limit.
 
-        What is still at hand, running or just ended, is left alone and not counted.
+        Terminals still in memory, running or just ended, are skipped and not counted.
         """
-        ended = await self._ended()
+        ended = await self._read_ended()
         self._release(ended)
-        sizes = await anyio.to_thread.run_sync(_sizes, self._spool)
+        sizes = await anyio.to_thread.run_sync(_measure_sizes, self._spool)
         kept = sorted(
-            _Kept((record.ended_at or 0) / 1000, record.id, sizes[record.id])
+            _KeptOutput((record.ended_at or 0) / 1000, record.id, sizes[record.id])
             for record in ended.values()
             if record.id in sizes and self._terminals.get(record.id) is None
         )
-        for item, why in self._surplus(kept):
+        for item, why in self._find_surplus(kept):
             self._terminals.deleted(item.id)
             await self._forgotten(item.id, why)
             await self._delete(item.id)
         await self._delete_unknown(sizes, ended)
 
-    def _surplus(self, kept: list[_Kept]) -> list[tuple[_Kept, str]]:
+    def _find_surplus(self, kept: list[_KeptOutput]) -> list[tuple[_KeptOutput, str]]:
         oldest, total = time.time() - self._keep_days * DAY, sum(item.bytes for item in kept)
-        found: list[tuple[_Kept, str]] = []
+        surplus: list[tuple[_KeptOutput, str]] = []
         for item in kept:
             if item.ended_at < oldest:
-                found.append((item, f"It ended more than {self._keep_days:g} days ago."))
+                surplus.append((item, f"It ended more than {self._keep_days:g} days ago."))
             elif total > self._keep_bytes:
-                found.append(
+                surplus.append(
                     (item, f"Ended terminals had more than {self._keep_bytes:,} bytes of output together.")
                 )
             else:
                 break
             total -= item.bytes
-        return found
+        return surplus
 
-    async def _ended(self) -> dict[str, TerminalRecord]:
-        """Terminals that have ended and whose output is kept."""
-        found: dict[str, TerminalRecord] = {}
-        while page := await self._records.terminals.with_output(after=max(found, default=""), limit=PAGE):
-            found |= {record.id: record for record in page}
-        return found
+    async def _read_ended(self) -> dict[str, TerminalRecord]:
+        """The ended terminals that still have output."""
+        ended: dict[str, TerminalRecord] = {}
+        while page := await self._records.terminals.with_output(after=max(ended, default=""), limit=PAGE):
+            ended |= {record.id: record for record in page}
+        return ended
 
     def _release(self, ended: dict[str, TerminalRecord]) -> None:
-        """The keeper need not hold what has ended and is written down; nor need we."""
+        """Release the terminals whose end is journaled, here and in the keeper."""
         now = time.time()
         for terminal in self._terminals.known:
             record = ended.get(terminal.id)
@@ -123,7 +123,7 @@ class Retention:
                 self._terminals.release(terminal.id)
 
     async def _delete_unknown(self, sizes: dict[str, int], ended: dict[str, TerminalRecord]) -> None:
-        """Output that no record leads to: the daemon, or its database, was gone before it was written down."""
+        """Delete output without a record: the daemon or its database was lost before the journal had it."""
         for unknown in sizes.keys() - ended.keys():
             record = await self._records.terminals.get(unknown)
             is_running = record is not None and record.forgotten_at is None
@@ -144,12 +144,12 @@ def _remove(directory: Path) -> None:
     shutil.rmtree(directory, ignore_errors=True)
 
 
-def _sizes(spool: Path) -> dict[str, int]:
-    """The bytes of every terminal's output there is."""
-    found: dict[str, int] = {}
+def _measure_sizes(spool: Path) -> dict[str, int]:
+    """Bytes of output on disk, by terminal id."""
+    sizes: dict[str, int] = {}
     for directory in spool.iterdir() if spool.is_dir() else ():
         try:
-            found[directory.name] = sum(file.stat().st_size for file in directory.iterdir())
+            sizes[directory.name] = sum(file.stat().st_size for file in directory.iterdir())
         except (FileNotFoundError, NotADirectoryError):
             continue
-    return found
+    return sizes

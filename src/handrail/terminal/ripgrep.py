@@ -1,7 +1,7 @@
-"""Running ripgrep: the one runner behind every search of files and of terminals.
+"""Run ripgrep, for every search of files and of terminal output.
 
-Owns which program is run, the arguments that every search has, and the end of its processes. It does not know what is
-searched, nor what the records mean. Blocks: `in_thread` runs it beside the event loop.
+Finds the program, adds the common arguments and ends its processes. `Search` blocks; `in_thread` runs it in a
+thread. Does not parse the output.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from handrail.terminal.thread_pool import Room
 T = TypeVar("T")
 
 MOST_CHARACTERS = 10_000
-"""Of a pattern; the system takes no argument longer than 128 KiB."""
+"""Upper bound for a pattern: the kernel accepts no argument longer than 128 KiB."""
 ALWAYS = ("--no-config", "--color=never", "--crlf", "--engine=default")
-"""A person's own configuration is left out: the answer must not vary. The default engine has no look-around."""
+"""The user's configuration is ignored, so that results do not vary. The default engine has no look-around."""
 _CHUNK = 1 << 16
 _COMPLAINT_MAX = 1 << 16
 
 
 class NoRipgrep(Exception):
-    """There is no program to search with."""
+    """The program rg was not found."""
 
 
 @dataclass(slots=True)
@@ -49,26 +49,26 @@ class Ended:
     code: int = 0
     out_of_time: bool = False
     stopped: bool = False
-    """The taker had enough."""
+    """`take` returned False."""
     too_long: int = 0
-    """Records that were dropped because they were too long."""
+    """Number of records dropped because they were too long."""
 
 
 @cache
 def ripgrep() -> str:
-    """The system's ripgrep, else the one that came with Handrail. Raises NoRipgrep."""
-    beside = Path(sysconfig.get_path("scripts"), "rg")
-    found = shutil.which("rg") or (str(beside) if os.access(beside, os.X_OK) else None)
-    if found is None:
+    """The path of the system's ripgrep, else of the one installed with Handrail. Raises NoRipgrep."""
+    bundled = Path(sysconfig.get_path("scripts"), "rg")
+    path = shutil.which("rg") or (str(bundled) if os.access(bundled, os.X_OK) else None)
+    if path is None:
         raise NoRipgrep(
             "The program rg (ripgrep) was not found, so nothing can be searched or listed. "
             "Install ripgrep, and check with `handrail doctor`."
         )
-    return found
+    return path
 
 
 class Search:
-    """The processes of one search, which another thread may stop."""
+    """The processes of one search. `stop` may be called from another thread."""
 
     def __init__(self) -> None:
         self._running: set[subprocess.Popen[bytes]] = set()
@@ -84,7 +84,7 @@ class Search:
         stdin: int | None = None,
         pass_fds: Sequence[int] = (),
     ) -> Ended:
-        """Run ripgrep; `take` gets its output in chunks and ends it by False. Raises NoRipgrep."""
+        """Run ripgrep; `take` gets its output in chunks and returns False to stop it. Raises NoRipgrep."""
         command, complaints = (ripgrep(), *ALWAYS, *arguments), unnamed_file()
         try:
             process = self.start(command, cwd=cwd, stdin=stdin, stderr=complaints, pass_fds=pass_fds)
@@ -123,7 +123,7 @@ class Search:
         return process
 
     def end(self, process: subprocess.Popen[bytes]) -> None:
-        """It is gone after this, whatever it was doing."""
+        """Kill the process if it still runs, and reap it."""
         if process.poll() is None:
             process.kill()
         for stream in (process.stdin, process.stdout, process.stderr):
@@ -134,38 +134,38 @@ class Search:
         self._running.discard(process)
 
     def stop(self) -> None:
-        """From another thread: end all processes of this search, also one that starts later."""
+        """Kill all processes of this search, including any that starts later. Thread-safe."""
         self._stopped = True
         for process in tuple(self._running):
             process.kill()
 
 
 async def in_thread(room: Room, search: Search, work: Callable[[], T]) -> T:
-    """Do the work of a search in a thread. Cancellation stops the search and waits for its end."""
-    done: Future[T] = Future()  # carries an error past the task group, which would wrap it
+    """Run `work` in a thread. Cancellation stops the search and waits until it has ended."""
+    done: Future[T] = Future()  # carries an exception past the task group, which would wrap it in a group
     async with anyio.create_task_group() as group:
         group.start_soon(_stop_when_cancelled, search)
-        await room.run(_settle, done, work)
+        await room.run(_run_into, done, work)
         group.cancel_scope.cancel()
     return done.result()
 
 
 def complain(complaint: str, pattern: str) -> BadPattern:
-    """The error for a pattern that ripgrep refuses."""
+    """Turn ripgrep's error output into the error for a bad pattern."""
     lines = complaint.splitlines() or ["the search failed"]
     errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
     return bad_pattern(pattern, errors[0] if errors else lines[0].removeprefix("rg: "))
 
 
 def unnamed_file() -> int:
-    """An open file without a name, which is gone when it is closed; in memory where the system has such."""
+    """The descriptor of an anonymous temporary file, in memory on Linux."""
     if sys.platform == "linux":
         return os.memfd_create("search")
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
 
 
-def _settle(done: Future[T], work: Callable[[], T]) -> None:
+def _run_into(done: Future[T], work: Callable[[], T]) -> None:
     try:
         done.set_result(work())
     except Exception as error:
@@ -191,7 +191,7 @@ def _read(process: subprocess.Popen[bytes], take: Callable[[bytes], bool], until
 
 
 def _chunks(process: subprocess.Popen[bytes], until: float) -> Iterator[bytes | None]:
-    """The output as it comes; None when the time is up."""
+    """The output as it arrives; None when the time is up."""
     assert process.stdout is not None
     output, poll = process.stdout.fileno(), select.poll()
     poll.register(output, select.POLLIN | select.POLLHUP)

@@ -1,8 +1,8 @@
-"""Regular expressions that an agent or a person supplies.
+"""Regular expressions from agents and people, run by RE2 within bounds.
 
-Owns the dialect of all such patterns, the bounds on their cost, and every call into re2, which has no types. RE2's
-time is linear in the text for any pattern, and it releases the GIL while it searches, so a search runs in a thread.
-The searches that ripgrep does (ripgrep.py) share the dialect and the sentence for a bad pattern.
+Defines the dialect, the cost limits, and the error for a bad pattern; ripgrep searches share them. RE2 takes time
+linear in the text for any pattern and releases the GIL, so searches run in threads. Only this module calls re2,
+which has no types.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any
 from handrail.terminal.thread_pool import Room
 
 DIALECT = "RE2 / Rust regex syntax: no look-around, no backreferences"
-"""For the descriptions of inputs."""
+"""For tool input descriptions."""
 MOST_CHARACTERS = 1000
 MOST_INSTRUCTIONS = 5000
 """Size of a compiled pattern. The worst case is proportional to it: seconds for a megabyte of text."""
 MEMORY = 2 << 20
 """Bytes for a compiled pattern and the states it builds while it searches."""
 THREADS = Room("regex", 4)
-"""For searches in texts that may be large."""
+"""Threads for searches in large texts."""
 _SHOWN = 60
 
 
 class BadPattern(Exception):
-    """The pattern cannot be used; the sentence gives the reason and the remedy."""
+    """The pattern cannot be used; the message gives the reason and the remedy."""
 
 
 class Regex:
@@ -37,8 +37,8 @@ class Regex:
 
     def search(self, text: bytes) -> tuple[int, int] | None:
         """Start and end of the first match in UTF-8 text, in bytes."""
-        found = self._native.search(text)
-        return None if found is None else found.span()
+        match = self._native.search(text)
+        return None if match is None else match.span()
 
 
 def compile_pattern(pattern: str, *, multiline: bool = False) -> Regex:
@@ -51,14 +51,14 @@ def compile_pattern(pattern: str, *, multiline: bool = False) -> Regex:
     except library.error as error:
         raise bad_pattern(pattern, error.args[0].decode(errors="replace").replace("(?m)", "")) from None
     finally:
-        library.purge()  # its cache would keep every pattern's memory
+        library.purge()  # otherwise its cache would keep every pattern in memory
     if native.programsize > MOST_INSTRUCTIONS:
         raise bad_pattern(pattern, "it is too large, use smaller repetition counts")
     return Regex(native)
 
 
 def check_characters(pattern: str, most: int) -> None:
-    """Raises BadPattern for a pattern that is too long, or holds a character that no text can hold."""
+    """Raises BadPattern for a pattern that is too long or contains NUL or a surrogate."""
     if len(pattern) > most:
         raise BadPattern(
             f"The pattern has {len(pattern):,} characters, and {most:,} are possible. Shorten it."
@@ -70,7 +70,7 @@ def check_characters(pattern: str, most: int) -> None:
 
 
 def bad_pattern(pattern: str, why: str) -> BadPattern:
-    """The error for a pattern that the engine refuses."""
+    """The error for a pattern that the engine rejects."""
     shown = pattern if len(pattern) <= _SHOWN else pattern[: _SHOWN - 1] + "…"
     return BadPattern(
         f"The pattern {shown} is not a regular expression that can be used here: {why.rstrip('.')}. The syntax is that "

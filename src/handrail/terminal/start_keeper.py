@@ -1,7 +1,7 @@
-"""Finding the living keeper, or starting one.
+"""Connect to the running keeper, or start one.
 
-Owns the keeper's command line and environment, and the check that who answers is no process that Handrail itself
-started. Does not know what is said on the connection.
+Defines the keeper's command line and environment, and checks that the process behind the socket was not itself
+started inside a terminal. The messages on the connection are in keeper_client.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 
 
 START_SECONDS = 10.0
-"""What a new keeper gets to open its socket, on a machine that is busy with other things."""
+"""Time limit for a new keeper to open its socket, generous enough for a busy machine."""
 PASSED = {"HOME", "PATH", "SHELL", "USER", "LOGNAME", "LANG", "TMPDIR", "PYTHONPATH"}
 PASSED_PREFIXES = ("LC_", "XDG_")
 
 
 class NoKeeperError(Exception):
-    """No keeper could be had; the sentence says why."""
+    """No keeper could be reached or started; the message gives the reason."""
 
 
 def clean_environment(environ: Mapping[str, str], places: Places) -> dict[str, str]:
-    """What the keeper, and a daemon it starts, may know of the environment: no secret is among it."""
+    """The environment for the keeper and for a daemon it starts: an allow list, without secrets."""
     passed = {k: v for k, v in environ.items() if k in PASSED or k.startswith(PASSED_PREFIXES)}
     return {**passed, **places.environment}
 
 
-class Birth:
-    """The way to a keeper for these places."""
+class KeeperLauncher:
+    """Connects to the keeper of one home directory and starts it if needed."""
 
     def __init__(self, places: Places, idle_seconds: float) -> None:
         self._places = places
@@ -50,7 +50,7 @@ class Birth:
         self._child = 0
 
     async def connect(self) -> UNIXSocketStream | None:
-        """A connection to the living keeper, if there is one."""
+        """Connect to the running keeper; None when there is no keeper. Raises NoKeeperError for an untrusted peer."""
         try:
             stream = await anyio.connect_unix(self._places.keeper_socket)
         except OSError:
@@ -61,13 +61,13 @@ class Birth:
         if not trusted:
             await stream.aclose()
             raise NoKeeperError(
-                f"Process {peer.pid} answers on {self._places.keeper_socket}, but it is not a keeper to be trusted: "
+                f"Process {peer.pid} answers on {self._places.keeper_socket}, but it is not a trusted keeper: "
                 "it was started inside a terminal, or is another user's. End it, then run `handrail up`."
             )
         return stream
 
     async def start(self) -> UNIXSocketStream:
-        """Start a keeper and wait until it answers. Where two are started at once, one of them steps back."""
+        """Start a keeper and wait until it accepts a connection. If two start concurrently, one of them exits."""
         self._places.make()
         self.reap()
         self._child = self._spawn()
@@ -80,7 +80,7 @@ class Birth:
         raise NoKeeperError(f"The keeper did not start; {self._places.logs / 'keeper.log'} may say why.")
 
     def reap(self) -> None:
-        """Let go of a keeper of ours that has ended."""
+        """Reap the keeper we started, if it has exited."""
         try:
             if self._child and os.waitpid(self._child, os.WNOHANG)[0]:
                 self._child = 0

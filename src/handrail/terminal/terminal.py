@@ -1,11 +1,7 @@
-"""The words in which a terminal is shared: who types, who has it, what it asks, and whoever is told.
+"""A terminal: a process under the keeper, its output, its exit, and who may type into it.
 
-Values only; they do not know the terminal they are about.
-
-A terminal: a process under the keeper, with its output, its exit and the end of its tree, and who shares
-it.
-
-What a daemon tells the keeper of a terminal, so that the next daemon knows it too.
+`Note` is the metadata that the daemon stores with the keeper, so that the next daemon can read it back. `Typist`,
+`Asks` and `Taken` are plain values. State changes are reported through `TerminalCallbacks`.
 """
 
 from __future__ import annotations
@@ -45,39 +41,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """What a terminal is, besides a process: whose, called what, and of which call."""
+    """A terminal's metadata besides its process: kind, name, owner and call."""
 
     of: TerminalKind
     name: str
     owner: Owner
     nonce: str = ""
-    """What the marks of its own shell carry; empty when it makes none."""
+    """The nonce in the marks of its shell; empty when the shell writes no marks."""
     call: str | None = None
 
     @property
     def is_agents(self) -> bool:
-        """An agent opened it, so a person who types into it takes it over."""
+        """An agent opened it, so a person who types into it takes control of it."""
         return self.of != "shell" and not self.owner.person
 
 
-def command(name: str) -> Note:
-    """Of a terminal about which nothing else is known."""
+def command_note(name: str) -> Note:
+    """The default note, for a terminal without metadata."""
     return Note(of="command", name=name, owner=Owner(person=False, name=""))
 
 
-def to_text(note: Note) -> str:
-    return _notes.dump_json(note).decode()
+def note_to_text(note: Note) -> str:
+    return _NOTE_ADAPTER.dump_json(note).decode()
 
 
-def from_text(text: str, name: str) -> Note:
-    """The note in a text; what cannot be read, or was never written, is a command's of this `name`."""
+def note_from_text(text: str, name: str) -> Note:
+    """Parse a note; a missing or invalid one becomes `command_note(name)`."""
     try:
-        return _notes.validate_json(text)
+        return _NOTE_ADAPTER.validate_json(text)
     except ValidationError:
-        return command(name)
+        return command_note(name)
 
 
-_notes = TypeAdapter(Note)
+_NOTE_ADAPTER = TypeAdapter(Note)
 
 __all__ = [
     "Asks",
@@ -87,7 +83,7 @@ __all__ = [
     "Seen",
     "Taken",
     "Terminal",
-    "Told",
+    "TerminalCallbacks",
     "TypingRefused",
     "Typist",
 ]
@@ -95,7 +91,7 @@ __all__ = [
 
 @dataclass(slots=True, eq=False)
 class Terminal:
-    """One watched process. `exit` is set once its leader has left, `swept` once its whole tree is gone."""
+    """One watched process. `exit` is set when its leader exits, `swept` when its whole process tree has ended."""
 
     id: str
     argv: tuple[str, ...]
@@ -105,39 +101,43 @@ class Terminal:
     tail: Tail
     note: Note
     keeper: Keeper = field(repr=False)
-    told: Told = field(repr=False)
+    callbacks: TerminalCallbacks = field(repr=False)
     pid: int = 0
     pipes: bool = False
     adopted: bool = False
-    """Opened under a daemon before this one: what was typed then stands only in the record."""
+    """Opened under an earlier daemon: input from that time is only in the journal."""
     exit: Exit | None = None
     swept: Report | None = None
     unrecorded: str | None = None
     attached: bool = False
-    """A person's own window is on it."""
+    """A person has attached their own terminal window."""
     seen: Seen | None = None
-    """As it looked last."""
+    """The keeper's last report on the foreground program."""
     asks: Asks | None = None
     taken: Taken | None = None
     last_output_at: float | None = None
     """Seconds since 1970."""
     last_input_at: float | None = None
     last_input: int | None = None
-    """How far its output had come when somebody typed last; None when nobody has since this daemon knows it."""
-    _left: anyio.Event = field(default_factory=anyio.Event, repr=False)
-    _gone: anyio.Event = field(default_factory=anyio.Event, repr=False)
+    """The output offset at the last input; None before the first input that this daemon has seen."""
+    _exited: anyio.Event = field(default_factory=anyio.Event, repr=False)
+    _tree_ended: anyio.Event = field(default_factory=anyio.Event, repr=False)
     _bell: anyio.Event = field(default_factory=anyio.Event, repr=False)
 
     async def type(self, data: bytes, typist: Typist) -> None:
-        """Type. Raises TypingRefused when it has ended, is taken over, or hides what an agent would type, and
-        NotReading when it does not read. An agent's terminal is a person's while they type into it."""
+        """Send input.
+
+        Raises TypingRefused when the terminal has ended, when a person has control of it, or when it hides the input
+        of an agent; NotReading when the program does not read. A person who types into an agent's terminal takes
+        control of it.
+        """
         if not typist.person and self.taken is not None:
-            raise TypingRefused(_taken_sentence(self, self.taken))
+            raise TypingRefused(_takeover_message(self, self.taken))
         offset = self.tail.end
         if typist.person and is_typing(data):
             self.heed(typist)
         try:
-            # Sent in this very tick: nobody can take the terminal over between the look above and the keeper.
+            # No await since the check above: no takeover can come between it and this request.
             reply = await self.keeper.request(
                 Input(self.keeper.number(), self.id, data, typist.person), Typed
             )
@@ -152,41 +152,44 @@ class Terminal:
         self.hear_typing(typist, None if reply.secret else data, offset)
 
     async def look(self) -> Seen:
-        """How it is right now. Raises KeeperError when it has ended."""
+        """Ask the keeper for the state of the foreground program. Raises KeeperError when the terminal has ended."""
         reply = await self.keeper.request(Look(self.keeper.number(), self.id), Looked)
         before, self.seen = self.seen, reply.seen
-        if _told_apart(before) != _told_apart(reply.seen):
+        if _visible_state(before) != _visible_state(reply.seen):
             self.ring()
         return reply.seen
 
     def take(self, by: str, holds: bool) -> None:
-        """A person has it from now on. One who only types does not undo a hold."""
-        wanted = Taken(by=by, holds=holds)
-        if self.exit is None and self.taken != wanted and (holds or self.taken is None):
-            self.taken = wanted
-            self.told.taken(self)
+        """Give control to a person. Typing alone (`holds=False`) does not replace a hold."""
+        taken = Taken(by=by, holds=holds)
+        if self.exit is None and self.taken != taken and (holds or self.taken is None):
+            self.taken = taken
+            self.callbacks.taken(self)
             self.ring()
 
     def release(self, by: str) -> None:
-        """Agents may type again."""
+        """End a person's control: agents may type again."""
         if self.taken is not None:
             self.taken = None
-            self.told.released(self, by)
+            self.callbacks.released(self, by)
             self.ring()
 
     def ask(self, asks: Asks | None) -> None:
-        """It waits for input, or no longer does. The same question over again is no news but for its time."""
+        """Record that it waits for input, or with None that it no longer does.
+
+        A repeated question updates only its time and calls no callback.
+        """
         before, self.asks = self.asks, asks
         if before is None and asks is None:
             return
         if asks is None:
-            self.told.went_on(self)
-        elif _question(before) != _question(asks):
-            self.told.asked(self)
+            self.callbacks.went_on(self)
+        elif _question_key(before) != _question_key(asks):
+            self.callbacks.asked(self)
         self.ring()
 
     async def changed(self) -> None:
-        """Wakes on any change of its exit, its size, who has it, whether it asks, and what runs in it where."""
+        """Wait for the next change of exit, size, control, question, foreground program or directory."""
         await self._bell.wait()
 
     def ring(self) -> None:
@@ -194,17 +197,17 @@ class Terminal:
         bell.set()
 
     def heed(self, typist: Typist) -> None:
-        """A person is about to type."""
+        """Take over an agent's terminal for a person who is about to type."""
         if self.note.is_agents and self.taken is None:
             self.take(typist.name, holds=False)
 
     def hear_typing(self, typist: Typist, data: bytes | None, offset: int) -> None:
-        """Somebody has typed, here or in a window of their own."""
+        """Record input, sent through us or typed in an attached window. `data` is None when it was hidden."""
         self.last_input_at, self.last_input = time.time(), offset
-        self.told.typed(self, typist, data, offset)
+        self.callbacks.typed(self, typist, data, offset)
 
     async def write(self, data: bytes) -> None:
-        """Type as nobody in particular. Raises KeeperError."""
+        """Send input without checks and without recording a typist. Raises KeeperError."""
         await self.keeper.request(Input(self.keeper.number(), self.id, data, person=True), Typed)
 
     async def resize(self, cols: int, rows: int) -> None:
@@ -216,46 +219,47 @@ class Terminal:
         self.ring()
 
     async def signal(self, number: int) -> None:
-        """To the leader alone."""
+        """Signal the leader only, not its process tree."""
         await self.keeper.request(Signal(self.keeper.number(), self.id, number), Done)
 
     async def stop(self, grace: float = 2.0) -> Report:
-        """End the whole tree; returns when nothing of it is left. Goes on even if the caller is cancelled."""
+        """Stop the whole process tree; returns when it has ended. The keeper completes the stop even if the caller
+        is cancelled."""
         if self.swept is not None:
             return self.swept
         try:
             reply = await self.keeper.request(Stop(self.keeper.number(), self.id, grace), Stopped)
         except KeeperError:
-            if self.swept is None:  # the keeper was not lost: it refused
+            if self.swept is None:  # the keeper refused; if it were lost, `swept` would be set
                 raise
             return self.swept
         return reply.report
 
     async def wait(self) -> Exit:
-        """How the leader ended, as soon as it has."""
-        await self._left.wait()
+        """Wait until the leader exits; returns its exit."""
+        await self._exited.wait()
         assert self.exit is not None
         return self.exit
 
     async def wait_swept(self) -> Report:
-        """How the rest of its tree ended, as soon as nothing of it is left."""
-        await self._gone.wait()
+        """Wait until the whole process tree has ended; returns the keeper's report."""
+        await self._tree_ended.wait()
         assert self.swept is not None
         return self.swept
 
     def sweep(self, report: Report) -> None:
         self.swept = report
-        self._gone.set()
+        self._tree_ended.set()
 
     def leave(self, exit: Exit) -> None:
-        """Its leader has left; with that nobody has it, and it asks nothing."""
+        """Record the leader's exit; this clears control and question."""
         self.exit = exit
         self.asks = self.taken = None
-        self._left.set()
+        self._exited.set()
         self.ring()
 
 
-def _taken_sentence(terminal: Terminal, taken: Taken) -> str:
+def _takeover_message(terminal: Terminal, taken: Taken) -> str:
     until = "they release it" if taken.holds else "a while after they stop typing"
     return (
         f"Terminal {terminal.id} is taken over by {taken.by}, so nothing was typed. It is theirs until {until}: wait "
@@ -263,59 +267,59 @@ def _taken_sentence(terminal: Terminal, taken: Taken) -> str:
     )
 
 
-def _told_apart(seen: Seen | None) -> tuple[object, ...] | None:
-    """What of a look is news."""
+def _visible_state(seen: Seen | None) -> tuple[object, ...] | None:
+    """The parts of a report whose change wakes `changed`."""
     return seen and (seen.busy, seen.cwd, seen.foreground)
 
 
-def _question(asks: Asks | None) -> tuple[str, bool, str] | None:
+def _question_key(asks: Asks | None) -> tuple[str, bool, str] | None:
     return asks and (asks.prompt, asks.secret, asks.sure)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Typist:
-    """Who types."""
+    """The sender of input."""
 
     person: bool
     name: str
-    """As the history shows it: `claude-code`, `a person on the page`."""
+    """As shown in the history: `claude-code`, `a person on the page`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asks:
-    """What runs in a terminal waits for input."""
+    """The foreground program waits for input."""
 
     prompt: str
     sure: Sure
     secret: bool
-    """It hides what is typed: only a person may answer."""
+    """Echo is off: only a person may answer."""
     since: float
     """Seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A person has it: agents cannot type."""
+    """A person has control: agents cannot type."""
 
     by: str
     holds: bool
-    """Until it is released; otherwise only while the person types."""
+    """Until released explicitly; otherwise control ends a while after the person stops typing."""
 
 
 class TypingRefused(Exception):
-    """Nothing was typed; the sentence says why, and what to do."""
+    """Nothing was sent; the message gives the reason and the remedy."""
 
 
 class NotReading(TypingRefused):
-    """The program left so much unread that nothing more fits: the same may be typed again a little later."""
+    """The input buffer is full because the program does not read; the caller may retry later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """Who is told what happens in terminals, at once and in order. None of these may block or await."""
+class TerminalCallbacks:
+    """Callbacks for changes in terminals, called synchronously and in order. They must not block."""
 
     typed: Callable[[Terminal, Typist, bytes | None, int], None]
-    """None for the bytes where the terminal hid them; the number is how far its output had come."""
+    """Terminal, typist, bytes (None when the terminal hid them) and the output offset."""
     taken: Callable[[Terminal], None]
     released: Callable[[Terminal, str], None]
     asked: Callable[[Terminal], None]

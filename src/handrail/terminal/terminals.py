@@ -1,7 +1,6 @@
-"""Every terminal the daemon knows of: opening, adopting after a restart, and losing them with the keeper.
+"""All terminals of the daemon, by id: open them, adopt them after a restart, mark them lost with the keeper.
 
-Owns the terminals by id. Does not journal: whoever composes the daemon is called back, at once and in order, and may
-not block there.
+Does not write the journal: the daemon passes callbacks, which are called synchronously and in order and must not block.
 """
 
 from __future__ import annotations
@@ -28,12 +27,18 @@ from handrail.keeper.protocol import (
     Swept,
     Unrecorded,
 )
-from handrail.terminal import terminal as notes
 from handrail.terminal.input.keys import is_typing
 from handrail.terminal.input.typing_history import Typing
 from handrail.terminal.keeper_client import close_all
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.terminal import Terminal, Told, Typist
+from handrail.terminal.terminal import (
+    Terminal,
+    TerminalCallbacks,
+    Typist,
+    command_note,
+    note_from_text,
+    note_to_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -48,18 +53,18 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_LINES = 1_000_000
-"""Output kept of one terminal; what is older is dropped."""
-MOST_LEFT = 64
-"""Terminals let go of last that are still at hand: mostly it is their output that is read next."""
+"""Output kept per terminal, a bound on disk space; older output is dropped."""
+RELEASED_MAX = 64
+"""Released terminals that stay in memory, because their output is often read next."""
 WINDOW = "a person in a window of their own"
 
 
 def _ignore(*_: object) -> None:
-    """For whoever does not want to be called back."""
+    """The default callback."""
 
 
 class Terminals:
-    """Those that live, and those that ended and are not forgotten yet."""
+    """The running terminals, and the ended ones that are not forgotten yet."""
 
     def __init__(
         self,
@@ -76,22 +81,25 @@ class Terminals:
         asked: Callback = _ignore,
         went_on: Callback = _ignore,
     ) -> None:
-        """`ended` is called when the leader has left, `swept` when its whole tree is gone (or lost), `lost` when the
-        keeper is, after the terminals it takes with it. What ended while no daemon ran is told on adoption. `typed` gets who
-        typed, whether that is a person, what (None where the terminal did not show it), and how far its output was."""
+        """`ended` is called when the leader exits, `swept` when its whole process tree has ended (or is lost), and
+        `lost` when the keeper is lost, after `ended` and `swept` for its terminals. Terminals that ended while no
+        daemon ran are reported on adoption. `typed` gets the typist's name, whether it is a person, the text (None
+        when the terminal did not show it), and the output offset."""
         self._keeper = keeper
         self._spool = spool
         self._opened, self._ended, self._swept, self._lost = opened, ended, swept, lost
         self._typing = Typing(typed)
-        self._told = Told(typed=self._typed, taken=taken, released=released, asked=asked, went_on=went_on)
+        self._callbacks = TerminalCallbacks(
+            typed=self._note_input, taken=taken, released=released, asked=asked, went_on=went_on
+        )
         self.stirred: Callback = _ignore
-        """Whoever looks at terminals is told when one was opened, printed something, or was typed into."""
+        """Called when a terminal is opened, prints output, or gets input; set by input detection."""
         self._all: dict[str, Terminal] = {}
-        self._left: dict[str, Terminal] = {}
+        self._released_terminals: dict[str, Terminal] = {}
         keeper.listener = self
 
     async def run(self) -> None:
-        """Make a history of what is typed, and give agents their terminals back in time; until cancelled."""
+        """Record the typing history and return control to agents after a person's typing; until cancelled."""
         await self._typing.run()
 
     @property
@@ -106,13 +114,13 @@ class Terminals:
         return self._all.get(id)
 
     def left(self, id: str) -> Terminal | None:
-        """One that was let go of lately, which nothing changes any more; None when only the record knows it."""
-        return self._left.get(id)
+        """A recently released terminal, which no longer changes; None when it is only in the database."""
+        return self._released_terminals.get(id)
 
     def tail(self, id: str) -> Tail:
-        """The output of any terminal, also one that ended long ago."""
-        known = self._all.get(id)
-        return Tail(self._spool / id, closed=True) if known is None else known.tail
+        """The output of any terminal, including terminals that ended long ago."""
+        terminal = self._all.get(id)
+        return Tail(self._spool / id, closed=True) if terminal is None else terminal.tail
 
     async def open(
         self,
@@ -128,11 +136,11 @@ class Terminals:
         note: Note | None = None,
         cwd_id: tuple[int, int] | None = None,
     ) -> Terminal:
-        """Start a program in a PTY of this size (columns, rows). Raises KeeperError with the reason it cannot run.
+        """Start a program in a PTY of this size (columns, rows). Raises KeeperError when it cannot run.
 
-        `cwd_id` is the device and inode that `cwd` must have at that moment.
+        `cwd_id` is the device and inode that `cwd` must still have when the program starts.
         """
-        order = Start(
+        request = Start(
             self._keeper.number(),
             id or _new_id(),
             tuple(argv),
@@ -142,10 +150,10 @@ class Terminals:
             cap_bytes=cap_bytes,
             cap_lines=cap_lines,
             grace=grace,
-            note=notes.to_text(note or notes.command(_name(argv))),
+            note=note_to_text(note or command_note(_program_name(argv))),
             cwd_id=cwd_id,
         )
-        terminal, _ = await self._start(order)
+        terminal, _ = await self._start(request)
         return terminal
 
     async def open_pipes(
@@ -157,133 +165,137 @@ class Terminals:
         grace: float = 2.0,
         id: str | None = None,
     ) -> tuple[Terminal, tuple[int, int, int]]:
-        """Start a program with pipes, which end with this daemon; ours to close: its stdin, stdout and stderr."""
-        order = Start(
+        """Start a program on pipes instead of a PTY.
+
+        Returns the terminal and the descriptors of stdin, stdout and stderr. The caller closes them; they do not
+        survive this daemon.
+        """
+        request = Start(
             self._keeper.number(), id or _new_id(), tuple(argv), cwd, dict(env), pipes=True, grace=grace
         )
-        terminal, (stdin, stdout, stderr) = await self._start(order)
+        terminal, (stdin, stdout, stderr) = await self._start(request)
         return terminal, (stdin, stdout, stderr)
 
     async def forget(self, id: str, *, delete: bool = False) -> None:
-        """Let go of an ended terminal, once what it did is recorded; with `delete`, of its output too."""
+        """Drop an ended terminal, after its end is journaled; with `delete`, its output too."""
         await self._keeper.request(Forget(self._keeper.number(), id, delete), Done)
         self._all.pop(id, None)
 
     def release(self, id: str) -> None:
-        """Let go of an ended terminal without waiting for the keeper's word; its output stays on disk."""
+        """Drop an ended terminal without waiting for the keeper's reply; its output stays on disk."""
         terminal = self._all.get(id)
         if terminal is not None and terminal.swept is not None:
             del self._all[id]
             self._keeper.post(Forget(self._keeper.number(), id))
             if not terminal.pipes:
-                self._left[id] = terminal
-            if len(self._left) > MOST_LEFT:
-                del self._left[next(iter(self._left))]
+                self._released_terminals[id] = terminal
+            if len(self._released_terminals) > RELEASED_MAX:
+                del self._released_terminals[next(iter(self._released_terminals))]
 
     def deleted(self, id: str) -> None:
-        """The output of one that was let go of is about to be deleted: from now on only the record tells of it."""
-        self._left.pop(id, None)
+        """Drop a released terminal from memory, before its output is deleted."""
+        self._released_terminals.pop(id, None)
 
-    # What the keeper says of its own accord
+    # Listener: notices from the keeper
 
     def adopt(self, kept: list[Kept]) -> None:
         for state in kept:
-            known = self._all.get(state.terminal)
-            if known is None:
-                known = self._all[state.terminal] = self._adopted(state)
-            known.unrecorded = state.unrecorded
-            known.size = (state.cols, state.rows)
-            known.attached = state.attached
-            known.ring()
-            known.tail.ring()
-            self.stirred(known)
-            self._leave(known, state.exit)
-            self._sweep(known, state.report)
+            terminal = self._all.get(state.terminal)
+            if terminal is None:
+                terminal = self._all[state.terminal] = self._adopt_terminal(state)
+            terminal.unrecorded = state.unrecorded
+            terminal.size = (state.cols, state.rows)
+            terminal.attached = state.attached
+            terminal.ring()
+            terminal.tail.ring()
+            self.stirred(terminal)
+            self._note_exit(terminal, state.exit)
+            self._note_sweep(terminal, state.report)
 
     def hear(self, notice: Notice) -> None:
         if isinstance(notice, Kept | Replaced):
             return
         terminal = self._all.get(notice.terminal)
         if terminal is not None:
-            self._hear(terminal, notice)
-        elif isinstance(notice, Swept):  # its opening was given up before it ran
+            self._handle(terminal, notice)
+        elif isinstance(notice, Swept):  # its start was abandoned before the reply
             self._keeper.post(Forget(self._keeper.number(), notice.terminal, delete=True))
 
     def lost(self, why: str) -> None:
         for terminal in list(self._all.values()):
-            self._leave(terminal, Exit(lost=why))
-            self._sweep(terminal, Report("keeper gone"))
+            self._note_exit(terminal, Exit(lost=why))
+            self._note_sweep(terminal, Report("keeper gone"))
         self._lost(why)
 
-    def _hear(
+    def _handle(
         self,
         terminal: Terminal,
         notice: Grown | Unrecorded | Exited | Swept | Overheard | Resized | Attached,
     ) -> None:
         match notice:
             case Grown():
-                self._grown(terminal)
+                self._note_output(terminal)
             case Unrecorded(_, _, why):
                 terminal.unrecorded = why
             case Exited(_, exit, _):
-                self._grown(terminal)
-                self._leave(terminal, exit)
+                self._note_output(terminal)
+                self._note_exit(terminal, exit)
             case Swept(_, report, _):
-                self._sweep(terminal, report)
+                self._note_sweep(terminal, report)
             case Overheard(_, data, secret, size):
-                self._overheard(terminal, None if secret else data, size)
+                self._note_window_input(terminal, None if secret else data, size)
             case Resized(_, cols, rows):
                 terminal.resized(cols, rows)
             case Attached(_, attached):
                 terminal.attached = attached
                 terminal.ring()
 
-    def _grown(self, terminal: Terminal) -> None:
+    def _note_output(self, terminal: Terminal) -> None:
         terminal.last_output_at = time.time()
         terminal.tail.ring()
         self.stirred(terminal)
 
-    def _overheard(self, terminal: Terminal, data: bytes | None, size: int) -> None:
+    def _note_window_input(self, terminal: Terminal, data: bytes | None, size: int) -> None:
         owner = terminal.note.owner
         typist = Typist(person=True, name=owner.name if owner.person else WINDOW)
         if data is None or is_typing(data):
             terminal.heed(typist)
         terminal.hear_typing(typist, data, size)
 
-    def _typed(self, terminal: Terminal, typist: Typist, data: bytes | None, offset: int) -> None:
+    def _note_input(self, terminal: Terminal, typist: Typist, data: bytes | None, offset: int) -> None:
         self._typing.hear(terminal, typist, data, offset)
         self.stirred(terminal)
 
-    def _leave(self, terminal: Terminal, exit: Exit | None) -> None:
+    def _note_exit(self, terminal: Terminal, exit: Exit | None) -> None:
         if exit is not None and terminal.exit is None:
             terminal.leave(exit)
             self._typing.ring()
             self.stirred(terminal)
             self._ended(terminal)
 
-    def _sweep(self, terminal: Terminal, report: Report | None) -> None:
+    def _note_sweep(self, terminal: Terminal, report: Report | None) -> None:
         if report is not None and terminal.swept is None:
             terminal.sweep(report)
             terminal.tail.close()
             self._swept(terminal)
 
-    async def _start(self, order: Start) -> tuple[Terminal, tuple[int, ...]]:
+    async def _start(self, request: Start) -> tuple[Terminal, tuple[int, ...]]:
         terminal = Terminal(
-            id=order.terminal,
-            argv=order.argv,
-            cwd=order.cwd,
-            size=(order.cols, order.rows),
+            id=request.terminal,
+            argv=request.argv,
+            cwd=request.cwd,
+            size=(request.cols, request.rows),
             created_at=time.time(),
-            tail=Tail(self._spool / order.terminal),
-            note=notes.from_text(order.note, _name(order.argv)),
+            tail=Tail(self._spool / request.terminal),
+            note=note_from_text(request.note, _program_name(request.argv)),
             keeper=self._keeper,
-            told=self._told,
-            pipes=order.pipes,
+            callbacks=self._callbacks,
+            pipes=request.pipes,
         )
         received: list[int] = []
 
         def on_reply(reply: Reply, descriptors: tuple[int, ...]) -> None:
-            # Here and not after the await: a notice of its exit may come in the same read.
+            # Register here, not after the await: a notice of its exit may come in the same read.
             if isinstance(reply, Started):
                 received.extend(descriptors)
                 terminal.pid = reply.pid
@@ -292,19 +304,19 @@ class Terminals:
                 self.stirred(terminal)
 
         try:
-            await self._keeper.request(order, Started, on_reply)
+            await self._keeper.request(request, Started, on_reply)
         except BaseException:
-            self._give_up(terminal, received)
+            self._abandon_start(terminal, received)
             raise
         return terminal, tuple(received)
 
-    def _give_up(self, terminal: Terminal, received: list[int]) -> None:
-        """The start failed, or nobody waits for it any more: leave nothing running."""
+    def _abandon_start(self, terminal: Terminal, received: list[int]) -> None:
+        """The start failed or its caller was cancelled: stop the program, if it runs."""
         close_all(received)
         if terminal.swept is None:
             self._keeper.post(Stop(self._keeper.number(), terminal.id, 0.0))
 
-    def _adopted(self, state: Kept) -> Terminal:
+    def _adopt_terminal(self, state: Kept) -> Terminal:
         tail = Tail(self._spool / state.terminal)
         return Terminal(
             id=state.terminal,
@@ -314,16 +326,16 @@ class Terminals:
             created_at=state.created_at,
             tail=tail,
             last_output_at=tail.last_at,
-            note=notes.from_text(state.note, _name(state.argv)),
+            note=note_from_text(state.note, _program_name(state.argv)),
             keeper=self._keeper,
-            told=self._told,
+            callbacks=self._callbacks,
             pid=state.pid,
             pipes=state.pipes,
             adopted=True,
         )
 
 
-def _name(argv: Sequence[str]) -> str:
+def _program_name(argv: Sequence[str]) -> str:
     return argv[0].rpartition("/")[2] if argv else ""
 
 

@@ -1,6 +1,6 @@
-"""Rooms for work that takes a while: so much at once, and no more, beside everything else the daemon does in threads.
+"""Fixed-size thread pools, separate from anyio's default limiter.
 
-Owns how many. Whoever asks for a hundred screens at once waits for them; nobody else does. It does not know the work.
+A caller that requests a hundred screens fills its own pool and does not delay other thread work in the daemon.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ Args = TypeVarTuple("Args")
 
 
 class Room:
-    """Threads of its own; one who waits for one holds up nobody outside."""
+    """A thread pool of fixed size. Waiting for a free thread does not affect other pools."""
 
     def __init__(self, name: str, size: int) -> None:
         self._size = size
         self._limiter: RunVar[anyio.CapacityLimiter] = RunVar(f"room {name}")
 
     async def run(self, work: Callable[[*Args], T], *args: *Args, abandon: bool = False) -> T:
-        """Run it in a thread; with `abandon`, who is cancelled does not wait for its end."""
+        """Run `work` in a thread; with `abandon`, a cancelled caller does not wait until it ends."""
         return await anyio.to_thread.run_sync(
-            work, *args, abandon_on_cancel=abandon, limiter=self._its_limiter()
+            work, *args, abandon_on_cancel=abandon, limiter=self._get_limiter()
         )
 
-    def _its_limiter(self) -> anyio.CapacityLimiter:
+    def _get_limiter(self) -> anyio.CapacityLimiter:
         try:
             return self._limiter.get()
         except LookupError:
@@ -42,7 +42,8 @@ class Room:
 
 
 AGENTS = Room("agents", 2)
+"""Screens and searches for agents, which may request any number of them."""
 PEOPLE = Room("people", 4)
-"""Screens and searches for agents, who may ask for any number; and for people and for Handrail itself."""
+"""Screens and searches for people and for Handrail's own use, so that agents cannot delay them."""
 FILES = Room("files", 8)
-"""Searches of files, each of which waits for a process."""
+"""File searches; each thread waits for a ripgrep process."""

@@ -1,1 +1,1 @@
-"""Keys and what was typed into a terminal."""
+"""Terminal input: key names and encodings, and the history of typed lines."""

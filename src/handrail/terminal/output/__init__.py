@@ -1,1 +1,1 @@
-"""A terminal's output: bytes on disk with offsets, read, searched, and shown as text or as a screen."""
+"""Terminal output: bytes on disk with absolute offsets; paging, search, plain text and screen rendering."""

@@ -1,1 +1,1 @@
-"""Waiting for something to happen in a terminal."""
+"""Waits on a terminal: conditions, input detection, pattern matching and listening ports."""
