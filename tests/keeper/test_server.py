@@ -322,7 +322,7 @@ async def test_a_false_keeper_from_inside_a_terminal_is_not_trusted(home: Path) 
             await scene.python(program, *arguments)
             await until(lambda: scene.events[-1:] != [] and scene.events[-1][0] == "lost")
             await until(lambda: bool(mark.pids()))
-            with pytest.raises(KeeperError, match="not a keeper to be trusted"):
+            with pytest.raises(KeeperError, match="not a trusted keeper"):
                 await scene.keeper.health()
 
 

@@ -35,7 +35,7 @@ async def test_a_shell_without_a_nonce_has_none(tmp_path: Path) -> None:
 
 
 async def test_only_so_many_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shell_marks, "MOST", 2)
+    monkeypatch.setattr(shell_marks, "TERMINALS_MAX", 2)
     marked, tails = Marked(), [printed(tmp_path / f"t{n}", b"hello") for n in range(3)]
     first = await marked.of("t0", "nonce", tails[0])
     for number in (1, 0, 2):  # the oldest used goes

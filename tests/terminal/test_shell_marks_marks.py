@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from handrail.keeper.spool import Spool
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.shell_marks import KEPT, MOST, Command, Finder, Marks, output_of, strip
+from handrail.terminal.shell_marks import (
+    COMMANDS_MAX,
+    MARK_BYTES_MAX,
+    Command,
+    Finder,
+    Marks,
+    output_of,
+    strip,
+)
 
 NONCE = "5eed5eed0123abcd"
 PROMPT = (
@@ -170,9 +178,9 @@ def test_a_shell_that_writes_a_title_after_its_mark_does_not_print_it_for_the_co
 
 
 def test_only_the_last_commands_are_kept(written: Written) -> None:
-    written.say(b"".join(one(f"n{n}", b"", 0, n) for n in range(KEPT + 5)))
-    assert len(written.marks.commands) == KEPT
-    assert (written.marks.commands[0].line, written.marks.commands[-1].line) == ("n5", f"n{KEPT + 4}")
+    written.say(b"".join(one(f"n{n}", b"", 0, n) for n in range(COMMANDS_MAX + 5)))
+    assert len(written.marks.commands) == COMMANDS_MAX
+    assert (written.marks.commands[0].line, written.marks.commands[-1].line) == ("n5", f"n{COMMANDS_MAX + 4}")
 
 
 def test_a_sequence_that_never_ends_is_not_held() -> None:
@@ -180,7 +188,7 @@ def test_a_sequence_that_never_ends_is_not_held() -> None:
     for piece in (b"\x1b]133;D;0;nonce=", *([b"x" * (1 << 20)] * 10), end(2)):
         found = list(finder.find(piece, offset))
         offset += len(piece)
-        assert finder.held <= MOST
+        assert finder.held <= MARK_BYTES_MAX
         assert [mark.text for mark in found] == (["2"] if piece == end(2) else [])
 
 

@@ -155,8 +155,8 @@ class Keeper:
             self._pending.pop(request.id, None)
         if bound.cancelled_caught and not waiting.answered.is_set():
             raise KeeperError(
-                f"The keeper has not answered for {_reply_seconds(request):g} s, so nobody knows whether it did what it was "
-                "told. Run `handrail doctor`; `handrail down` ends it and all that it keeps."
+                f"The keeper has not answered for {_reply_seconds(request):g} s, so it is unknown whether the request was "
+                "carried out. Run `handrail doctor`; `handrail down` ends it and all that it keeps."
             )
         reply = waiting.reply
         if isinstance(reply, kind):
@@ -230,7 +230,7 @@ class Keeper:
                 self._report_loss("The keeper has died, so its wardens have ended what ran.")
                 stream = await self._launcher.start()
         except NoKeeperError as error:
-            self._report_loss("The keeper has died, and no other could be had.")
+            self._report_loss("The keeper has died, and no new one could be started.")
             raise KeeperError(str(error)) from error
         return stream
 
@@ -276,7 +276,7 @@ class Keeper:
                 "Another daemon has taken over the keeper." if self._replaced else "The keeper has gone."
             )
         except (FrameError, LineTooLong) as error:
-            self._why_gone = f"The keeper made no sense: {error}"
+            self._why_gone = f"The keeper sent an invalid message: {error}"
 
     async def _write(self, stream: UNIXSocketStream) -> None:
         try:

@@ -70,7 +70,7 @@ class Retention:
             try:
                 await self.prune()
             except (OSError, Unwritable) as problem:
-                log.warning("old output could not be let go: %s", problem)
+                log.warning("old output could not be deleted: %s", problem)
             await anyio.sleep(APART)
 
     async def prune(self) -> None:

@@ -73,7 +73,7 @@ async def test_look_around_is_refused() -> None:
 
 
 async def test_only_so_many_patterns_are_watched_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pattern_match, "MOST", 2)
+    monkeypatch.setattr(pattern_match, "MATCHERS_MAX", 2)
     refused = pytest.raises(BadPattern, match="2 patterns are waited for already")
     with pattern_match.matching("a"), pattern_match.matching("b"), refused:
         await hits("c", b"c")

@@ -1,16 +1,14 @@
-"""Whether what runs in a terminal waits for input, how sure that is, and what its prompt says.
+"""Input detection: whether a terminal's foreground program waits for input, how certain that is, and its prompt.
 
-Owns the judgement; pure. It does not look (knowing.py), and knows no process but the one in the foreground.
+`sureness`, `rests_behind_text` and `prompt` are pure. `Knowing` polls all running terminals and records the result.
 
-A read on the terminal, line by line, is certain. In raw mode nothing is: a prompt that edits its line, a pager and a
-server that listens for keys look alike, so what rests with its cursor behind some text is only likely to ask. A
-shell at its own prompt asks nothing. That it is there its marks say; without any, a shell that was started to read
-commands from a person is taken to be, and one that runs a script or `-c` is not: that one's reads are questions.
+In canonical mode a read on the terminal is certain. In raw mode a line editor, a pager and a server that listens for
+keys look alike, so a quiet program whose cursor stands behind text is only likely to wait. A shell at its own prompt
+does not count. Its marks show that; without marks, an interactive shell counts as at its prompt, and a shell that runs
+a script or `-c` does not: its reads are questions.
 
-A wait on several things at once (`poll`) counts in raw mode alone: the keeper knows how many a program waits for by
-select or poll, but not whether the terminal is among them, and an idle server line by line looks just the same.
-
-Knowing what goes on in every terminal: what runs in its foreground, where, and whether it waits for input.
+A `poll` counts only in raw mode. The keeper knows that a program waits in select or poll, but not whether the terminal
+is among the descriptors, and an idle server in canonical mode looks the same.
 """
 
 from __future__ import annotations
@@ -41,23 +39,23 @@ if TYPE_CHECKING:
 
 
 PROMPT_MAX = 200
-"""Characters of a prompt that are shown."""
+"""Characters of a prompt that are kept."""
 EDITING = frozenset({"bash", "zsh", "fish", "ksh", "mksh", "tcsh", "nu", "xonsh", "elvish", "pwsh"})
-"""Shells whose own prompt is never line by line: one of them that reads so was told to, by `read`."""
+"""Shells with a line editor. If one of them reads in canonical mode, it runs the `read` builtin."""
 SHELLS = EDITING | {"sh", "dash", "ash", "busybox", "csh", "yash", "posh"}
 _COMMAND = frozenset({"command", "commands", "Command", "File"})
-"""Options that give a shell something to run, beside a `c` among the short ones."""
+"""Options that pass a command to the shell, besides the short option `c`."""
 _VALUED = frozenset({"--rcfile", "--init-file", "--init-command"})
 """Long options that take the next word."""
 _ENDS = (":", "?", ">", "]", ")")
-"""How a prompt ends that leaves its answer to the next line."""
+"""Last characters of a prompt whose answer goes on the next line."""
 
 
 def sureness(seen: Seen, of: TerminalKind, at_prompt: bool | None, argv: Sequence[str] = ()) -> Sure | None:
-    """How sure it is that the foreground waits for input; None when it does not.
+    """How certain it is that the foreground program waits for input; None when it does not.
 
-    `at_prompt` is what the leader's own marks say, None where it makes none; `argv` is how the leader was started. In
-    raw mode the screen decides, too.
+    `at_prompt` comes from the leader's marks and is None without marks; `argv` is the leader's command line. In raw
+    mode the caller must also check the screen (`rests_behind_text`).
     """
     if seen.foreground is None or _is_at_own_prompt(seen, of, at_prompt, argv):
         return None
@@ -69,14 +67,14 @@ def sureness(seen: Seen, of: TerminalKind, at_prompt: bool | None, argv: Sequenc
 
 
 def rests_behind_text(shown: Shown) -> bool:
-    """The cursor stands behind some text, at its line's end."""
-    line, col = _line(shown)
+    """Whether the cursor is behind text, at the end of its line."""
+    line, col = _cursor_line(shown)
     return bool(line[:col].strip()) and not line[col:].strip()
 
 
 def prompt(shown: Shown) -> str:
-    """What stands before the cursor; where that is nothing, the line above, if it reads like a question."""
-    line, col = _line(shown)
+    """The text before the cursor; if that is empty, the line above, if it ends like a question."""
+    line, col = _cursor_line(shown)
     before = line[:col].strip()
     row = shown.cursor[1]
     if not before and row > 0 and (above := shown.lines[row - 1].strip()).endswith(_ENDS):
@@ -84,7 +82,7 @@ def prompt(shown: Shown) -> str:
     return before[-PROMPT_MAX:]
 
 
-def _line(shown: Shown) -> tuple[str, int]:
+def _cursor_line(shown: Shown) -> tuple[str, int]:
     col, row = shown.cursor
     return (shown.lines[row] if row < len(shown.lines) else ""), col
 
@@ -99,18 +97,20 @@ def _is_at_own_prompt(seen: Seen, of: TerminalKind, at_prompt: bool | None, argv
         not seen.busy and _program(argv) == name and not _reads_commands(name, argv[1:])
     ):
         return False
-    if seen.canonical:  # a plain shell's prompt, or a script's read: of the leader it is the prompt
+    if (
+        seen.canonical
+    ):  # the prompt of a shell without line editor, or a script's read; for the leader it is the prompt
         return seen.echo and not seen.busy and name not in EDITING
-    return not seen.echo  # its own line editor; `read -n1` leaves the echo on
+    return not seen.echo  # the line editor turns echo off, `read -n1` leaves it on
 
 
 def _program(argv: Sequence[str]) -> str:
-    """What a leader is called that has not become another program."""
+    """The process name of the leader, as long as it has not replaced itself by exec."""
     return PurePath(argv[0]).name.removeprefix("-") if argv else ""
 
 
 def _reads_commands(shell: str, words: Sequence[str]) -> bool:
-    """Whether this shell with these arguments reads commands from whoever types."""
+    """Whether this shell with these arguments reads commands from the terminal."""
     left, valued = list(words), "C" if shell == "fish" else "oO"
     while left:
         word = left.pop(0)
@@ -120,48 +120,51 @@ def _reads_commands(shell: str, words: Sequence[str]) -> bool:
         if word.lstrip("-").partition("=")[0] in _COMMAND or (word[0] == "-" and "c" in letters):
             return False
         if "s" in letters:
-            return True  # what follows is for who types to find
-        taken = (word in _VALUED) + sum(letter in valued for letter in letters)
-        del left[:taken]
+            return True  # -s: the words after it are positional parameters
+        values = (word in _VALUED) + sum(letter in valued for letter in letters)
+        del left[:values]
     return True
 
 
 QUIET = 0.3
-"""Seconds without output or input before the first look."""
+"""Seconds without output or input before the first check."""
 RESTS = 0.5
-"""Seconds of quiet before a program in raw mode is taken to wait."""
+"""Seconds of quiet before a program in raw mode counts as waiting."""
 BUSY_APART = 8.0
 IDLE_APART = 60.0
-"""Seconds between looks at most: while something runs, which may begin to read without a word, and at a prompt."""
+"""Upper bounds for the seconds between checks: while a program runs, which may start to read without output, and at
+the shell prompt."""
 NOISY_APART = 5.0
 ASKING_APART = 1.0
-"""Seconds between looks while output flows without a pause: what runs may change, and a question be answered."""
+"""Seconds between checks during continuous output, without and with an open question: the foreground program may
+change, and the question may be answered."""
 SAME_LINE_BYTES = 16 * 1024
-"""Output since a question that is searched for a line's end: an answer being typed changes the line, not the question."""
+"""Output since a question that is searched for a newline. Without a newline it is an answer being typed, and the
+question is the same."""
 
 
 class MarksOf(Protocol):
-    """Where the marks of a terminal's shell are known."""
+    """Source of shell marks by terminal."""
 
     async def of(self, id: str, nonce: str, tail: Tail) -> Marks | None: ...
 
 
 @dataclass(slots=True)
 class _Watched:
-    """When a terminal last stirred, and is looked at next; in monotonic seconds."""
+    """A terminal and its schedule, in monotonic seconds."""
 
     terminal: Terminal
     stirred_at: float
     due: float
     looked_at: float = -math.inf
     asked_at: int = 0
-    """How far its output was when it asked."""
+    """The output offset when the question was detected."""
     shown: tuple[tuple[int, tuple[int, int]], screen.Shown] | None = None
-    """What was rendered last, and of what: a screen that did not change is not rendered again."""
+    """Cache of the last rendered screen, with the output end and size it was rendered for."""
 
 
 class Knowing:
-    """Looks at all live terminals, in one task."""
+    """Polls all running terminals, in one task."""
 
     def __init__(self, terminals: Terminals, marks: MarksOf | None = None) -> None:
         self._terminals = terminals
@@ -172,7 +175,7 @@ class Knowing:
         terminals.stirred = self.stir
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Check terminals when they are due, until cancelled."""
         for terminal in self._terminals.live.values():
             self.stir(terminal)
         while True:
@@ -181,10 +184,10 @@ class Knowing:
             with anyio.move_on_after(max(0.0, self._wakes_at - time.monotonic())):
                 await bell.wait()
             for watched in [item for item in self._watched.values() if item.due <= time.monotonic()]:
-                await self._attend(watched)
+                await self._check(watched)
 
     def stir(self, terminal: Terminal) -> None:
-        """It was opened, printed something, or somebody typed."""
+        """Schedule a check: the terminal was opened, printed output, or got input."""
         if terminal.exit is not None or terminal.pipes:
             self._watched.pop(terminal.id, None)
             return
@@ -199,7 +202,7 @@ class Knowing:
             self._bell.set()
             self._bell = anyio.Event()
 
-    async def _attend(self, watched: _Watched) -> None:
+    async def _check(self, watched: _Watched) -> None:
         terminal, now = watched.terminal, time.monotonic()
         if terminal.exit is not None:
             self._watched.pop(terminal.id, None)
@@ -212,24 +215,26 @@ class Knowing:
         watched.looked_at = now
         try:
             seen = await terminal.look()
-            await self._judge(watched, seen, quiet)
+            await self._update(watched, seen, quiet)
         except KeeperError:
-            pass  # it has just ended, or the keeper is gone: whoever is told of that tells more
-        watched.due = self._next(watched)
+            pass  # the terminal has ended or the keeper is lost: other callbacks report both
+        watched.due = self._next_due(watched)
 
-    def _next(self, watched: _Watched) -> float:
-        """After half a second of quiet, then after twice as long each time."""
+    def _next_due(self, watched: _Watched) -> float:
+        """The time of the next check: after `QUIET`, after `RESTS`, then after doubling intervals."""
         now, terminal = time.monotonic(), watched.terminal
         quiet = now - watched.stirred_at
         if quiet < QUIET:
             return watched.stirred_at + QUIET
         if quiet < RESTS:
             return watched.stirred_at + RESTS
-        most = BUSY_APART if terminal.seen is None or terminal.seen.busy or terminal.asks else IDLE_APART
-        return now + min(max(quiet, RESTS), most)
+        interval_max = (
+            BUSY_APART if terminal.seen is None or terminal.seen.busy or terminal.asks else IDLE_APART
+        )
+        return now + min(max(quiet, RESTS), interval_max)
 
-    async def _judge(self, watched: _Watched, seen: Seen, quiet: float) -> None:
-        """Say what it asks, or that it asks no longer."""
+    async def _update(self, watched: _Watched, seen: Seen, quiet: float) -> None:
+        """Record the question, or that there is none."""
         terminal, note = watched.terminal, watched.terminal.note
         marks = None
         if self._marks is not None and note.nonce and not seen.busy:
@@ -243,9 +248,9 @@ class Knowing:
     async def _ask(self, watched: _Watched, sure: Sure, seen: Seen) -> None:
         terminal = watched.terminal
         stirred_at, end = watched.stirred_at, terminal.tail.end
-        shown = await _shown(watched, end)
+        shown = await _render(watched, end)
         if watched.stirred_at != stirred_at or terminal.exit is not None:
-            return  # it went on meanwhile: what was seen is of no use
+            return  # it has gone on meanwhile, so `seen` is out of date
         if not seen.canonical and not rests_behind_text(shown):
             terminal.ask(None)
         elif not self._is_same_question(watched, seen.secret):
@@ -253,7 +258,7 @@ class Knowing:
             terminal.ask(Asks(prompt=prompt(shown), sure=sure, secret=seen.secret, since=time.time()))
 
     def _is_same_question(self, watched: _Watched, secret: bool) -> bool:
-        """What it asked before still stands on its line, perhaps with half an answer behind it."""
+        """Whether the recorded question is still on its line, perhaps with a partial answer behind it."""
         asks = watched.terminal.asks
         if asks is None or asks.secret != secret:
             return False
@@ -261,10 +266,10 @@ class Knowing:
         return b"\n" not in since and following >= watched.terminal.tail.end
 
 
-async def _shown(watched: _Watched, end: int) -> screen.Shown:
+async def _render(watched: _Watched, end: int) -> screen.Shown:
     terminal = watched.terminal
-    stand = (end, terminal.size)
-    if watched.shown is None or watched.shown[0] != stand:
+    key = (end, terminal.size)
+    if watched.shown is None or watched.shown[0] != key:
         shown = await PEOPLE.run(screen.render, terminal.tail, *terminal.size)
-        watched.shown = (stand, shown)
+        watched.shown = (key, shown)
     return watched.shown[1]

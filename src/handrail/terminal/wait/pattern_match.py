@@ -1,6 +1,6 @@
-"""Watching output for a pattern.
+"""Match a regular expression against output as it arrives.
 
-Owns the text in which a match may lie. It does not know whose output it is, nor who waits.
+`Matcher` keeps a bounded window of plain text. Does not read the output itself.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 SECONDS = 10.0
-"""How long one piece of output may be looked at."""
+"""Time limit for the search in one chunk of output."""
 WINDOW = 256 * 1024
-"""Characters in which a match must lie: it may span lines, but not any number of them."""
+"""Characters in which a match must lie: bounds memory, so a match cannot span any number of lines."""
 SHOWN = 1000
 """Characters of a match in the answer."""
-MOST = 64
-"""Patterns watched for at the same time: each holds a window and its compiled pattern."""
+MATCHERS_MAX = 64
+"""Concurrent matchers, a bound on memory: each holds a window and a compiled pattern."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A match."""
+    """A match, cut to `SHOWN` characters."""
 
     text: str
     line: str
@@ -38,7 +38,7 @@ class Hit:
 
 
 class Matcher:
-    """Takes output piece by piece and searches the end of the text so far."""
+    """Takes output in chunks and searches the last `WINDOW` characters of its text."""
 
     def __init__(self, regex: Regex) -> None:
         self._regex = regex
@@ -52,57 +52,57 @@ class Matcher:
         return len(self._raw) + len(self._settled) + len(self._paper.rest)
 
     async def see(self, data: bytes) -> Hit | None:
-        """Add output; returns the first match, if there is one. Raises BadPattern when the search takes too long."""
+        """Add output and return the first match, if any. Raises BadPattern when the search takes too long."""
         with anyio.move_on_after(SECONDS):
-            return await THREADS.run(self._see, data, abandon=True)
+            return await THREADS.run(self._add_and_search, data, abandon=True)
         raise BadPattern(f"Matching took longer than {SECONDS:g} s and was given up. Use a simpler pattern.")
 
-    def _see(self, data: bytes) -> Hit | None:
+    def _add_and_search(self, data: bytes) -> Hit | None:
         text = self._add(data).encode()
         span = self._regex.search(text)
-        return None if span is None else _hit(text, *span)
+        return None if span is None else _build_hit(text, *span)
 
     def _add(self, data: bytes) -> str:
-        """The end of the text as it stands now."""
+        """Add output and return the current window."""
         self._raw = (self._raw + data)[-WINDOW:]
         self._settled += self._paper.feed(data)
-        if len(self._paper.rest) > WINDOW:  # a line without end, of which the paper would keep everything
+        if len(self._paper.rest) > WINDOW:  # an endless line, which `Paper` would keep whole
             self._paper = Paper()
             self._settled = self._paper.feed(self._raw)
-        self._settled = _window(self._settled)
-        return _window(self._settled + self._paper.rest)
+        self._settled = _cut_to_window(self._settled)
+        return _cut_to_window(self._settled + self._paper.rest)
 
 
 @contextmanager
 def matching(pattern: str) -> Generator[Matcher]:
-    """A matcher for as long as it is needed. Raises BadPattern, also when there are too many."""
-    if len(_under_way) >= MOST:
+    """Context manager for a matcher. Raises BadPattern for a bad pattern or too many concurrent matchers."""
+    if len(_active) >= MATCHERS_MAX:
         raise BadPattern(
-            f"{MOST} patterns are waited for already. Wait for one of them to be found, then ask again."
+            f"{MATCHERS_MAX} patterns are waited for already. Wait for one of them to be found, then ask again."
         )
     matcher = Matcher(compile_pattern(pattern, multiline=True))
-    _under_way.add(matcher)
+    _active.add(matcher)
     try:
         yield matcher
     finally:
-        _under_way.discard(matcher)
+        _active.discard(matcher)
 
 
-_under_way: set[Matcher] = set()
+_active: set[Matcher] = set()
 
 
-def _window(text: str) -> str:
-    """The end of a long text, from the beginning of a line on if there is one."""
+def _cut_to_window(text: str) -> str:
+    """The last `WINDOW` characters, cut at the start of a line if possible."""
     if len(text) <= WINDOW:
         return text
-    kept = text[-WINDOW:]
-    return kept[kept.find("\n") + 1 :]
+    end = text[-WINDOW:]
+    return end[end.find("\n") + 1 :]
 
 
-def _hit(text: bytes, start: int, end: int) -> Hit:
+def _build_hit(text: bytes, start: int, end: int) -> Hit:
     line = text[text.rfind(b"\n", 0, start) + 1 :].partition(b"\n")[0]
-    return Hit(text=_shown(text[start:end]), line=_shown(line))
+    return Hit(text=_shorten(text[start:end]), line=_shorten(line))
 
 
-def _shown(text: bytes) -> str:
+def _shorten(text: bytes) -> str:
     return text[: 4 * SHOWN].decode(errors="ignore")[:SHOWN]

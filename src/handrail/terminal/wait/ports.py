@@ -1,6 +1,6 @@
-"""Who listens on a port, as the system tells it; nobody is connected to for that.
+"""Find the process that listens on a TCP port, by reading /proc.
 
-Owns the reading of /proc. It does not know terminals: it is given a process and looks at what that started.
+No connection is made. Processes are searched from a leader downwards; terminals are not known here.
 """
 
 from __future__ import annotations
@@ -8,23 +8,23 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-_LISTENS = "0A"
+_STATE_LISTEN = "0A"
 
 
 def can_tell() -> bool:
-    """Whether this system tells at all."""
+    """Whether this system has /proc/net/tcp."""
     return Path("/proc/net/tcp").exists()
 
 
 def listening(port: int) -> set[str]:
-    """The sockets that listen on this port, by their inode numbers."""
+    """The inode numbers of the sockets that listen on this port."""
     return {inode for name in ("tcp", "tcp6") for inode in _sockets(Path("/proc/net", name), port)}
 
 
 def holder(inodes: set[str], leader: int) -> int | None:
-    """Which process holds one of these sockets: this one, or one that it started; None when none of them does."""
-    wanted = {f"socket:[{inode}]" for inode in inodes}
-    return next((pid for pid in _tree(leader) if wanted & _held(pid)), None)
+    """The process among `leader` and its descendants that holds one of these sockets; else None."""
+    sockets = {f"socket:[{inode}]" for inode in inodes}
+    return next((pid for pid in _tree(leader) if sockets & _open_files(pid)), None)
 
 
 def _sockets(path: Path, port: int) -> list[str]:
@@ -32,16 +32,16 @@ def _sockets(path: Path, port: int) -> list[str]:
         rows = [line.split() for line in path.read_text().splitlines()[1:]]
     except OSError:
         return []
-    return [row[9] for row in rows if row[3] == _LISTENS and int(row[1].rpartition(":")[2], 16) == port]
+    return [row[9] for row in rows if row[3] == _STATE_LISTEN and int(row[1].rpartition(":")[2], 16) == port]
 
 
 def _tree(pid: int) -> list[int]:
-    found: list[int] = []
-    waiting = [pid]
-    while waiting:
-        found.append(waiting.pop())
-        waiting += _children(found[-1])
-    return found
+    pids: list[int] = []
+    queue = [pid]
+    while queue:
+        pids.append(queue.pop())
+        queue += _children(pids[-1])
+    return pids
 
 
 def _children(pid: int) -> list[int]:
@@ -52,11 +52,11 @@ def _children(pid: int) -> list[int]:
         return []
 
 
-def _held(pid: int) -> set[str]:
-    held: set[str] = set()
+def _open_files(pid: int) -> set[str]:
+    targets: set[str] = set()
     try:
         for entry in os.scandir(f"/proc/{pid}/fd"):
-            held.add(os.readlink(entry.path))  # noqa: PTH115 - names of sockets are no paths
+            targets.add(os.readlink(entry.path))  # noqa: PTH115 - socket names are not paths
     except OSError:
-        pass  # gone, or not ours to look at: then it is not known
-    return held
+        pass  # the process has ended, or belongs to another user
+    return targets

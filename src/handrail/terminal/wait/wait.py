@@ -1,11 +1,7 @@
-"""Waiting for a terminal: until it exits, prints a pattern, falls idle, is back at its prompt, opens a port, writes a file.
+"""Wait for a condition on a terminal: exit, pattern, idle, shell prompt, listening port or written file.
 
-Owns why a wait ends, and that it always does: when its terminal ends, when that waits for input, when the time is up.
-It does not know who waits, nor what they may see. Nothing here stalls the loop.
-
-What a wait can be for: a pattern, quiet, the prompt, a port, a file.
-
-Waking when a terminal stirs: new output, an exit, a question, another program in its foreground.
+Every wait also ends when the terminal exits, when it waits for input, and at its timeout. `stirring` gives a wake-up
+signal for output and state changes. Slow checks run in threads. Does not know who waits or what they may see.
 """
 
 from __future__ import annotations
@@ -42,7 +38,7 @@ if TYPE_CHECKING:
 Until = Literal["exit", "pattern", "idle", "prompt", "port", "file"]
 Why = Literal["exit", "pattern", "idle", "prompt", "port", "file", "waiting_for_input", "timeout"]
 LIKELY_SECONDS = 2.0
-"""How long what is only likely to be a question must stand: a program that starts up looks like one for a moment."""
+"""Seconds for which a likely question must last before it counts: a starting program briefly looks like a question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,25 +47,25 @@ class Woke:
 
     why: Why
     detail: Json
-    """What is known of it: what matched, who listens, the exit code."""
+    """Details by reason: the match, the listening process, the exit code."""
 
 
 class Condition(ABC):
-    """Something about a terminal that can come true."""
+    """A condition on a terminal."""
 
     until: Until
 
     @abstractmethod
     async def met(self) -> Json | None:
-        """What there is to tell when it is true now; None when it is not."""
+        """The details if the condition is true now; else None."""
 
     def due(self) -> float | None:
-        """After how many seconds to look again although nothing stirred; None for only then."""
+        """Seconds after which to check again without a wake-up; None to wait for one."""
         return None
 
 
 class Exits(Condition):
-    """Its end, which every wait heeds anyway."""
+    """The terminal's exit. Every wait ends with it, so there is no further check."""
 
     until = "exit"
 
@@ -80,54 +76,54 @@ class Exits(Condition):
 async def wait(
     terminal: Terminal, condition: Condition, timeout: float, asks: Callable[[], Asks | None]
 ) -> Woke:
-    """Return when the condition is true, or the terminal ends, or it `asks`, or the time is up; says which."""
-    if (woke := await _now(terminal, condition, asks)) is not None:  # also when there is no time to wait
+    """Return when the condition is true, the terminal exits, `asks` returns a question, or the timeout passes."""
+    if (woke := await _now(terminal, condition, asks)) is not None:  # also with a timeout of zero
         return woke
     with anyio.move_on_after(timeout):
         async with stirring(terminal) as stir:
             while (woke := await _now(terminal, condition, asks)) is None:
-                await stir.next(_sooner(condition.due(), terminal.asks))
+                await stir.next(_next_check(condition.due(), terminal.asks))
             return woke
     return Woke(why="timeout", detail={})
 
 
 async def _now(terminal: Terminal, condition: Condition, asks: Callable[[], Asks | None]) -> Woke | None:
-    left = terminal.exit  # before the condition looks, so that it sees the last of the output
+    exited = terminal.exit  # read before the condition is checked, so that the check sees the last output
     if (detail := await condition.met()) is not None:
         return Woke(why=condition.until, detail=detail)
-    if left is not None:
-        return Woke(why="exit", detail={"exit_code": left.code, "signal": left.signal})
+    if exited is not None:
+        return Woke(why="exit", detail={"exit_code": exited.code, "signal": exited.signal})
     return Woke(why="waiting_for_input", detail={}) if asks() is not None else None
 
 
-def _sooner(due: float | None, asks: Asks | None) -> float | None:
-    """A question that is only likely is looked at again."""
+def _next_check(due: float | None, asks: Asks | None) -> float | None:
+    """The time of the next check; a likely question is checked again after `LIKELY_SECONDS`."""
     if asks is None or asks.sure == "certain":
         return due
     return LIKELY_SECONDS if due is None else min(due, LIKELY_SECONDS)
 
 
 POLL_SECONDS = 0.1
-"""Between looks at what rings no bell: a port, a file, the process tree."""
+"""Polling interval for sources without a wake-up signal: ports, files, the process tree."""
 SETTLED_SECONDS = 0.3
-"""Of quiet, before a program that reads is taken to be done with what was typed."""
+"""Quiet time after which a reading program counts as done with its input."""
 ECHO_SECONDS = 1.0
-"""How long a shell may take to say that it runs what was typed at its prompt."""
+"""Time limit for a shell to write the mark that its command runs, after a line was typed at its prompt."""
 _PIECE = 64 * 1024
 
 
 class Matches(Condition):
-    """The pattern is in the text printed since `start`."""
+    """The pattern matches the text printed since `start`."""
 
     until = "pattern"
 
     def __init__(self, tail: Tail, matcher: Matcher, start: int, marks: Reading | None) -> None:
-        """With `marks`, what a shell only echoes does not count."""
+        """With `marks`, the shell's echo of the typed line does not count."""
         self._tail = tail
         self._matcher = matcher
         self._at = start
         self._marks = marks
-        self._patience = anyio.current_time() + ECHO_SECONDS
+        self._echo_deadline = anyio.current_time() + ECHO_SECONDS
 
     async def met(self) -> Json | None:
         if self._marks is not None and not await self._is_past_echo(self._marks):
@@ -144,21 +140,21 @@ class Matches(Condition):
         return POLL_SECONDS if self._marks is not None else None
 
     async def _is_past_echo(self, reading: Reading) -> bool:
-        """A shell echoes the line that was typed, which is not yet what came of it."""
+        """Move the start behind the shell's echo of the typed line; False while the echo may still come."""
         marks = await reading()
         if marks is not None and (ran := [item for item in marks.commands if item.output >= self._at]):
             self._at = ran[0].output
-        elif marks is not None and marks.at_prompt and marks.prompt_at < self._at and self._may_come():
+        elif marks is not None and marks.at_prompt and marks.prompt_at < self._at and self._may_still_echo():
             return False
         self._marks = None
         return True
 
-    def _may_come(self) -> bool:
-        return anyio.current_time() < self._patience and not self._tail.closed
+    def _may_still_echo(self) -> bool:
+        return anyio.current_time() < self._echo_deadline and not self._tail.closed
 
 
 class Idle(Condition):
-    """Nothing was printed or typed for so many seconds."""
+    """No output and no input for `seconds`."""
 
     until = "idle"
 
@@ -166,23 +162,23 @@ class Idle(Condition):
         self._terminal = terminal
         self._seconds = seconds
         self._since = anyio.current_time() - quiet(terminal)
-        self._stand = self._now()
+        self._state = self._read_state()
 
     async def met(self) -> Json | None:
-        if (now := self._now()) != self._stand:
-            self._stand, self._since = now, anyio.current_time()
+        if (state := self._read_state()) != self._state:
+            self._state, self._since = state, anyio.current_time()
         lasted = anyio.current_time() - self._since
         return {"quiet_seconds": round(lasted, 1)} if lasted >= self._seconds else None
 
     def due(self) -> float | None:
         return max(0.01, self._since + self._seconds - anyio.current_time())
 
-    def _now(self) -> tuple[int, float | None]:
+    def _read_state(self) -> tuple[int, float | None]:
         return self._terminal.tail.end, self._terminal.last_input_at
 
 
 class AtPrompt(Condition):
-    """The shell waits for a line again. Without marks: its program is in the foreground, reads, and is quiet."""
+    """The shell is back at its prompt. Without marks: the leader is in the foreground, reads, and is quiet."""
 
     until = "prompt"
 
@@ -207,12 +203,12 @@ class AtPrompt(Condition):
 
 
 class Listens(Condition):
-    """Something listens on a port."""
+    """A process listens on a port."""
 
     until = "port"
 
     def __init__(self, leader: int, port: int) -> None:
-        """Of what `leader` started, the holder is told."""
+        """The details name the process if it descends from `leader`."""
         self._leader = leader
         self._port = port
 
@@ -223,20 +219,20 @@ class Listens(Condition):
         return POLL_SECONDS
 
     def _look(self) -> Json | None:
-        found = listening(self._port)
-        if not found:
+        inodes = listening(self._port)
+        if not inodes:
             return None
-        return {"port": self._port, "pid": holder(found, self._leader)}
+        return {"port": self._port, "pid": holder(inodes, self._leader)}
 
 
 class Written(Condition):
-    """A file is there that was not there, or was not yet like that, at some moment."""
+    """A file was created or changed."""
 
     until = "file"
 
     def __init__(self, path: str, look: Callable[[], os.stat_result | None], since: float) -> None:
-        """`look` tells what is there; it may take its time. `since` is in seconds since 1970: what was written before
-        is old."""
+        """`look` returns the file's stat result, or None; it may block. Changes before `since`, in seconds since 1970,
+        do not count."""
         self._path = path
         self._look = look
         self._since_ns = int(since * 1e9)
@@ -252,12 +248,12 @@ class Written(Condition):
         return POLL_SECONDS
 
     def _stamp(self) -> tuple[int, int, int] | None:
-        found = self._look()
-        return None if found is None else (found.st_mtime_ns, found.st_size, found.st_ino)
+        stat = self._look()
+        return None if stat is None else (stat.st_mtime_ns, stat.st_size, stat.st_ino)
 
 
 async def rests(terminal: Terminal) -> bool:
-    """Its own program has the foreground, reads, and has been quiet: it waits for the next line."""
+    """Whether the leader is in the foreground, reads, and has been quiet: it waits for the next line."""
     if quiet(terminal) < SETTLED_SECONDS:
         return False
     try:
@@ -268,17 +264,17 @@ async def rests(terminal: Terminal) -> bool:
 
 
 def quiet(terminal: Terminal) -> float:
-    """For how many seconds nothing was printed or typed."""
+    """Seconds since the last output or input."""
     last = max(terminal.last_output_at or 0.0, terminal.last_input_at or 0.0, terminal.created_at)
     return max(0.0, time.time() - last)
 
 
 GATHER_SECONDS = 0.02
-"""Between two rings for output: a storm is looked at fifty times a second, not at each of its pieces."""
+"""Interval between wake-ups for output: a flood of output causes at most fifty checks a second."""
 
 
 class Stir:
-    """A bell that stays rung until it is heard."""
+    """A wake-up signal that stays set until `next` consumes it."""
 
     def __init__(self) -> None:
         self._bell = anyio.Event()
@@ -287,7 +283,7 @@ class Stir:
         self._bell.set()
 
     async def next(self, seconds: float | None = None) -> bool:
-        """Return when something has stirred since this last returned, or after so long; whether it has."""
+        """Wait for `ring` since the last return, at most `seconds`; returns whether it was called."""
         with anyio.move_on_after(seconds):
             await self._bell.wait()
         rung, self._bell = self._bell.is_set(), anyio.Event()
@@ -296,21 +292,21 @@ class Stir:
 
 @asynccontextmanager
 async def stirring(terminal: Terminal) -> AsyncGenerator[Stir]:
-    """A bell for one terminal."""
+    """A wake-up signal for one terminal: output, exit, questions, control, foreground program."""
     stir, problem = Stir(), None
     async with anyio.create_task_group() as group:
-        await group.start(_hear_changes, terminal, stir)
-        await group.start(_hear_output, terminal, stir)
+        await group.start(_forward_changes, terminal, stir)
+        await group.start(_forward_output, terminal, stir)
         try:
             yield stir
-        except Exception as error:  # as it is, and not in a group
+        except Exception as error:  # raised below, so that the task group does not wrap it
             problem = error
         group.cancel_scope.cancel()
     if problem is not None:
         raise problem
 
 
-async def _hear_changes(
+async def _forward_changes(
     terminal: Terminal, stir: Stir, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
 ) -> None:
     task_status.started()
@@ -319,27 +315,26 @@ async def _hear_changes(
         stir.ring()
 
 
-async def _hear_output(
+async def _forward_output(
     terminal: Terminal, stir: Stir, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
 ) -> None:
     end = terminal.tail.end
     task_status.started()
-    while await _grows(terminal, end):
-        end = (
-            terminal.tail.end
-        )  # before it rings: whoever hears it may look at once, and never again for this much
+    while await _wait_for_output(terminal, end):
+        # Read before ringing: the waiter may check immediately, and not again for this output.
+        end = terminal.tail.end
         stir.ring()
         await anyio.sleep(GATHER_SECONDS)
     stir.ring()
 
 
-async def _grows(terminal: Terminal, end: int) -> bool:
-    """Return when there is output after `end`; False when none can come."""
+async def _wait_for_output(terminal: Terminal, end: int) -> bool:
+    """Wait for output after `end`; False when the tail is closed without any."""
 
-    async def heard(_data: bytes, _offset: int) -> None:
+    async def stop(_data: bytes, _offset: int) -> None:
         scope.cancel()
         await anyio.lowlevel.checkpoint()
 
     with anyio.CancelScope() as scope:
-        await terminal.tail.follow(end, heard)
+        await terminal.tail.follow(end, stop)
     return scope.cancelled_caught
