@@ -28,7 +28,7 @@ from handrail.keeper.protocol import (
     Unrecorded,
 )
 from handrail.terminal.input.keys import is_typing
-from handrail.terminal.input.typing_history import Typing
+from handrail.terminal.input.typing_history import TypingHistory
 from handrail.terminal.keeper_client import close_all
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.terminal import (
@@ -88,7 +88,7 @@ class Terminals:
         self._keeper = keeper
         self._spool = spool
         self._opened, self._ended, self._swept, self._lost = opened, ended, swept, lost
-        self._typing = Typing(typed)
+        self._typing = TypingHistory(typed)
         self._callbacks = TerminalCallbacks(
             typed=self._note_input, taken=taken, released=released, asked=asked, went_on=went_on
         )

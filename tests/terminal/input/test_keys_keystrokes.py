@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.terminal.input.keys import PIECES_MAX, Key, Keystrokes, Passed, Text, is_typing
+from handrail.terminal.input.keys import PIECES_MAX, Key, Keystrokes, Skipped, Text, is_typing
 from handrail.terminal.input.keys import readable as read
 
 
@@ -15,7 +15,7 @@ def readable(data: bytes) -> str:
     return text
 
 
-def cut(*pieces: bytes) -> list[Text | Key | Passed]:
+def cut(*pieces: bytes) -> list[Text | Key | Skipped]:
     strokes = Keystrokes()
     return [found for piece in pieces for found in strokes.feed(piece)]
 
@@ -75,11 +75,11 @@ def test_it_does_not_matter_where_a_stream_is_cut(data: st.DataObject, text: str
     assert joined(cut(whole[:at], whole[at:])) == joined(cut(whole))
 
 
-def joined(found: list[Text | Key | Passed]) -> list[str]:
+def joined(found: list[Text | Key | Skipped]) -> list[str]:
     """Neighbouring text as one."""
     parts: list[str] = []
     for item in found:
-        assert not isinstance(item, Passed)
+        assert not isinstance(item, Skipped)
         if isinstance(item, Text) and parts and parts[-1].startswith("text:"):
             parts[-1] += item.text
         else:
@@ -96,7 +96,7 @@ def test_no_input_breaks_it(data: bytes) -> None:
 def test_of_a_flood_the_beginning_is_cut_and_the_rest_is_counted() -> None:
     *head, rest = cut(b"one line\r\n" * 20_000)
     assert len(head) == PIECES_MAX
-    assert rest == Passed(
+    assert rest == Skipped(
         lines=20_000 - PIECES_MAX // 3, size=200_000 - 10 * (PIECES_MAX // 3) - len("one line")
     )
     assert read(b"ls\n" * 20_000) == ("ls\n" * (PIECES_MAX // 2 - 1) + "ls", 20_000 - PIECES_MAX // 2)

@@ -17,7 +17,7 @@ def typed(*pieces: bytes | None, among: bool = False) -> tuple[list[Entry], Draf
 
 def told(*pieces: bytes | None, among: bool = False) -> list[list[str] | str | None]:
     found, draft = typed(*pieces, among=among)
-    return [entry.lines or entry.said for entry in (*found, *draft.close(0.0))]
+    return [entry.lines or entry.text for entry in (*found, *draft.close(0.0))]
 
 
 def test_a_line_ends_at_enter_and_where_a_key_follows() -> None:
@@ -59,5 +59,5 @@ def test_whatever_is_typed_an_entry_stays_small(pieces: list[bytes | None]) -> N
     for entry in (*found, *draft.close(0.0)):
         assert len(entry.lines) <= LINES_MAX
         assert sum(map(len, entry.lines)) <= TEXT_MAX
-        assert len((entry.said or "").split()) <= 3 * KEYS_MAX
+        assert len((entry.text or "").split()) <= 3 * KEYS_MAX
     assert draft.is_empty

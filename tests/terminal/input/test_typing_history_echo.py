@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from handrail.keeper.spool import Spool
 from handrail.terminal.input import typing_history
-from handrail.terminal.input.typing_history import ECHO_BYTES, output_after
+from handrail.terminal.input.typing_history import ECHO_BYTES, read_output_after
 from handrail.terminal.output.tail import Tail
 
 
@@ -35,14 +35,14 @@ def test_an_echo_is_found_across_segments(tmp_path: Path) -> None:
     spool = Spool(str(tmp_path / "t"), 800)
     spool.append(memoryview(b"$" * 97 + b"echo hello\r\n"))
     spool.close()
-    assert shown("echo hello", output_after(Tail(tmp_path / "t"), 97))
+    assert shown("echo hello", read_output_after(Tail(tmp_path / "t"), 97))
 
 
 def test_only_so_much_output_is_searched_for_an_echo(tmp_path: Path) -> None:
     spool = Spool(str(tmp_path / "t"), 1 << 20)
     spool.append(memoryview(b"x" * ECHO_BYTES + b"echo hello"))
     spool.close()
-    assert len(output_after(Tail(tmp_path / "t"), 0)) == ECHO_BYTES
+    assert len(read_output_after(Tail(tmp_path / "t"), 0)) == ECHO_BYTES
 
 
 def test_a_letter_that_is_masked_right_after_it_was_shown_is_hidden() -> None:

@@ -9,27 +9,27 @@ from handrail.terminal.input.typing_history import (
     LINES_MAX,
     TEXT_MAX,
     Entry,
-    of_agent,
-    of_keys,
-    of_lines,
+    agent_entry,
+    key_entry,
+    line_entry,
 )
 
 
 def line(text: str, at: float = 0.0, by: str = "ann") -> Entry:
-    return of_lines(by, 0, text, 0, at, ended=True)
+    return line_entry(by, 0, text, 0, at, ended=True)
 
 
 def settled(entry: Entry, shown: int) -> str | None:
-    entry.judge(shown, entry.last + ECHO_AFTER[-1])
+    entry.resolve(shown, entry.last + ECHO_AFTER[-1])
     assert entry.is_settled
-    return entry.said
+    return entry.text
 
 
 def joined(*texts: str) -> Entry:
     first, *rest = map(line, texts)
     for following in rest:
-        assert first.may_take(following, crowded=False)
-        first.take(following)
+        assert first.can_merge(following, crowded=False)
+        first.merge(following)
     return first
 
 
@@ -42,22 +42,22 @@ def test_lines_that_come_in_one_go_are_one_entry() -> None:
     [
         (line("ls", JOIN * 1.01), "typed by hand"),
         (line("ls", by="bob"), "somebody else"),
-        (of_keys("ann", 0, ["^C"], 0, 0.0), "no line"),
-        (of_agent("claude-code", 0, b"ls\n"), "an agent"),
+        (key_entry("ann", 0, ["^C"], 0, 0.0), "no line"),
+        (agent_entry("claude-code", 0, b"ls\n"), "an agent"),
     ],
 )
 def test_what_did_not_come_in_one_go_is_an_entry_of_its_own(following: Entry, why: str) -> None:
-    assert not line("make").may_take(following, crowded=False), why
+    assert not line("make").can_merge(following, crowded=False), why
 
 
 def test_a_line_that_was_not_ended_takes_in_nothing() -> None:
-    assert not of_lines("ann", 0, "mak", 0, 0.0, ended=False).may_take(line("ls"), crowded=False)
+    assert not line_entry("ann", 0, "mak", 0, 0.0, ended=False).can_merge(line("ls"), crowded=False)
 
 
 def test_a_stream_without_a_pause_is_told_of_now_and_then() -> None:
     entry, at = line("y"), 0.0
-    while entry.may_take(following := line("y", at := at + JOIN / 2), crowded=False):
-        entry.take(following)
+    while entry.can_merge(following := line("y", at := at + JOIN / 2), crowded=False):
+        entry.merge(following)
     assert BURST_SECONDS <= at < BURST_SECONDS + JOIN
 
 
@@ -83,26 +83,26 @@ def test_an_entry_holds_no_line_once_it_is_settled() -> None:
         assert entry.lines == []
     entry = line("hunter2")
     entry.give_up()
-    assert (entry.is_settled, entry.said, entry.lines) == (True, None, [])
+    assert (entry.is_settled, entry.text, entry.lines) == (True, None, [])
 
 
 def test_an_entry_that_is_not_shown_yet_waits() -> None:
     entry = line("make")
-    entry.judge(0, ECHO_AFTER[0])
+    entry.resolve(0, ECHO_AFTER[0])
     assert not entry.is_settled
-    entry.judge(1, ECHO_AFTER[1])
-    assert entry.said == "make"
+    entry.resolve(1, ECHO_AFTER[1])
+    assert entry.text == "make"
 
 
 def test_in_a_crowd_everything_that_follows_at_once_is_counted() -> None:
-    keys = of_keys("ann", 0, ["^C", "^C", "^D"], 0, 0.0)
-    for following in (line("ls"), of_keys("ann", 0, ["^Z"], 0, JOIN), line("make", JOIN * 2)):
-        assert keys.may_take(following, crowded=True)
-        keys.take(following)
+    keys = key_entry("ann", 0, ["^C", "^C", "^D"], 0, 0.0)
+    for following in (line("ls"), key_entry("ann", 0, ["^Z"], 0, JOIN), line("make", JOIN * 2)):
+        assert keys.can_merge(following, crowded=True)
+        keys.merge(following)
         assert not keys.is_settled
-    assert keys.may_take(line("more", JOIN * 3), crowded=False), "until there is a pause"
+    assert keys.can_merge(line("more", JOIN * 3), crowded=False), "until there is a pause"
     assert settled(keys, 0) == "^C x2 ^D\n… and 3 more pieces"
 
 
 def test_keys_without_number_are_counted() -> None:
-    assert of_keys("ann", 0, ["<up>", "<up>"], 1200, 0.0).said == "<up> x2 … and 1,200 more keys"
+    assert key_entry("ann", 0, ["<up>", "<up>"], 1200, 0.0).text == "<up> x2 … and 1,200 more keys"

@@ -1,8 +1,7 @@
-"""Keys by name, as the bytes a terminal sends for them.
+"""Key names and their byte sequences, in both directions.
 
-Owns the names and their spellings. It does not know who presses them, nor what the terminal is set to.
-
-What a person's keys are, as they arrive: text, and keys that have a name.
+`encode` turns key names into the bytes that a terminal sends. `Keystrokes` splits input bytes into text and named
+keys.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _TILDE = {
 }
 _PF = {"f1": "P", "f2": "Q", "f3": "R", "f4": "S"}
 _PLAIN = {"enter": "\r", "tab": "\t", "escape": "\x1b", "backspace": "\x7f", "space": " "}
-_SAME = {
+_ALIASES = {
     "return": "enter",
     "cr": "enter",
     "newline": "enter",
@@ -100,50 +99,53 @@ NAMES: tuple[str, ...] = (
     *(f"ctrl-{sign}" for sign in "[\\]^_"),
     *(f"{modifier}-{key}" for modifier in ("shift", "alt", "ctrl") for key in _CURSOR),
 )
-"""The names to offer; more spellings are understood (`C-c`, `^C`, `Ctrl+C`, `ArrowUp`), and more combinations."""
+"""The documented names. `encode` accepts other spellings (`C-c`, `^C`, `Ctrl+C`, `ArrowUp`) and combinations too."""
 
 
 class UnknownKey(Exception):
-    """A name that is no key, and the nearest that are."""
+    """An unknown key name; the message suggests similar names."""
 
 
 def encode(names: Sequence[str], application: bool = False) -> bytes:
-    """The bytes that these keys send, in order. `application`: the program has asked for application cursor keys."""
+    """The bytes for these keys, in order. Raises UnknownKey.
+
+    `application`: the program has turned on application cursor keys.
+    """
     return b"".join(_encode(name, application) for name in names)
 
 
 def _encode(name: str, application: bool) -> bytes:
     modifiers, key = _parse(name)
-    sent = _send(key, modifiers, application)
+    sent = _build_sequence(key, modifiers, application)
     if not sent or any("\ud800" <= char <= "\udfff" for char in sent):
-        raise UnknownKey(_sentence(name))
+        raise UnknownKey(_unknown_key_message(name))
     return sent.encode()
 
 
 def _parse(name: str) -> tuple[int, str]:
-    """Which modifiers, as a sum of bits, and which key."""
+    """The modifiers, as a bit mask, and the key."""
     rest, modifiers = name.strip() if name.strip() else name, 0
     while True:
         if len(rest) == 2 and rest[0] == "^":
             rest, modifiers = rest[1], modifiers | 4
-        elif (found := re.fullmatch(r"([A-Za-z]+)[-+](.+)", rest, re.DOTALL)) and (
-            bit := _MODIFIERS.get(found[1].lower())
+        elif (match := re.fullmatch(r"([A-Za-z]+)[-+](.+)", rest, re.DOTALL)) and (
+            bit := _MODIFIERS.get(match[1].lower())
         ):
-            rest, modifiers = found[2], modifiers | bit
+            rest, modifiers = match[2], modifiers | bit
         else:
             break
     if len(rest) == 1 and rest != " ":
         return modifiers, rest
     lower = rest.lower() if rest != " " else "space"
     squeezed = re.sub(r"[-_ ]", "", lower)
-    key = _SAME.get(squeezed, squeezed if squeezed in _NAMED else lower)
+    key = _ALIASES.get(squeezed, squeezed if squeezed in _NAMED else lower)
     if key != lower and "-" in key and key not in _NAMED:
         inner, key = _parse(key)
         modifiers |= inner
     return modifiers, key
 
 
-def _send(key: str, modifiers: int, application: bool) -> str | None:
+def _build_sequence(key: str, modifiers: int, application: bool) -> str | None:
     if key in _CURSOR:
         if modifiers:
             return f"\x1b[1;{modifiers + 1}{_CURSOR[key]}"
@@ -152,10 +154,10 @@ def _send(key: str, modifiers: int, application: bool) -> str | None:
         return f"\x1b[1;{modifiers + 1}{_PF[key]}" if modifiers else f"\x1bO{_PF[key]}"
     if key in _TILDE:
         return f"\x1b[{_TILDE[key]};{modifiers + 1}~" if modifiers else f"\x1b[{_TILDE[key]}~"
-    return _send_character(key, modifiers)
+    return _build_character(key, modifiers)
 
 
-def _send_character(key: str, modifiers: int) -> str | None:
+def _build_character(key: str, modifiers: int) -> str | None:
     if key == "tab" and modifiers & 1:
         sent: str | None = "\x1b[Z"
     elif modifiers & 4:
@@ -176,20 +178,20 @@ def _control(key: str) -> str | None:
     return {"enter": "\r", "tab": "\t", "escape": "\x1b", "backspace": "\b"}.get(key)
 
 
-def _sentence(name: str) -> str:
+def _unknown_key_message(name: str) -> str:
     near = difflib.get_close_matches(name.strip().lower(), NAMES, n=3, cutoff=0.4)
     offer = f"Did you mean {' or '.join(near)}?" if near else "Keys are called enter, up, f5, ctrl-c, alt-x …"
     return f"There is no key called {name[:40]!r}. {offer}"
 
 
 PIECES_MAX = 256
-"""Keys and stretches of text cut from one piece of input: bounds the work for a flood."""
+"""Pieces parsed from one chunk of input, a bound on the work for a flood."""
 REST_MAX = 256
-"""Characters of an escape sequence that never ends before it is taken for what it looks like."""
+"""Characters buffered for an unfinished escape sequence; a longer one is parsed as it stands."""
 ENTER = "<enter>"
 BACKSPACE = "<backspace>"
-LOOKED_AT = 4096
-"""Bytes in which somebody's key is looked for: no program says so much by itself at once."""
+REPLY_MAX = 4096
+"""A larger input counts as typing without parsing: automatic terminal replies are never this long."""
 _ESCAPE = re.compile(
     r"\x1b(?:"
     r"\[(?P<csi>[0-?]*[ -/]*[@-~])"
@@ -206,7 +208,7 @@ _PASTE, _PASTED = "200~", "201~"
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Characters, as they would be read."""
+    """Printable characters."""
 
     text: str
 
@@ -219,102 +221,102 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
-    """What came after so many keys in one go that nobody pressed them one by one: counted, not cut."""
+class Skipped:
+    """The rest of an input beyond the limit of pieces: counted, not parsed."""
 
     lines: int
     size: int
 
 
 class Keystrokes:
-    """One keyboard's stream, cut into text and keys; what is unfinished waits for the rest."""
+    """Splits an input stream into text and keys. An unfinished sequence is buffered until the next chunk."""
 
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
         self._rest = ""
         self._pasting = False
 
-    def feed(self, data: bytes, most: int = PIECES_MAX) -> Iterator[Text | Key | Passed]:
-        """Cut what came. At most so many pieces are looked at one by one: whatever is fed takes a millisecond."""
-        waiting, self._rest = self._rest + self._decode(data), ""
+    def feed(self, data: bytes, most: int = PIECES_MAX) -> Iterator[Text | Key | Skipped]:
+        """Parse a chunk. At most `most` pieces are parsed, so that any chunk takes about a millisecond."""
+        buffer, self._rest = self._rest + self._decode(data), ""
         at = 0
-        while at < len(waiting):
-            if waiting[at] == "\x1b" and self._is_unfinished(waiting, at):
-                self._rest = waiting[at:]
+        while at < len(buffer):
+            if buffer[at] == "\x1b" and self._is_unfinished(buffer, at):
+                self._rest = buffer[at:]
                 return
             if most <= 0:
-                yield self._pass(waiting, at)
+                yield self._count_rest(buffer, at)
                 return
-            found, at = self._next(waiting, at)
+            piece, at = self._next(buffer, at)
             most -= 1
-            if found is not None:
-                yield found
+            if piece is not None:
+                yield piece
 
-    def _pass(self, waiting: str, at: int) -> Passed:
-        """The rest in one go; whether it is inside a paste, and an escape cut off at its end, still count."""
-        begun, ended = waiting.rfind(f"\x1b[{_PASTE}", at), waiting.rfind(f"\x1b[{_PASTED}", at)
+    def _count_rest(self, buffer: str, at: int) -> Skipped:
+        """Count the rest; still tracks bracketed paste and buffers an unfinished sequence at the end."""
+        begun, ended = buffer.rfind(f"\x1b[{_PASTE}", at), buffer.rfind(f"\x1b[{_PASTED}", at)
         if begun != ended:
             self._pasting = begun > ended
-        last = waiting.rfind("\x1b", at)
-        if last >= 0 and self._is_unfinished(waiting, last):
-            self._rest = waiting[last:]
-        ends = [waiting.count(end, at) for end in ("\r", "\n", "\r\n")]
-        return Passed(lines=ends[0] + ends[1] - ends[2], size=len(waiting) - at)
+        last = buffer.rfind("\x1b", at)
+        if last >= 0 and self._is_unfinished(buffer, last):
+            self._rest = buffer[last:]
+        ends = [buffer.count(end, at) for end in ("\r", "\n", "\r\n")]
+        return Skipped(lines=ends[0] + ends[1] - ends[2], size=len(buffer) - at)
 
-    def _is_unfinished(self, waiting: str, at: int) -> bool:
-        # An escape alone is the key; what was begun comes whole, or in the next piece.
-        return len(waiting) - at < REST_MAX and _UNFINISHED.fullmatch(waiting, at) is not None
+    def _is_unfinished(self, buffer: str, at: int) -> bool:
+        # A lone escape is the Escape key; a started sequence arrives whole, or continues in the next chunk.
+        return len(buffer) - at < REST_MAX and _UNFINISHED.fullmatch(buffer, at) is not None
 
-    def _next(self, waiting: str, at: int) -> tuple[Text | Key | None, int]:
-        if text := _TEXT.match(waiting, at):
+    def _next(self, buffer: str, at: int) -> tuple[Text | Key | None, int]:
+        if text := _TEXT.match(buffer, at):
             return Text(text[0]), text.end()
-        if escape := _ESCAPE.match(waiting, at):
+        if escape := _ESCAPE.match(buffer, at):
             return self._escape(escape), escape.end()
-        if self._pasting and waiting[at] in "\r\n\t":
-            return Text("\n" if waiting[at] in "\r\n" else "\t"), at + 1
-        return Key(_name(waiting[at])), at + 1
+        if self._pasting and buffer[at] in "\r\n\t":
+            return Text("\n" if buffer[at] in "\r\n" else "\t"), at + 1
+        return Key(_key_name(buffer[at])), at + 1
 
-    def _escape(self, found: re.Match[str]) -> Key | None:
-        csi = found["csi"]
+    def _escape(self, match: re.Match[str]) -> Key | None:
+        csi = match["csi"]
         if csi in {_PASTE, _PASTED}:
             self._pasting = csi == _PASTE
             return None
-        if found["report"] is not None or (csi is not None and _REPORT.fullmatch(csi)):
+        if match["report"] is not None or (csi is not None and _REPORT.fullmatch(csi)):
             return None
-        return Key(_KNOWN.get(found[0]) or _unnamed(found))
+        return Key(_NAMES_BY_SEQUENCE.get(match[0]) or _alt_key_name(match))
 
 
 def is_typing(data: bytes) -> bool:
-    """Whether any of it was pressed by somebody."""
-    return len(data) > LOOKED_AT or any(True for _ in Keystrokes().feed(data))
+    """Whether the input holds text or keys, and not only automatic terminal replies."""
+    return len(data) > REPLY_MAX or any(True for _ in Keystrokes().feed(data))
 
 
 def readable(data: bytes) -> tuple[str, int]:
-    """An input as one text: keys by name, line ends as such, the last one left out; and how many lines follow."""
+    """An input as text, with keys by name and without the last line end; and the number of omitted lines."""
     parts: list[str] = []
-    for found in Keystrokes().feed(data):
-        if isinstance(found, Passed):
-            return "".join(parts).removesuffix("\n"), max(1, found.lines)
-        parts.append(found.text if isinstance(found, Text) else "\n" if found.name == ENTER else found.name)
+    for piece in Keystrokes().feed(data):
+        if isinstance(piece, Skipped):
+            return "".join(parts).removesuffix("\n"), max(1, piece.lines)
+        parts.append(piece.text if isinstance(piece, Text) else "\n" if piece.name == ENTER else piece.name)
     text = "".join(parts)
     return (ENTER if text == "\n" else text.removesuffix("\n")), 0
 
 
-def _unnamed(found: re.Match[str]) -> str:
-    return f"<alt-{found['alt']}>" if found["alt"] and found["alt"].isprintable() else "<key>"
+def _alt_key_name(match: re.Match[str]) -> str:
+    return f"<alt-{match['alt']}>" if match["alt"] and match["alt"].isprintable() else "<key>"
 
 
-def _name(char: str) -> str:
+def _key_name(char: str) -> str:
     if char in "\r\n":
         return ENTER
     if char in "\x7f\b":
         return BACKSPACE
-    if known := _KNOWN.get(char):
+    if known := _NAMES_BY_SEQUENCE.get(char):
         return known
     return f"^{chr(ord(char) ^ 64)}" if ord(char) < 32 else "<key>"
 
 
-_KNOWN: dict[str, str] = {
+_NAMES_BY_SEQUENCE: dict[str, str] = {
     encode([name], application).decode(): f"<{name}>"
     for application in (False, True)
     for name in NAMES

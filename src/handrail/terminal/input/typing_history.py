@@ -1,15 +1,15 @@
-"""Who typed what: the history of a terminal, made of what people type key by key and of what agents send.
+"""TypingHistory history of terminals: entries made from people's keystrokes and from agents' input.
 
-Owns the one promise about it: **the history holds only what the terminal showed.** A person's line is kept with its
-text only if that text then stands in the output; where the terminal hid it (keeper: echo off, line by line), it is not
-even held until then. What agents send is in their calls anyway, and is one entry each. Does not know the journal.
+Guarantee: **the history holds only text that the terminal showed.** A person's line is recorded with its text only if
+that text is then found in the output. Input that the terminal hid (echo off in canonical mode) is never buffered. Each
+input of an agent is one entry; its text is already in the call. Does not write the journal.
 
-Whatever comes is heard in a millisecond, and many lines that come in one go are one entry (entry.py): a file that is
-pasted or piped in holds up nobody and fills no record. Only the oldest entry is looked for in the output, in a thread.
+Each input takes at most about a millisecond to process, and lines that arrive in one burst become one entry, so a
+pasted or piped file neither blocks the loop nor fills the journal. Only the oldest entry is searched for in the output,
+in a thread.
 
-A terminal of an agent is a person's while they type into it, and some seconds longer: that is ended here, too.
-
-One entry of a terminal's history in the making: a line, keys, or many lines that came in one go.
+A person who types into an agent's terminal has control of it; this module ends that control some seconds after the
+last key.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from handrail.terminal.input.keys import BACKSPACE, ENTER, Key, Keystrokes, Passed, Text, readable
+from handrail.terminal.input.keys import BACKSPACE, ENTER, Key, Keystrokes, Skipped, Text, readable
 from handrail.terminal.output import screen
 
 if TYPE_CHECKING:
@@ -38,209 +38,212 @@ if TYPE_CHECKING:
 
 
 JOIN = 0.25
-"""Seconds between the ends of two lines below which nobody typed both by hand: they are one entry."""
+"""Lines that end less than this many seconds apart were not typed by hand: they become one entry."""
 BURST_SECONDS = 10.0
-"""After which a stream of lines without a pause is told of, and the next entry begins."""
+"""Longest duration of one entry: a stream of lines without a pause is recorded in parts."""
 ECHO_AFTER = (JOIN, 0.4, 1.0, 2.5)
-"""Seconds after an entry's end at which it is looked for in the output; not found by the last, it was hidden."""
+"""Seconds after an entry's end at which the output is searched for its echo. Not found by the last, it was hidden."""
 LINES_MAX = 20
 TEXT_MAX = 4000
-"""Lines and characters that one entry holds."""
+"""Upper bounds for the lines and characters of one entry."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Entry:
-    """Settled from the beginning, or lines to be looked for in the output when they are `due`."""
+    """One entry of the history: either settled, or lines to search for in the output at the times in `due`."""
 
     by: str
     person: bool
     offset: int
-    said: str | None = None
-    """What is told of it, once it is settled; None when the terminal did not show it."""
+    text: str | None = None
+    """The text to record once it is settled; None when the terminal did not show it."""
     lines: list[str] = field(default_factory=list[str])
     more: int = 0
-    """Lines beyond those it holds; pieces, where keys are among them."""
+    """Lines counted but not kept; pieces, if keys are among them."""
     due: deque[float] = field(default_factory=deque[float])
     begun: float = 0.0
     last: float = 0.0
     is_open: bool = False
-    """Its last line was ended: what follows at once may belong to it."""
-    takes_all: bool = False
-    """So much came that all of it goes in here, keys too, until there is a pause."""
+    """Its last line is complete: input that follows within `JOIN` may be merged into it."""
+    merges_all: bool = False
+    """A burst: all further input, including keys, is merged until there is a pause."""
 
     @property
     def is_settled(self) -> bool:
         return not self.due
 
-    def may_take(self, other: Entry, crowded: bool) -> bool:
-        """Whether what was just typed came in one go with this."""
+    def can_merge(self, other: Entry, crowded: bool) -> bool:
+        """Whether `other` belongs to the same burst."""
         if not (self.person and other.person and self.by == other.by):
             return False
         if other.last - self.last > JOIN or other.last - self.begun > BURST_SECONDS:
             return False
-        return self.takes_all or crowded or (self.is_open and not (other.is_settled or self.is_settled))
+        return self.merges_all or crowded or (self.is_open and not (other.is_settled or self.is_settled))
 
-    def take(self, other: Entry) -> None:
-        """Hold what there is room for, and count the rest."""
-        self.takes_all |= other.is_settled or self.is_settled
+    def merge(self, other: Entry) -> None:
+        """Merge `other`: keep the lines that fit, and count the rest."""
+        self.merges_all |= other.is_settled or self.is_settled
         for line in other.lines:
-            if self.more or self.takes_all or not self._has_room(line):
+            if self.more or self.merges_all or not self._has_room(line):
                 self.more += 1
             else:
                 self.lines.append(line)
         self.more += other.more or (not other.lines)
         self.last, self.is_open = other.last, other.is_open
-        self.wait(other.last)
+        self.schedule(other.last)
 
-    def wait(self, now: float) -> None:
-        """Look for its lines later than anything that may still join it."""
+    def schedule(self, now: float) -> None:
+        """Schedule the searches for its echo, after any input that may still be merged."""
         self.due = deque(now + after for after in ECHO_AFTER)
 
-    def judge(self, shown: int, now: float) -> None:
-        """So many of its lines are shown by now. With all of them it is settled; when it is too late, with these."""
+    def resolve(self, shown: int, now: float) -> None:
+        """Settle if all lines were echoed, or with the echoed ones after the last search. `shown` counts the echoed
+        lines."""
         while self.due and self.due[0] <= now:
             self.due.popleft()
         if shown == len(self.lines) or not self.due:
             self.due.clear()
-            text = "\n".join(self.lines[:shown]) if self.lines else self.said
+            text = "\n".join(self.lines[:shown]) if self.lines else self.text
             self.more += len(self.lines) - shown
-            self.said = with_more(text, self.more, "piece" if self.takes_all else "line") if text else None
+            self.text = (
+                append_count(text, self.more, "piece" if self.merges_all else "line") if text else None
+            )
             self.lines = []
 
     def give_up(self) -> None:
-        """Nothing is known of it but that it was typed."""
-        self.said, self.lines = None, []
+        """Settle without text."""
+        self.text, self.lines = None, []
         self.due.clear()
 
     def _has_room(self, line: str) -> bool:
         return len(self.lines) < LINES_MAX and sum(map(len, self.lines)) + len(line) <= TEXT_MAX
 
 
-def of_lines(by: str, offset: int, text: str | None, more: int, now: float, *, ended: bool) -> Entry:
-    """What a person typed, to be told if the terminal shows it; without a text, only that there were more lines."""
+def line_entry(by: str, offset: int, text: str | None, more: int, now: float, *, ended: bool) -> Entry:
+    """The entry for lines typed by a person; without `text` it only counts lines."""
     lines = [] if text is None else text.split("\n")
     entry = Entry(by=by, person=True, offset=offset, begun=now, last=now, is_open=ended)
     entry.lines, entry.more = lines[:LINES_MAX], more + len(lines[LINES_MAX:])
-    entry.wait(now)
+    entry.schedule(now)
     return entry
 
 
-def of_keys(by: str, offset: int, names: list[str], more: int, now: float) -> Entry:
-    """Keys in order; one that was held down says how often."""
+def key_entry(by: str, offset: int, names: list[str], more: int, now: float) -> Entry:
+    """The entry for keys, in order; repeated keys are counted (`<up> x3`)."""
     runs = [(name, len(list(same))) for name, same in groupby(names)]
     text = " ".join(name if times == 1 else f"{name} x{times}" for name, times in runs)
-    said = with_more(text, more, "key", " ")
-    return Entry(by=by, person=True, offset=offset, said=said, begun=now, last=now)
+    text = append_count(text, more, "key", " ")
+    return Entry(by=by, person=True, offset=offset, text=text, begun=now, last=now)
 
 
-def of_agent(by: str, offset: int, data: bytes) -> Entry:
-    """All that an agent sent at once."""
+def agent_entry(by: str, offset: int, data: bytes) -> Entry:
+    """The entry for one input of an agent."""
     text, more = readable(data)
     more += text[TEXT_MAX:].count("\n")
-    return Entry(by=by, person=False, offset=offset, said=with_more(text[:TEXT_MAX], more, "line"))
+    return Entry(by=by, person=False, offset=offset, text=append_count(text[:TEXT_MAX], more, "line"))
 
 
-def with_more(text: str, more: int, what: str, between: str = "\n") -> str:
-    """A text that says how much follows of which it shows nothing."""
+def append_count(text: str, more: int, what: str, between: str = "\n") -> str:
+    """Append the number of omitted items to a text."""
     return f"{text}{between}… and {more:,} more {what}{'s' * (more != 1)}" if more else text
 
 
 KEYS_MAX = 64
-"""Keys of one entry; more are counted."""
+"""Upper bound for the keys of one entry; further keys are only counted."""
 
 
 @dataclass(slots=True)
 class Draft:
-    """One person's. Only one of the three holds anything: text, or keys, or that it was hidden."""
+    """The unfinished input of one person. At most one of `text`, `keys` and `hidden` is set."""
 
     by: str
-    goes_on: Callable[[Entry], bool]
-    """Whether an entry would belong to the one before: an empty line only counts among others."""
+    continues_last: Callable[[Entry], bool]
+    """Whether an entry would merge into the last one: an empty line is recorded only as part of a burst."""
     strokes: Keystrokes = field(default_factory=Keystrokes)
     offset: int = 0
     text: str = ""
     keys: list[str] = field(default_factory=list[str])
     more: int = 0
-    """Lines of the text, or keys, for which there was no room."""
+    """Lines of the text, or keys, beyond the limit."""
     hidden: bool = False
     at: float = 0.0
-    """When the last key came."""
+    """Time of the last key, in monotonic seconds."""
 
     @property
     def is_empty(self) -> bool:
         return not (self.text or self.keys or self.hidden)
 
     def hide(self, offset: int, now: float) -> Iterator[Entry]:
-        """Something was typed that the terminal hid."""
+        """Process input that the terminal hid."""
         self.at = now
         if not self.hidden:
             yield from self.close(now)
             self.hidden, self.offset = True, offset
-        self.strokes = Keystrokes()  # nothing of it may wait here for its rest
+        self.strokes = Keystrokes()  # drop any partial sequence: hidden input is never buffered
 
     def feed(self, data: bytes, offset: int, now: float) -> Iterator[Entry]:
-        """Something was typed; the entries that are whole now."""
+        """Process input; yields the entries that it completes."""
         self.at = now
-        for found in self.strokes.feed(data):
-            if self._ends_with(found):
+        for piece in self.strokes.feed(data):
+            if self._ends_with(piece):
                 yield from self.close(now)
             if self.is_empty:
                 self.offset = offset
-            if isinstance(found, Passed):
-                yield from self._pass(found, offset, now)
-            elif isinstance(found, Text):
-                self._add(found.text)
-            elif found.name == BACKSPACE and self.text:
+            if isinstance(piece, Skipped):
+                yield from self._count_skipped(piece, offset, now)
+            elif isinstance(piece, Text):
+                self._add_text(piece.text)
+            elif piece.name == BACKSPACE and self.text:
                 self.text = self.text[:-1]
-            elif found.name == ENTER and self._is_line(now):
-                yield self._line(now, ended=True)
+            elif piece.name == ENTER and self._is_line(now):
+                yield self._finish_line(now, ended=True)
             else:
-                self._press(found.name)
+                self._add_key(piece.name)
 
     def close(self, now: float) -> Iterator[Entry]:
-        """What was typed so far is an entry."""
+        """Yield the unfinished input as an entry."""
         if self.text:
-            yield self._line(now, ended=False)
+            yield self._finish_line(now, ended=False)
         elif self.keys:
             keys, more, self.keys, self.more = self.keys, self.more, [], 0
-            yield of_keys(self.by, self.offset, keys, more, now)
+            yield key_entry(self.by, self.offset, keys, more, now)
         elif self.hidden:
             self.hidden = False
             yield Entry(by=self.by, person=True, offset=self.offset, begun=now, last=now)
 
-    def _ends_with(self, found: Text | Key | Passed) -> bool:
-        """Whether what was typed before is an entry of its own."""
-        if isinstance(found, Key):
-            return self.hidden or (bool(self.text) and found.name not in (BACKSPACE, ENTER))
-        return self.hidden or (isinstance(found, Text) and bool(self.keys))
+    def _ends_with(self, piece: Text | Key | Skipped) -> bool:
+        """Whether `piece` starts a new entry."""
+        if isinstance(piece, Key):
+            return self.hidden or (bool(self.text) and piece.name not in (BACKSPACE, ENTER))
+        return self.hidden or (isinstance(piece, Text) and bool(self.keys))
 
-    def _pass(self, passed: Passed, offset: int, now: float) -> Iterator[Entry]:
-        """So much came at once that the rest is only counted."""
-        if self.keys and not passed.lines:
-            self.more += passed.size
+    def _count_skipped(self, skipped: Skipped, offset: int, now: float) -> Iterator[Entry]:
+        """Count the rest of a flood without recording its text."""
+        if self.keys and not skipped.lines:
+            self.more += skipped.size
             return
-        more = max(1, passed.lines)
+        more = max(1, skipped.lines)
         if self.text:
-            more = passed.lines - 1  # the first end is that of the line begun
-            yield self._line(now, ended=True)
+            more = skipped.lines - 1  # the first line end completes the current line
+            yield self._finish_line(now, ended=True)
         yield from self.close(now)
         if more > 0:
-            yield of_lines(self.by, offset, None, more, now, ended=True)
+            yield line_entry(self.by, offset, None, more, now, ended=True)
 
     def _is_line(self, now: float) -> bool:
-        empty = of_lines(self.by, self.offset, "", 0, now, ended=True)
-        return bool(self.text) or (self.is_empty and self.goes_on(empty))
+        empty = line_entry(self.by, self.offset, "", 0, now, ended=True)
+        return bool(self.text) or (self.is_empty and self.continues_last(empty))
 
-    def _line(self, now: float, *, ended: bool) -> Entry:
+    def _finish_line(self, now: float, *, ended: bool) -> Entry:
         text, more, self.text, self.more = self.text, self.more, "", 0
-        return of_lines(self.by, self.offset, text, more, now, ended=ended)
+        return line_entry(self.by, self.offset, text, more, now, ended=ended)
 
-    def _add(self, text: str) -> None:
+    def _add_text(self, text: str) -> None:
         room = TEXT_MAX - len(self.text)
         self.text += text[:room]
         self.more += text.count("\n", room)
 
-    def _press(self, name: str) -> None:
+    def _add_key(self, name: str) -> None:
         if len(self.keys) < KEYS_MAX:
             self.keys.append(name)
         else:
@@ -248,172 +251,178 @@ class Draft:
 
 
 ECHO_BYTES = 64 * 1024
-"""Output looked through for one entry: bounds the work, and what may be taken for an echo."""
+"""Output searched for one entry: bounds the work, and false matches far behind the input."""
 SURE_LENGTH = 4
-"""Characters below which a text may stand in any output by chance, and must begin it to be an echo."""
+"""A shorter text may be in any output by chance, so it counts as echo only at the start."""
 _SPACE = re.compile(r"\s+")
 
 
 def shown(lines: Sequence[str], data: bytes) -> int:
-    """How many of the lines, from the first on, the output holds that came after somebody began to type them."""
-    wanted = [_SPACE.sub("", line) for line in lines]
-    if not any(wanted):
+    """How many of the lines, counted from the first, are in `data`, the output since the typing began."""
+    texts = [_SPACE.sub("", line) for line in lines]
+    if not any(texts):
         return 0
-    count = _found(wanted, screen.plain(data))
-    if count < len(wanted) and b"\r" in data:
-        count = max(count, _found(wanted, screen.plain(data.replace(b"\r", b""))))
-    return count if any(wanted[:count]) else 0
+    count = _count_in_order(texts, screen.plain(data))
+    if count < len(texts) and b"\r" in data:
+        count = max(count, _count_in_order(texts, screen.plain(data.replace(b"\r", b""))))
+    return count if any(texts[:count]) else 0
 
 
-def output_after(tail: Tail, after: int) -> bytes:
-    """What came after somebody began to type, across segments."""
+def read_output_after(tail: Tail, after: int) -> bytes:
+    """The output from `after` on, at most `ECHO_BYTES`, across two segments."""
     data, following = tail.read(after, ECHO_BYTES)
     return data + tail.read(following, ECHO_BYTES - len(data))[0] if data else b""
 
 
-def _found(wanted: list[str], plain: str) -> int:
-    """How many stand there one after the other; a short one only right behind the one before, or at the beginning."""
+def _count_in_order(texts: list[str], plain: str) -> int:
+    """How many texts occur in order. A short text counts only right behind the one before, or at the start."""
     flat, at = _SPACE.sub("", plain), 0
-    for count, text in enumerate(wanted):
+    for count, text in enumerate(texts):
         begin = at if flat.startswith(text, at) else -1
         if begin < 0 and len(text) >= SURE_LENGTH:
             begin = flat.find(text, at)
         if begin < 0:
             return count
         at = begin + len(text)
-    return len(wanted)
+    return len(texts)
 
 
 PAUSE = 1.0
-"""Seconds without a key after which what was typed stands for itself."""
+"""Seconds without a key after which unfinished input becomes an entry."""
 CROWD = 16
+"""Unrecorded entries of one terminal from which on all input within `JOIN` is merged."""
 WAITING_MAX = 256
-"""Entries not told yet that one terminal holds: of one person's typing without a pause, and of all."""
+"""Unrecorded entries of one terminal, a bound on memory; beyond it the oldest settles without text."""
 HIDDEN_APART = 10.0
-"""Seconds between two entries without text by the same person: a game of keys need not fill the record."""
+"""Seconds between two entries without text by the same person: a keyboard game must not fill the journal."""
 SOFT_SECONDS = 10.0
-"""After the last key, an agent may type into its terminal again."""
+"""Seconds after a person's last key until the agent may type into its terminal again."""
 RELEASED_BY = "Handrail"
 
 
 @dataclass(slots=True)
-class _Page:
-    """One terminal's history in the making, in the order it was typed."""
+class _TerminalHistory:
+    """The unrecorded entries and drafts of one terminal, in typing order."""
 
     terminal: Terminal
     drafts: dict[str, Draft] = field(default_factory=dict[str, Draft])
     waiting: deque[Entry] = field(default_factory=deque[Entry])
-    soft_until: float | None = None
-    hid_last: tuple[str, float] = ("", 0.0)
+    release_at: float | None = None
+    last_hidden: tuple[str, float] = ("", 0.0)
 
     def draft(self, by: str) -> Draft:
         if by not in self.drafts:
-            self.drafts[by] = Draft(by, self.goes_on)
+            self.drafts[by] = Draft(by, self.continues_last)
         return self.drafts[by]
 
-    def goes_on(self, entry: Entry) -> bool:
-        """Whether it came in one go with the one before."""
-        return bool(self.waiting) and self.waiting[-1].may_take(entry, crowded=False)
+    def continues_last(self, entry: Entry) -> bool:
+        """Whether `entry` belongs to the same burst as the last one."""
+        return bool(self.waiting) and self.waiting[-1].can_merge(entry, crowded=False)
 
     def push(self, entry: Entry) -> None:
-        if self.waiting and self.waiting[-1].may_take(entry, len(self.waiting) >= CROWD):
-            self.waiting[-1].take(entry)
+        if self.waiting and self.waiting[-1].can_merge(entry, len(self.waiting) >= CROWD):
+            self.waiting[-1].merge(entry)
             return
         self.waiting.append(entry)
         if len(self.waiting) > WAITING_MAX:
             self.waiting[0].give_up()
 
 
-class Typing:
-    """All terminals' histories in the making. `run` tells what became of what was typed."""
+class TypingHistory:
+    """The typing history of all terminals. Calls `record` with terminal, typist, person, text and output offset."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
-        self._pages: dict[str, _Page] = {}
+        self._histories: dict[str, _TerminalHistory] = {}
         self._wakes_at = -math.inf
         self._bell = anyio.Event()
 
     async def run(self) -> None:
-        """Tell of everything in time, until cancelled. Costs nothing while nobody types."""
+        """Record entries when they are due, until cancelled. Sleeps while there is no input."""
         while True:
-            bell, self._wakes_at = self._bell, -math.inf  # what is typed from here on is seen below
-            for page in list(self._pages.values()):
-                await self._attend(page)
-            self._wakes_at = min(map(_due, self._pages.values()), default=math.inf)
+            bell, self._wakes_at = (
+                self._bell,
+                -math.inf,
+            )  # input from here on rings `bell` or is handled below
+            for history in list(self._histories.values()):
+                await self._process_due(history)
+            self._wakes_at = min(map(_next_due, self._histories.values()), default=math.inf)
             with anyio.move_on_after(max(0.0, self._wakes_at - time.monotonic())):
                 await bell.wait()
 
     def hear(self, terminal: Terminal, typist: Typist, data: bytes | None, offset: int) -> None:
-        """Somebody typed; no data where the terminal hid it."""
-        page = self._pages.setdefault(terminal.id, _Page(terminal))
+        """Process input; `data` is None when the terminal hid it."""
+        history = self._histories.setdefault(terminal.id, _TerminalHistory(terminal))
         now = time.monotonic()
         if not typist.person:
-            page.push(of_agent(typist.name, offset, data or b""))
+            history.push(agent_entry(typist.name, offset, data or b""))
         else:
-            draft = page.draft(typist.name)
+            draft = history.draft(typist.name)
             for entry in draft.hide(offset, now) if data is None else draft.feed(data, offset, now):
-                page.push(entry)
+                history.push(entry)
             if terminal.taken is not None and not terminal.taken.holds:
-                page.soft_until = now + SOFT_SECONDS
-        self._tell_settled(page, now)
-        if _due(page) < self._wakes_at:
+                history.release_at = now + SOFT_SECONDS
+        self._record_settled(history, now)
+        if _next_due(history) < self._wakes_at:
             self.ring()
 
     def ring(self) -> None:
-        """Something may be due earlier than thought: somebody typed, a terminal ended."""
+        """Wake `run`: there was input, or a terminal ended."""
         self._bell.set()
         self._bell = anyio.Event()
 
-    async def _attend(self, page: _Page) -> None:
-        """Tell of what is due, but look for no more than one echo: every terminal has its turn."""
-        now, has_ended = time.monotonic(), page.terminal.exit is not None
-        for draft in page.drafts.values():
+    async def _process_due(self, history: _TerminalHistory) -> None:
+        """Record the entries that are due. Searches for at most one echo, so that every terminal gets its turn."""
+        now, has_ended = time.monotonic(), history.terminal.exit is not None
+        for draft in history.drafts.values():
             if not draft.is_empty and (has_ended or draft.at + PAUSE <= now):
                 for entry in draft.close(now):
-                    page.push(entry)
-        self._tell_settled(page, now)
-        if page.waiting and page.waiting[0].due[0] <= now:
-            await _look(page.waiting[0], page.terminal.tail, now)
-            self._tell_settled(page, now)
-        _soften(page, now)
-        if has_ended and _due(page) == math.inf:
-            del self._pages[page.terminal.id]
+                    history.push(entry)
+        self._record_settled(history, now)
+        if history.waiting and history.waiting[0].due[0] <= now:
+            await _search_echo(history.waiting[0], history.terminal.tail, now)
+            self._record_settled(history, now)
+        _release_after_pause(history, now)
+        if has_ended and _next_due(history) == math.inf:
+            del self._histories[history.terminal.id]
 
-    def _tell_settled(self, page: _Page, now: float) -> None:
-        while page.waiting and page.waiting[0].is_settled:
-            self._tell(page, page.waiting.popleft(), now)
+    def _record_settled(self, history: _TerminalHistory, now: float) -> None:
+        while history.waiting and history.waiting[0].is_settled:
+            self._record_entry(history, history.waiting.popleft(), now)
 
-    def _tell(self, page: _Page, entry: Entry, now: float) -> None:
-        by, at = page.hid_last
-        if entry.said is None:
+    def _record_entry(self, history: _TerminalHistory, entry: Entry, now: float) -> None:
+        by, at = history.last_hidden
+        if entry.text is None:
             if by == entry.by and now - at < HIDDEN_APART:
                 return
-            page.hid_last = (entry.by, now)
+            history.last_hidden = (entry.by, now)
         else:
-            page.hid_last = ("", 0.0)
-        self._record(page.terminal, entry.by, entry.person, entry.said, entry.offset)
+            history.last_hidden = ("", 0.0)
+        self._record(history.terminal, entry.by, entry.person, entry.text, entry.offset)
 
 
-async def _look(entry: Entry, tail: Tail, now: float) -> None:
-    """Look for its echo, in a thread: a screen that was drawn over and over takes long to read."""
+async def _search_echo(entry: Entry, tail: Tail, now: float) -> None:
+    """Search for its echo, in a thread: a screen that was redrawn many times takes long to read."""
     lines, offset = tuple(entry.lines), entry.offset
-    found = await anyio.to_thread.run_sync(lambda: shown(lines, output_after(tail, offset))) if lines else 0
-    if not entry.is_settled:  # somebody may have given it up meanwhile
-        entry.judge(found, now)
+    count = (
+        await anyio.to_thread.run_sync(lambda: shown(lines, read_output_after(tail, offset))) if lines else 0
+    )
+    if not entry.is_settled:  # `give_up` may have been called meanwhile
+        entry.resolve(count, now)
 
 
-def _soften(page: _Page, now: float) -> None:
-    taken = page.terminal.taken
+def _release_after_pause(history: _TerminalHistory, now: float) -> None:
+    taken = history.terminal.taken
     if taken is None or taken.holds:
-        page.soft_until = None
-    elif page.soft_until is not None and page.soft_until <= now:
-        page.soft_until = None
-        page.terminal.release(RELEASED_BY)
+        history.release_at = None
+    elif history.release_at is not None and history.release_at <= now:
+        history.release_at = None
+        history.terminal.release(RELEASED_BY)
 
 
-def _due(page: _Page) -> float:
-    """When to come again."""
-    times = [draft.at + PAUSE for draft in page.drafts.values() if not draft.is_empty]
-    times += [page.waiting[0].due[0]] if page.waiting else []
-    times += [page.soft_until] if page.soft_until is not None else []
+def _next_due(history: _TerminalHistory) -> float:
+    """The time of the next work for this terminal, in monotonic seconds."""
+    times = [draft.at + PAUSE for draft in history.drafts.values() if not draft.is_empty]
+    times += [history.waiting[0].due[0]] if history.waiting else []
+    times += [history.release_at] if history.release_at is not None else []
     return min(times, default=math.inf)
