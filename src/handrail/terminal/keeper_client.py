@@ -1,7 +1,7 @@
 """Client for the keeper's socket: requests and replies, notices, reconnection.
 
 Holds the connection and matches replies to pending requests. Notices go to a `Listener`, synchronously and in order.
-Does not know what a terminal is.
+Terminals are not known here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Decide whether a socket peer is a person, by its position in the process tree.
 
-Processes that launched a door, and their descendants, count as agents. keeper/lineage.py reads the process tree.
+Processes that launched a door count as agents, and so do their descendants and everything that Handrail started.
+keeper/lineage.py reads the process tree.
 """
 
 import os

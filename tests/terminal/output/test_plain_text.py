@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from handrail.terminal.output.plain_text import BLANKS, LONGEST, REACH, Paper, plain
+from handrail.terminal.output.plain_text import BLANKS, LONGEST, REACH, PlainTextStream, plain
 
 BAR = b"".join(b"\r\x1b[2K[%-10s] %d%%" % (b"=" * (n // 10), n) for n in range(101))
 
@@ -97,17 +97,17 @@ SEQUENCES = [
 @example(b"\x1b\x1b[31m?\n", [1])
 def test_text_made_piece_by_piece_is_the_text_of_the_whole(printed: bytes, cuts: list[int]) -> None:
     at = sorted({0, len(printed), *(cut % (len(printed) + 1) for cut in cuts)})
-    paper = Paper()
-    pieces = [paper.feed(printed[begin:end]) for begin, end in pairwise(at)]
-    assert "".join(pieces) + paper.finish() == plain(printed)
+    stream = PlainTextStream()
+    pieces = [stream.feed(printed[begin:end]) for begin, end in pairwise(at)]
+    assert "".join(pieces) + stream.finish() == plain(printed)
 
 
 @pytest.mark.parametrize("step", [1, 7, 4096])
 def test_an_endless_line_that_moves_its_cursor_is_the_same_in_pieces(step: int) -> None:
     printed = (b"abc" * LONGEST)[: LONGEST + 10] + b"\b\bXY\rstart" + b"z" * 50
-    paper = Paper()
+    stream = PlainTextStream()
     text = (
-        "".join(paper.feed(printed[at : at + step]) for at in range(0, len(printed), step)) + paper.finish()
+        "".join(stream.feed(printed[at : at + step]) for at in range(0, len(printed), step)) + stream.finish()
     )
     assert text == plain(printed)
     assert len(text) == LONGEST + 55

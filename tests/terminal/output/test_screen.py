@@ -20,8 +20,6 @@ from tests.terminal.output.tmux import Tmux
 from handrail.keeper.spool import Spool
 from handrail.terminal.input.keys import encode
 from handrail.terminal.output import screen
-from handrail.terminal.output import screen as engine
-from handrail.terminal.output import screen as screen_replay
 from handrail.terminal.output.screen import Shown, render
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.terminal import Terminal
@@ -76,7 +74,7 @@ async def shows(terminal: Terminal, wanted: str) -> None:
 
 
 def printed(terminal: Terminal) -> bytes:
-    return b"".join(screen_replay.stretch(terminal.tail, 0, terminal.tail.end))
+    return b"".join(screen.read_chunks(terminal.tail, 0, terminal.tail.end))
 
 
 async def same_in_tmux(other: Tmux, shown: Shown) -> None:
@@ -196,7 +194,7 @@ def test_modes_and_title_set_long_ago_are_not_lost(tmp_path: Path) -> None:
 
 
 @pytest.mark.serial  # a screen is given two seconds of the clock
-@pytest.mark.parametrize("size", [3 << 20, screen_replay.FULL_SCREEN + (3 << 20)])
+@pytest.mark.parametrize("size", [3 << 20, screen.FULL_SCREEN + (3 << 20)])
 def test_a_full_screen_program_begun_long_ago_still_has_its_screen(tmp_path: Path, size: int) -> None:
     frame = b"\x1b[H\x1b[1;1Hhead\x1b[K" + b"\x1b[3;1Hbusy" * 90 + b"\r\n"
     pieces = [b"$ before\r\n\x1b[?1049h", *[frame] * (size // len(frame))]
@@ -219,37 +217,37 @@ def test_a_look_again_shows_what_came_since_even_half_a_character(tmp_path: Path
 
 
 def test_whatever_the_emulator_has_a_screen_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: engine.Engine, data: bytes) -> None:
+    def broken(self: screen.Engine, data: bytes) -> None:
         raise RuntimeError("broken")
 
     tail = spooled(tmp_path / "t", [b"\x1b[31mone\x1b[0m\r\n", b"0123456789abc"])
-    monkeypatch.setattr(engine.Engine, "feed", broken)
+    monkeypatch.setattr(screen.Engine, "feed", broken)
     assert render(tail, 10, 4).lines == ("one", "0123456789", "abc", "")
 
 
 def test_a_broken_screen_is_built_anew_from_the_tail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tail = spooled(tmp_path / "t", [b"hello"])
     render(tail, 10, 2)
-    whole, left = engine.Engine.shown, [1]
+    whole, left = screen.Engine.shown, [1]
 
-    def fails_once(self: engine.Engine) -> Shown:
+    def fails_once(self: screen.Engine) -> Shown:
         if left and left.pop():
             raise RuntimeError("broken")
         return whole(self)
 
-    monkeypatch.setattr(engine.Engine, "shown", fails_once)
+    monkeypatch.setattr(screen.Engine, "shown", fails_once)
     assert render(tail, 10, 2).lines == ("hello", "")
 
 
 def test_only_a_few_emulators_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    closed: list[engine.Engine] = []
-    close = engine.Engine.close
+    closed: list[screen.Engine] = []
+    close = screen.Engine.close
 
-    def noted(self: engine.Engine) -> None:
+    def noted(self: screen.Engine) -> None:
         closed.append(self)
         close(self)
 
-    monkeypatch.setattr(engine.Engine, "close", noted)
+    monkeypatch.setattr(screen.Engine, "close", noted)
     for number in range(12):
         render(spooled(tmp_path / str(number), [b"x"]), 10, 2)
     assert len(closed) >= 8
@@ -258,7 +256,7 @@ def test_only_a_few_emulators_are_kept(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("size", [(0, 0), (-5, 3), (1, 1), (10**9, 10**9)])
 def test_any_size_is_shown_within_bounds(tmp_path: Path, size: tuple[int, int]) -> None:
     shown = render(spooled(tmp_path / "t", [b"hello\r\nworld"]), *size)
-    assert 1 <= len(shown.lines) <= screen.MOST
+    assert 1 <= len(shown.lines) <= screen.CELLS_MAX
 
 
 @pytest.mark.parametrize("bomb", [b"x\x1b[65535b" * 60_000, b"\x1bc" * 500_000], ids=["repeat", "reset"])
@@ -274,7 +272,7 @@ def test_output_that_keeps_the_emulator_busy_is_shown_as_text_until_it_is_past(
     assert "the last line" in render(tail, COLS, ROWS).lines
     assert time.thread_time() - again < screen.SECONDS, "it is not tried over and over"
     later = Spool(str(tmp_path / "later"), 1 << 26)
-    for piece in (bomb, b"\x1bc", b"ordinary\r\n" * screen_replay.ENOUGH):
+    for piece in (bomb, b"\x1bc", b"ordinary\r\n" * screen.ENOUGH):
         later.append(memoryview(piece))
     later.close()
     assert render(Tail(tmp_path / "later"), COLS, ROWS).lines[0] == "ordinary"

@@ -340,10 +340,7 @@ class TypingHistory:
     async def run(self) -> None:
         """Record entries when they are due, until cancelled. Sleeps while there is no input."""
         while True:
-            bell, self._wakes_at = (
-                self._bell,
-                -math.inf,
-            )  # input from here on rings `bell` or is handled below
+            bell, self._wakes_at = self._bell, -math.inf  # input from here on is handled below: no ring
             for history in list(self._histories.values()):
                 await self._process_due(history)
             self._wakes_at = min(map(_next_due, self._histories.values()), default=math.inf)

@@ -1,6 +1,7 @@
-"""A range of output as plain text in a file, made in a process of its own, and the way back from it to the output.
+"""Worker process that converts a range of output to plain text in a file, for output_search.
 
-Owns both ends of that process. It does not know what the text is wanted for.
+Defines both ends: the command line and result for the parent, and `main` for the worker. The result maps lines of the
+text back to lines of the output.
 """
 
 from __future__ import annotations
@@ -19,65 +20,71 @@ _CODE = "import sys; sys.path.insert(0, sys.argv.pop(1)); from handrail.terminal
 
 
 @dataclass(slots=True)
-class Way:
-    """From lines of the text back to lines of the output. Lines are counted from zero."""
+class LineMap:
+    """Maps lines of the text back to lines of the output. Lines are counted from zero."""
 
     lines: int = 0
     """Line ends in the output."""
     blocks: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-    """A line and where it, or a part of it, begins in the output."""
+    """For each block read: the line it begins in, and its offset in the output."""
     overwritten: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-    """From which line of the text on how many more lines were printed than stand."""
+    """Pairs (line of the text, n): from that line on, n more lines were printed than the text has."""
 
     def back(self, line: int) -> int:
-        """The line of the output in which this line of the text began."""
+        """The line of the output in which this line of the text begins."""
         at = bisect_right(self.overwritten, line, key=lambda note: note[0])
         return line + (self.overwritten[at - 1][1] if at else 0)
 
     def near(self, line: int) -> tuple[int, int]:
-        """The last block that begins before this line does: its first line, and its offset."""
+        """The first line and the offset of the last block that begins before this line."""
         at = bisect_right(self.blocks, line - 1, key=lambda block: block[0])
         return self.blocks[max(0, at - 1)]
 
 
-def command(text: int, ranges: list[tuple[int, int, int]]) -> list[str]:
-    """How to start it: the file for the text, and the ranges of open files (descriptor, from, to)."""
+def worker_command(text: int, ranges: list[tuple[int, int, int]]) -> list[str]:
+    """The worker's command line. `text` is the output descriptor, `ranges` are (descriptor, start, end)."""
     package = str(Path(__file__).parents[3])
-    asked = json.dumps({"text": text, "ranges": ranges})
-    return [sys.executable, "-I", "-S", "-c", _CODE, package, asked]
+    request = json.dumps({"text": text, "ranges": ranges})
+    return [sys.executable, "-I", "-S", "-c", _CODE, package, request]
 
 
-def way_of(process: subprocess.Popen[bytes], seconds: float) -> Way | None:
-    """What it noted, once it is done; None when it could not finish."""
+def read_line_map(process: subprocess.Popen[bytes], seconds: float) -> LineMap | None:
+    """Wait for the worker and read its result; None when it did not finish in time."""
     try:
         out, _ = process.communicate(timeout=seconds)
-        told = json.loads(out)
+        result = json.loads(out)
     except (subprocess.TimeoutExpired, ValueError):
         return None
-    return Way(told["lines"], [(a, b) for a, b in told["blocks"]], [(a, b) for a, b in told["overwritten"]])
+    return LineMap(
+        result["lines"],
+        [(line, offset) for line, offset in result["blocks"]],
+        [(line, more) for line, more in result["overwritten"]],
+    )
 
 
 def main() -> None:
-    """The other side."""
-    asked = json.loads(sys.argv[1])
-    way = strip(asked["text"], asked["ranges"])
-    json.dump({"lines": way.lines, "blocks": way.blocks, "overwritten": way.overwritten}, sys.stdout)
+    """Entry point of the worker."""
+    request = json.loads(sys.argv[1])
+    line_map = strip(request["text"], request["ranges"])
+    json.dump(
+        {"lines": line_map.lines, "blocks": line_map.blocks, "overwritten": line_map.overwritten}, sys.stdout
+    )
 
 
-def strip(text: int, ranges: list[tuple[int, int, int]]) -> Way:
-    """Write the text of these ranges into an open file."""
-    from handrail.terminal.output.plain_text import Paper  # noqa: PLC0415 - who only starts the process has no use for it
+def strip(text: int, ranges: list[tuple[int, int, int]]) -> LineMap:
+    """Write the plain text of these ranges to the descriptor `text`."""
+    from handrail.terminal.output.plain_text import PlainTextStream  # noqa: PLC0415 - the parent does not need it
 
-    paper, way, offset = Paper(), Way(), 0
+    stream, line_map, offset = PlainTextStream(), LineMap(), 0
     with open(text, "wb", closefd=False) as file:
         for data in _read(ranges):
-            way.blocks.append((way.lines, offset))
-            file.write(paper.feed(data).encode())
-            way.lines += data.count(b"\n")
+            line_map.blocks.append((line_map.lines, offset))
+            file.write(stream.feed(data).encode())
+            line_map.lines += data.count(b"\n")
             offset += len(data)
-        file.write(paper.finish().encode())
-    way.overwritten = paper.overwritten
-    return way
+        file.write(stream.finish().encode())
+    line_map.overwritten = stream.overwritten
+    return line_map
 
 
 def _read(ranges: list[tuple[int, int, int]]) -> Iterator[bytes]:

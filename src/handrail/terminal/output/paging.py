@@ -1,11 +1,7 @@
-"""Reading a tail by cursor, by its last lines or by its last chunks.
+"""Read pages of a tail: from a cursor, the last lines, or the last chunks, as text or raw bytes.
 
-Owns where a reading begins and ends, and its bounds. It does not know what escape sequences mean (text.py), nor
-segments (tail.py).
-
-Where to begin, for whoever shows a terminal's output and cannot take all of it.
-
-A line and those around it, cut to what can be shown.
+`near_end` and `is_alternate` choose the start for a viewer that cannot load all output. `window` cuts out a line with
+its context. plain_text interprets escape sequences; tail reads the segments.
 """
 
 from __future__ import annotations
@@ -15,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from handrail.terminal.output.plain_text import Paper
+from handrail.terminal.output.plain_text import PlainTextStream
 from handrail.terminal.output.tail import Tail
 
 if TYPE_CHECKING:
@@ -24,40 +20,40 @@ if TYPE_CHECKING:
 
 Mode = Literal["text", "raw"]
 LIMIT = 256 * 1024
-"""Bytes looked at in one reading, unless told otherwise: bounds its work whatever a terminal printed."""
+"""Default bound for the bytes of one reading."""
 _HELD = 4096
-"""Bytes of an unfinished sequence that wait for their end; one that is longer is not waited for."""
+"""Longest unfinished sequence that is left for the next reading."""
 _BACK = 64 * 1024
-"""How far before a reading a string sequence (a title, a picture) may have begun that goes on in it."""
+"""Bytes before a reading that are searched for the start of a string sequence (title, image) that continues in it."""
 _OPEN = re.compile(rb"\x1b(?:\[[0-?]{0,256}[ -/]{0,8}|[ -/]{0,8}|[\]PX^_][^\x07\x18\x1a\x1b]*\x1b?)\Z")
 _CUT_CHARACTER = re.compile(rb"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One piece of a tail."""
+    """One page of a tail."""
 
     data: str | bytes
     """str in mode text, bytes in mode raw."""
     start: int
     """The offset of the first byte of `data`."""
     next: int
-    """The offset to read after: `after=next` goes on exactly here.
+    """The cursor for the next reading: pass it as `after`.
 
-    In raw, readings that follow each other this way have every byte once. In text, what is cut off at the end (an
-    escape sequence, a character) is left for the next reading; an unfinished last line is given as it stands, and
-    what is printed over it later comes with the next reading. A reading that reached its limit ends with a line.
+    In raw mode, consecutive readings return every byte once. In text mode, a sequence or character cut off at the end
+    is left for the next reading. An unfinished last line is returned in its current state; later output over it comes
+    with the next reading. A reading that reached its limit ends at a line end.
     """
     end: int
-    """The offset after the last byte recorded when this was read; `next < end` says that there is more."""
+    """The end offset of the tail at the time of the reading; `next < end` means that there is more."""
     first: int
     """The oldest offset still kept."""
     lines_dropped: int
-    """Lines before `first`, no longer kept."""
+    """Number of lines before `first`, which are no longer kept."""
     left_out: int
-    """Bytes before `start` that were asked for: dropped, or, of last lines and chunks, beyond the limit.
+    """Requested bytes before `start` that are missing: dropped, or, for last lines and chunks, beyond the limit.
 
-    Of lines beyond the limit it is all that is kept before `start`.
+    For last lines beyond the limit it counts all kept bytes before `start`.
     """
 
 
@@ -71,28 +67,28 @@ def read(
     limit: int = LIMIT,
     extent: Extent | None = None,
 ) -> Reading:
-    """From the cursor `after` on; or the last chunks; or the last lines; or from the oldest byte kept.
+    """Read from the cursor `after`, or the last `chunks`, or the last `lines`; by default from the oldest byte kept.
 
-    `extent` is the tail's, from who has just looked.
+    `extent` is the tail's extent, if the caller already has it.
     """
     extent = extent or tail.extent
     first, end = extent.first, extent.end
     limit = max(1, limit)
     if lines is not None:
-        start, left_out = _last_lines(tail, first, end, max(0, lines), mode, limit)
+        start, left_out = _find_last_lines(tail, first, end, max(0, lines), mode, limit)
     elif chunks is not None:
-        asked = tail.chunks(max(0, chunks))
-        start = max(asked, first, end - limit)
-        left_out = start - asked
+        requested = tail.chunks(max(0, chunks))
+        start = max(requested, first, end - limit)
+        left_out = start - requested
     else:
-        asked = first if after is None else min(max(0, after), end)
-        start = max(asked, first)
-        left_out = start - asked
+        requested = first if after is None else min(max(0, after), end)
+        start = max(requested, first)
+        left_out = start - requested
     back = max(first, start - _BACK) if mode == "text" else start
-    start, before, data = _parted(tail, back, start, min(end, start + limit))
+    start, before, data = _read_with_context(tail, back, start, min(end, start + limit))
     if mode == "text":
-        data = _whole(data, more=start + len(data) < end, may_grow=not tail.closed)
-    text = data if mode == "raw" else _last(_text(before, data), lines)
+        data = _cut_unfinished(data, more=start + len(data) < end, may_grow=not tail.closed)
+    text = data if mode == "raw" else _take_last_lines(_convert_to_text(before, data), lines)
     return Reading(
         data=text,
         start=start,
@@ -104,8 +100,8 @@ def read(
     )
 
 
-def _last_lines(tail: Tail, first: int, end: int, lines: int, mode: Mode, limit: int) -> tuple[int, int]:
-    """Where the last lines begin, and what is left out. In text, lines that were overwritten do not count."""
+def _find_last_lines(tail: Tail, first: int, end: int, lines: int, mode: Mode, limit: int) -> tuple[int, int]:
+    """The start of the last lines, and the bytes left out. In text mode, overwritten lines do not count."""
     printed = lines
     while True:
         start = _back_by_lines(tail, max(first, end - limit), end, printed)
@@ -113,13 +109,19 @@ def _last_lines(tail: Tail, first: int, end: int, lines: int, mode: Mode, limit:
             return first, 0
         if start <= end - limit:
             return start, start - first
-        if mode == "raw" or _count(_text(*_parted(tail, max(first, start - _BACK), start, end)[1:])) >= lines:
+        if (
+            mode == "raw"
+            or _count_lines(
+                _convert_to_text(*_read_with_context(tail, max(first, start - _BACK), start, end)[1:])
+            )
+            >= lines
+        ):
             return start, 0
         printed = 4 * printed
 
 
 def _back_by_lines(tail: Tail, first: int, end: int, lines: int) -> int:
-    """The beginning of the last so many lines, looking back no further than `first`."""
+    """The start of the last `lines` lines, searched backwards down to `first`."""
     at, step, missing = end, 4096, lines
     if lines and end > first and _contiguous(tail, end - 1, end)[1] == b"\n":
         at -= 1
@@ -138,7 +140,7 @@ def _back_by_lines(tail: Tail, first: int, end: int, lines: int) -> int:
 
 
 def _contiguous(tail: Tail, start: int, end: int) -> tuple[int, bytes]:
-    """The bytes between two offsets up to the first gap, and where they begin: later, where some were dropped."""
+    """The bytes between two offsets up to the first gap, and their start, which is later if some were dropped."""
     pieces: list[bytes] = []
     at = start
     while at < end:
@@ -153,17 +155,17 @@ def _contiguous(tail: Tail, start: int, end: int) -> tuple[int, bytes]:
     return start, b"".join(pieces)
 
 
-def _parted(tail: Tail, back: int, start: int, end: int) -> tuple[int, bytes, bytes]:
-    """Where what is kept from `start` on begins, what stands before it from `back` on, and it; read in one go."""
+def _read_with_context(tail: Tail, back: int, start: int, end: int) -> tuple[int, bytes, bytes]:
+    """The actual start, the bytes from `back` to it, and the bytes from it to `end`; in one read."""
     begin, data = _contiguous(tail, back, end)
-    if begin + len(data) < start:  # a gap before it: nothing leads up to it
+    if begin + len(data) < start:  # a gap before `start`: there is no context
         begin, data = _contiguous(tail, start, end)
     cut = max(0, start - begin)
     return max(start, begin), data[:cut], data[cut:]
 
 
-def _whole(data: bytes, *, more: bool, may_grow: bool) -> bytes:
-    """Without what is cut off at the end, as far as its rest is to come."""
+def _cut_unfinished(data: bytes, *, more: bool, may_grow: bool) -> bytes:
+    """Cut an unfinished line, sequence or character off the end, if its rest is still to come."""
     if more:
         line = data.rfind(b"\n") + 1
         if line:
@@ -179,20 +181,20 @@ def _whole(data: bytes, *, more: bool, may_grow: bool) -> bytes:
     return data
 
 
-def _text(before: bytes, data: bytes) -> str:
-    """Of `data`, which `before` led up to."""
-    paper = Paper()
+def _convert_to_text(before: bytes, data: bytes) -> str:
+    """The text of `data`; a sequence that is open at the end of `before` continues in it."""
+    stream = PlainTextStream()
     escape = before.rfind(b"\x1b")
     if escape >= 0 and _OPEN.match(before, escape):
-        paper.feed(before[escape:])  # it goes on in what is read
-    return paper.feed(data) + paper.finish()
+        stream.feed(before[escape:])
+    return stream.feed(data) + stream.finish()
 
 
-def _count(text: str) -> int:
+def _count_lines(text: str) -> int:
     return text.count("\n") + (not text.endswith("\n") and bool(text))
 
 
-def _last(text: str, lines: int | None) -> str:
+def _take_last_lines(text: str, lines: int | None) -> str:
     if lines is None:
         return text
     at = len(text) - text.endswith("\n")
@@ -205,12 +207,12 @@ def _last(text: str, lines: int | None) -> str:
 
 _ALTERNATE = re.compile(rb"\x1b\[\?(?:\d+;)*(?:1049|1047|47)(?:;\d+)*([hl])")
 _LONGEST = 64
-"""Bytes of one such sequence: two pieces that are looked through must overlap by as much."""
+"""Bytes of one such sequence: consecutive search ranges must overlap by this much."""
 _PIECE = 1024 * 1024
 
 
 def near_end(tail: Tail, reach: int) -> int:
-    """The start of a line, at most `reach` bytes from the end; anywhere, when no line begins there."""
+    """The start of a line at most `reach` bytes from the end; exactly `reach` bytes, if no line starts there."""
     first, end = tail.first, tail.end
     start = max(first, end - reach)
     if start == 0:
@@ -228,9 +230,9 @@ def near_end(tail: Tail, reach: int) -> int:
 
 
 def is_alternate(tail: Tail, at: int) -> bool:
-    """Whether a full-screen program had the alternate screen at this offset, as far back as output is kept.
+    """Whether the alternate screen was on at this offset, as far as the kept output shows.
 
-    Reads what was printed before, so call it in a thread.
+    Reads the earlier output, so call it in a thread.
     """
     first, high = tail.first, at
     while high > first:
@@ -243,11 +245,11 @@ def is_alternate(tail: Tail, at: int) -> bool:
 
 
 WIDEST = 4000
-"""Bytes shown of one line."""
+"""Upper bound for the bytes of one line."""
 _LEAD = 1000
-"""Of these, before a match far into a long line."""
+"""Bytes of them before a match, in a long line."""
 _AROUND = 64 * 1024
-"""Bytes looked at for the lines before, and for those after."""
+"""Bytes read for the context lines before, and for those after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,26 +262,26 @@ class Window:
 def window(
     read: Callable[[int, int], bytes], first: int, end: int, line: int, match: int, context: int
 ) -> Window:
-    """Of the line that begins at `line`, in which something begins at `match`; `context` lines on each side."""
+    """The line at offset `line`, with a match at offset `match`, and `context` lines on each side."""
     shown = line if match - line <= WIDEST - _LEAD else match - _LEAD
     data = read(shown, min(end, shown + WIDEST))
     text = data.partition(b"\n")[0]
-    before = _before(read(max(first, line - _AROUND), line), context) if context else ()
-    after = _after(read(shown, min(end, shown + _AROUND)), context) if context else ()
-    return Window(_show(text), before, after)
+    before = _lines_before(read(max(first, line - _AROUND), line), context) if context else ()
+    after = _lines_after(read(shown, min(end, shown + _AROUND)), context) if context else ()
+    return Window(_decode_line(text), before, after)
 
 
-def _before(data: bytes, context: int) -> tuple[str, ...]:
+def _lines_before(data: bytes, context: int) -> tuple[str, ...]:
     lines = data.split(b"\n")[:-1]
-    return tuple(_show(line[:WIDEST]) for line in lines[-context:])
+    return tuple(_decode_line(line[:WIDEST]) for line in lines[-context:])
 
 
-def _after(data: bytes, context: int) -> tuple[str, ...]:
+def _lines_after(data: bytes, context: int) -> tuple[str, ...]:
     lines = data.split(b"\n")
     if not lines[-1]:
         lines.pop()
-    return tuple(_show(line[:WIDEST]) for line in lines[1 : 1 + context])
+    return tuple(_decode_line(line[:WIDEST]) for line in lines[1 : 1 + context])
 
 
-def _show(line: bytes) -> str:
+def _decode_line(line: bytes) -> str:
     return line.removesuffix(b"\r").decode(errors="replace")

@@ -1,10 +1,8 @@
-"""Terminal bytes into lines of plain text, piece by piece or all at once.
+"""Convert terminal output to plain text, incrementally (`PlainTextStream`) or in one call (`plain`).
 
-Owns which bytes are text, and the fast way through output that only scrolls. Where the cursor goes back over what
-stands already, sheet.py resolves it. It does not know where the bytes come from; it keeps no more than the lines a
-cursor may still reach, however much is fed.
-
-Lines on which a cursor moves: overwritten progress bars, edited command lines, bars of several lines.
+Removes escape sequences and control characters. Output that only scrolls takes a fast path; where the cursor moves
+back (progress bars, edited command lines), `Sheet` resolves the overwritten cells. Memory is bounded: only the lines
+that the cursor can still reach are kept.
 """
 
 from __future__ import annotations
@@ -16,25 +14,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 REACH = 100
-"""Lines above the last one that a program may still go back to, as progress bars of several lines do."""
+"""Lines above the last one that the cursor can move back to, as progress bars of several lines need. Bounds memory."""
 _BLOCK = 32 * 1024
-"""Characters resolved together: one line with movements in it costs this many the slow way."""
+"""Characters tried together on the fast path: one line with cursor movements sends this many to the slow path."""
 _NOTES = 100_000
-"""Of where lines were overwritten: beyond these, the line numbers of hostile output are approximate."""
+"""Entries in `overwritten`, a bound on memory; beyond it, line numbers of hostile output are approximate."""
 _COLOURS = re.compile(r"\x1b\[(?:[0-9;:]{0,256}m|0?K)")
-"""By far the most frequent; erasing to the right erases nothing where the cursor only goes forward."""
+"""By far the most frequent sequences. Erasing to the right has no effect while the cursor only moves forward."""
 _STRINGS = ("\x1b]", "\x1bP", "\x1bX", "\x1b^", "\x1b_")
 _STRING = re.compile(r"\x1b[\]PX^_][^\x07\x18\x1a\x1b]*(?:[\x07\x18\x1a]|\x1b\\|(?=\x1b)|\Z)")
-"""OSC, DCS, SOS, PM, APC: titles, links, clipboard, images. The next escape ends one that was never ended."""
+"""OSC, DCS, SOS, PM, APC: titles, links, clipboard, images. The next escape ends an unterminated one."""
 _STRING_END = re.compile(r"[\x07\x18\x1a\x1b]")
-_STILL = re.compile(
-    r"\x1b\[[0-?]{0,256}[ -/]{0,8}[HIL-OQ-WYZ\[-_a-~]"  # CSI that moves nothing on a line: modes, positions
+_STATIC = re.compile(
+    r"\x1b\[[0-?]{0,256}[ -/]{0,8}[HIL-OQ-WYZ\[-_a-~]"  # CSI without effect within a line: modes, positions
     r"|\x1b\[0?K"
     r"|\x1b[ -/]{1,8}[0-~]"  # character sets
     r"|\x1b[0-LN-OQ-WYZ\\`-~]"  # two-character escapes
     f"|{_STRING.pattern}"
 )
-"""In one go: what is left when one sequence is taken out must not become another."""
+"""One regex, so that the text around a removed sequence cannot form a new one."""
 _UNFINISHED = re.compile(r"\x1b(?:\[[0-?]{0,256}[ -/]{0,8}|[ -/]{0,8})\Z")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _INNER_RETURN = re.compile(r"\r(?!\r*\n)")
@@ -43,40 +41,41 @@ _C1 = re.compile(b"\xc2[\x80-\x9f]")
 
 
 def plain(data: bytes) -> str:
-    """The text as it would stand after the terminal showed it, line by line; bad UTF-8 is replaced."""
-    paper = Paper()
-    return paper.feed(data) + paper.finish()
+    """The text as the terminal would show it, line by line; invalid UTF-8 is replaced."""
+    stream = PlainTextStream()
+    return stream.feed(data) + stream.finish()
 
 
-class Paper:
-    """Turns output into text as it comes. Where it is cut into pieces makes no difference to the text."""
+class PlainTextStream:
+    """Converts output to text incrementally. Chunk boundaries do not change the text."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._held = ""
+        self._buffer = ""
         self._in_string = False
         self._sheet = Sheet(REACH)
         self._lines = 0
         self.overwritten: list[tuple[int, int]] = []
-        """From which line of the text on (from zero) how many more lines were printed than stand."""
+        """Pairs (line of the text from zero, n): from that line on, n more lines were printed than the text has."""
 
     def feed(self, data: bytes) -> str:
-        """The text that nothing can change any more."""
-        return "".join(self._take(self._decoder.decode(data)))
+        """Add output; returns the text that is now final."""
+        return "".join(self._convert(self._decoder.decode(data)))
 
     @property
     def rest(self) -> str:
-        """The text that may still change, as it stands now."""
+        """The text that may still change, in its current state."""
         return self._sheet.text
 
     def finish(self) -> str:
-        """The rest, as it stands."""
-        return "".join(self._take(self._decoder.decode(b"", True))) + self._sheet.close()
+        """End the stream; returns the remaining text."""
+        return "".join(self._convert(self._decoder.decode(b"", True))) + self._sheet.close()
 
-    def _take(self, text: str) -> Iterator[str]:
-        fed = self._held + text
+    def _convert(self, text: str) -> Iterator[str]:
+        fed = self._buffer + text
         text = self._whole_sequences(fed)
-        if len(text) + len(self._held) != len(fed):  # lines within a string are printed too, if not shown
+        if len(text) + len(self._buffer) != len(fed):
+            # Newlines within a string sequence count as printed lines.
             self._lines += fed.count("\n") - text.count("\n")
         at = 0
         while at < len(text):
@@ -86,16 +85,16 @@ class Paper:
             at = end
 
     def _whole_sequences(self, text: str) -> str:
-        """Without what is cut off at the end: an escape is held for the next piece, of a string nothing is needed."""
+        """Cut an unfinished sequence off the end: an escape is buffered for the next chunk, a string is dropped."""
         if self._in_string:
             text = self._after_string(text)
-        self._held = ""
+        self._buffer = ""
         escape = text.rfind("\x1b")
         if escape >= 0 and _UNFINISHED.match(text, escape):
-            self._held, text = text[escape:], text[:escape]
+            self._buffer, text = text[escape:], text[:escape]
             escape = text.rfind("\x1b")
         if _is_open(text, escape, len(text)):
-            self._in_string = self._held in ("", "\x1b")  # the latter may end it
+            self._in_string = self._buffer in ("", "\x1b")  # the latter may end it
             text = text[:escape]
         return text
 
@@ -105,7 +104,7 @@ class Paper:
             return ""
         at = end.start()
         if text[at] == "\x1b" and at + 1 == len(text):
-            return "\x1b"  # what it means stands in the next piece
+            return "\x1b"  # the next chunk decides its meaning
         self._in_string = False
         return (
             text[at:]
@@ -114,34 +113,32 @@ class Paper:
         )
 
     def _block_end(self, text: str, at: int) -> int:
-        """Where a line ends: many lines on, or the next one while the sheet is in use."""
+        """The end of the next block, at a line end: many lines, or one line while the sheet is in use."""
         end = text.rfind("\n", at, at + _BLOCK) + 1 if self._sheet.clean else 0
         end = end or text.find("\n", at) + 1 or len(text)
-        while end < len(text) and _is_open(
-            text, text.rfind("\x1b", at, end), end
-        ):  # that line end belongs to a string
-            end = text.find("\n", end) + 1 or len(text)
+        while end < len(text) and _is_open(text, text.rfind("\x1b", at, end), end):
+            end = text.find("\n", end) + 1 or len(text)  # this newline is inside a string sequence
         return end
 
     def _resolve(self, text: str) -> None:
         until = self._lines + text.count("\n")
-        if not self._append(text):
+        if not self._append_scrolled(text):
             for line in _LINE.findall(_STRING.sub("\0", text)):
-                if not self._append(line):
+                if not self._append_scrolled(line):
                     self._sheet.write(line)
                 self._lines += line[-1] == "\n"
-                self._note()
+                self._note_overwritten()
         self._lines = until
-        self._note()
+        self._note_overwritten()
 
-    def _append(self, text: str) -> bool:
-        """Complete lines that only scroll, onto a clean sheet; False when these are none."""
-        lines = _scrolled(text) if self._sheet.clean and text[-1] == "\n" else None
+    def _append_scrolled(self, text: str) -> bool:
+        """Fast path: append complete lines that only scroll to a clean sheet; False when it does not apply."""
+        lines = _strip_scrolling(text) if self._sheet.clean and text[-1] == "\n" else None
         if lines is not None:
             self._sheet.append(lines)
         return lines is not None
 
-    def _note(self) -> None:
+    def _note_overwritten(self) -> None:
         if self._sheet.clean and len(self.overwritten) < _NOTES:
             more = self._lines - self._sheet.lines
             if more != (self.overwritten[-1][1] if self.overwritten else 0):
@@ -149,7 +146,7 @@ class Paper:
 
 
 def _is_open(text: str, escape: int, end: int) -> bool:
-    """Whether the last escape before `end` begins a string that has not ended there."""
+    """Whether the escape at `escape` begins a string sequence that does not end before `end`."""
     return (
         escape >= 0
         and text[escape : escape + 2] in _STRINGS
@@ -157,14 +154,14 @@ def _is_open(text: str, escape: int, end: int) -> bool:
     )
 
 
-def _scrolled(text: str) -> str | None:
-    """Complete lines without their escapes and controls; None when the cursor goes back somewhere in them."""
+def _strip_scrolling(text: str) -> str | None:
+    """Complete lines without escapes and control characters; None when the cursor moves back within them."""
     if "\b" in text or (text.count("\r") != text.count("\r\n") and _INNER_RETURN.search(text)):
         return None
     if "\x1b" in text:
         text, marked = _COLOURS.sub("", text), text
         if "\x1b" in text:
-            text = _STILL.sub("", marked)
+            text = _STATIC.sub("", marked)
             if "\x1b" in text:
                 return None
     data = text.encode().translate(None, _CONTROLS)
@@ -172,11 +169,11 @@ def _scrolled(text: str) -> str | None:
 
 
 LONGEST = 16 * 1024
-"""Cells of one line a cursor can move over; what is longer stands, and the line goes on after it."""
+"""Cells per line that the cursor can reach, a bound on memory. Longer lines are fixed up to here and continue."""
 BLANKS = 64 * 1024
 BLANKS_PER_CHARACTER = 8
-"""Blanks that movements may leave before text, at first and for each character or movement: a few bytes that go to the
-right end of every line must not become gigabytes of nothing. Beyond that, text stands right after what was there."""
+"""Budget of blanks that cursor movements may insert, initially and per character or movement: a few bytes that move to
+the right end of every line must not become gigabytes of blanks. Beyond it, text is appended without a gap."""
 _TOKEN = re.compile(
     r"([^\x00-\x08\x0a-\x1f\x7f-\x9f]+)"
     r"|\x1b\[([0-?]{0,256})[ -/]{0,8}([@-~])"
@@ -187,15 +184,15 @@ _TOKEN = re.compile(
 @dataclass(slots=True)
 class _Row:
     cells: list[str] = field(default_factory=list[str])
-    stands: list[str] = field(default_factory=list[str])
-    """Before the cells, out of the cursor's reach."""
+    fixed: list[str] = field(default_factory=list[str])
+    """Fixed text before the cells, which the cursor cannot reach."""
 
     def text(self) -> str:
-        return "".join((*self.stands, *self.cells))
+        return "".join((*self.fixed, *self.cells))
 
 
 class Sheet:
-    """The last lines of a text, and a cursor among them."""
+    """The last lines of a text, with a cursor that can overwrite them."""
 
     def __init__(self, reach: int) -> None:
         self._reach = reach
@@ -205,27 +202,27 @@ class Sheet:
         self._column = 0
         self._blanks = BLANKS
         self.lines = 0
-        """How many lines are complete, those already taken away included."""
+        """Number of complete lines, including drained ones."""
 
     @property
     def clean(self) -> bool:
-        """The cursor stands at the beginning of an empty last line."""
+        """Whether the cursor is at the start of an empty last line."""
         return (
-            len(self._rows) == 1 and not self._column and not self._rows[0].cells and not self._rows[0].stands
+            len(self._rows) == 1 and not self._column and not self._rows[0].cells and not self._rows[0].fixed
         )
 
     def append(self, lines: str) -> None:
-        """Complete lines of mere text, onto a clean sheet."""
+        """Append complete lines of plain text. The sheet must be clean."""
         self._above.append(lines)
         self.lines += lines.count("\n")
 
     def write(self, text: str) -> None:
-        """Text with whatever moves the cursor."""
+        """Write text with cursor movements."""
         for run, params, verb, other in _TOKEN.findall(text):
             if run:
                 self._put(run)
             elif verb:
-                self._obey(verb, params)
+                self._execute(verb, params)
             elif other == "\r":
                 self._column = 0
             elif other == "\n":
@@ -236,7 +233,7 @@ class Sheet:
                 self._up(1)
 
     def drain(self) -> str:
-        """The lines that no cursor can reach any more."""
+        """Remove and return the lines that the cursor can no longer reach."""
         above = "".join(self._above)
         at = len(above)
         for _ in range(self._reach + 1):
@@ -249,11 +246,11 @@ class Sheet:
 
     @property
     def text(self) -> str:
-        """All that was not drained yet."""
+        """The text that is not drained yet."""
         return "".join(self._above) + "\n".join(row.text() for row in self._rows)
 
     def close(self) -> str:
-        """All that is left."""
+        """Remove and return the remaining text."""
         text = self.text
         self._above, self._rows, self._row, self._column = [], [_Row()], 0, 0
         return text
@@ -265,7 +262,7 @@ class Sheet:
             room = LONGEST - self._column
             self._overwrite(cells[at : at + room])
             row = self._rows[self._row]
-            row.stands.append("".join(row.cells))
+            row.fixed.append("".join(row.cells))
             row.cells, self._column = [], 0
             at += room
         self._overwrite(cells[at:] if at else cells)
@@ -274,10 +271,10 @@ class Sheet:
     def _overwrite(self, cells: list[str]) -> None:
         there = self._rows[self._row].cells
         if self._column > len(there):
-            there.extend(" " * self._afford(self._column - len(there)))
+            there.extend(" " * self._spend_blanks(self._column - len(there)))
             self._column = len(there)
         end = self._column + len(cells)
-        if self._column < len(there):  # half of a wide character that is written over leaves a blank
+        if self._column < len(there):  # overwriting half of a wide character leaves a blank
             if not there[self._column] and cells and self._column:
                 there[self._column - 1] = " "
             if end < len(there) and not there[end] and cells:
@@ -294,7 +291,7 @@ class Sheet:
             self._settle()
 
     def _settle(self) -> None:
-        """Everything above the last line is text again, until a cursor goes up."""
+        """Convert the rows above the last line back to text, until the cursor moves up again."""
         self._above += [row.text() + "\n" for row in self._rows[:-1]]
         self.lines += len(self._rows) - 1
         del self._rows[:-1]
@@ -314,7 +311,7 @@ class Sheet:
         self._row += len(again)
         self.lines -= len(again)
 
-    def _obey(self, verb: str, params: str) -> None:
+    def _execute(self, verb: str, params: str) -> None:
         self._blanks += BLANKS_PER_CHARACTER
         count = _number(params) if params else 0
         if verb in "ABCDEFG`":
@@ -325,11 +322,11 @@ class Sheet:
         elif verb == "K":
             _erase(self._rows[self._row], self._column, count)
         elif verb in "P@X":
-            count = max(1, count) if verb != "@" else self._afford(min(max(1, count), 256))
+            count = max(1, count) if verb != "@" else self._spend_blanks(min(max(1, count), 256))
             _shift(self._rows[self._row].cells, verb, self._column, count)
 
-    def _afford(self, blanks: int) -> int:
-        """How many of these blanks may be written."""
+    def _spend_blanks(self, blanks: int) -> int:
+        """How many of these blanks the budget allows; deducts them."""
         granted = min(blanks, self._blanks)
         self._blanks -= granted
         return granted
@@ -350,7 +347,7 @@ class Sheet:
 
 
 def _shift(cells: list[str], verb: str, column: int, count: int) -> None:
-    """Characters deleted, blanks inserted, or characters blanked, at a column."""
+    """Delete characters (P), blank them (X) or insert blanks (@) at a column."""
     stop = min(len(cells), column + count)
     if column >= stop:
         return
@@ -364,10 +361,10 @@ def _shift(cells: list[str], verb: str, column: int, count: int) -> None:
 
 
 def _row(line: str) -> _Row:
-    """A line taken up again. Of a very long one the first part stays as it is, as when it was written."""
+    """A row for an existing line. The first part of a very long line stays fixed, as when it was written."""
     whole = _cells(line, [], 0)
-    stands = len(whole) // LONGEST * LONGEST
-    return _Row(whole[stands:], ["".join(whole[:stands])] if stands else [])
+    fixed = len(whole) // LONGEST * LONGEST
+    return _Row(whole[fixed:], ["".join(whole[:fixed])] if fixed else [])
 
 
 def _erase(row: _Row, column: int, what: int) -> None:
@@ -385,7 +382,7 @@ def _number(params: str) -> int:
 
 
 def _cells(run: str, before: list[str], column: int) -> list[str]:
-    """One string for each cell: a wide character has an empty one after it, marks stand with what they mark."""
+    """One string per cell: an empty one follows a wide character; combining marks share the cell of their base."""
     if run.isascii():
         return list(run)
     cells: list[str] = []

@@ -1,14 +1,11 @@
-"""The screen of a terminal as a person would see it now, made from its tail when somebody asks.
+"""Render a terminal's current screen from its output, with a terminal emulator (libghostty-vt).
 
-Owns the emulators that are kept for the terminals looked at last, and what is shown when there is none. It does not
-know which bytes matter (feeding.py), nor what they mean (engine.py; for plain text, text.py).
+`Engine` wraps the emulator. `select_bytes` selects the bytes to replay: the end of the output, and before it the modes set
+earlier (`TerminalState`). A few emulators are cached, for terminals that are rendered again. Without a usable emulator the
+screen is made from plain text.
 
-All bytes are shown at the size that is asked for. A terminal that was resized shows its older lines as if it had
-always had that size, wrapped anew; full-screen programs draw themselves again when they are resized.
-
-The terminal emulator behind `screen.py`: bytes in, cells out.
-
-Which bytes of a tail show its screen: the last stretch, and what must come before it.
+All output is rendered at the requested size. After a resize, older lines are wrapped to the new width; full-screen
+programs redraw themselves.
 """
 
 from __future__ import annotations
@@ -33,16 +30,16 @@ if TYPE_CHECKING:
 
 _ALTERNATE = 1
 _OFF = (
-    ("KITTY_IMAGE_STORAGE_LIMIT", "uint64_t*"),  # none at all, which also turns temporary files off
+    ("KITTY_IMAGE_STORAGE_LIMIT", "uint64_t*"),  # zero disables images, and with them temporary files
     ("KITTY_IMAGE_MEDIUM_FILE", "bool*"),
     ("KITTY_IMAGE_MEDIUM_SHARED_MEM", "bool*"),
 )
-"""Output is not trusted: it may not make us keep pictures, nor read or delete the files it names."""
+"""Output is untrusted: it must not make us store images, or read or delete the files it names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A terminal as a person would see it."""
+    """A rendered screen."""
 
     lines: tuple[str, ...]
     """One for each row, trailing blanks trimmed."""
@@ -51,13 +48,13 @@ class Shown:
     alternate: bool
     """A full-screen program has the alternate screen."""
     application_keys: bool
-    """It wants application cursor keys (`keys.encode`)."""
+    """The program has turned on application cursor keys (see `keys.encode`)."""
     bracketed_paste: bool
     title: str
 
 
 class Engine:
-    """One emulated terminal, of one size. Not for two threads at once."""
+    """One emulated terminal of fixed size. Not thread-safe."""
 
     def __init__(self, cols: int, rows: int) -> None:
         self._library: Any = importlib.import_module("pyghostty")
@@ -94,90 +91,93 @@ class Engine:
     def _set(self, option: str, value: Any) -> None:
         lib: Any = self._library.lib
         result = lib.ghostty_terminal_set(
-            self._native._t[0],  # noqa: SLF001 - it has no other way to say this
+            self._native._t[0],  # noqa: SLF001 - there is no public way to set an option
             getattr(lib, f"GHOSTTY_TERMINAL_OPT_{option}"),
             value,
         )
         if result:
-            raise RuntimeError(f"The terminal emulator refuses {option}: {result}.")
+            raise RuntimeError(f"The terminal emulator rejected {option}: {result}.")
 
 
 __all__ = ["Shown", "plain", "render"]
 
-MOST = 500
-"""Columns and rows; an emulator's memory grows with both."""
-_KEEP = 4
-"""Emulators kept for who looks again; each holds one screen."""
+CELLS_MAX = 500
+"""Upper bound for columns and for rows: an emulator's memory grows with both."""
+_CACHED_MAX = 4
+"""Cached emulators, a bound on memory; each holds one screen."""
 _FALLBACK = 64 * 1024
-_SHUNNED = 1000
-"""Terminals remembered whose output takes too long."""
+_COSTLY_MAX = 1000
+"""Terminals remembered as too slow to emulate, a bound on memory."""
 SECONDS = 2.0
-"""For the emulator to take what shows one screen. Output can be made that takes it minutes: it is shown as text."""
+"""Time limit for the emulator per screen. Hostile output can take minutes; it is rendered from plain text."""
 _PIECE = 4096
-"""Bytes fed between two looks at the clock: a few of them can repeat a character sixty thousand times."""
+"""Bytes between two checks of the time limit: a few bytes can repeat a character sixty thousand times."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _Kept:
+class _CachedEngine:
     engine: Engine
     end: int
-    """It has seen all output up to here."""
+    """The output offset up to which it was fed."""
 
 
 class _Costly(Exception):
-    """The emulator takes too long over this output."""
+    """The emulator exceeds the time limit on this output."""
 
 
-class _Shelf:
-    """A few emulators, each taken off while one thread uses it; and whose output took too long, up to where."""
+class _EngineCache:
+    """Thread-safe LRU cache of emulators. A thread removes an emulator while it uses it.
+
+    Also remembers the terminals whose output was too slow to emulate, with its end at that time.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._kept: OrderedDict[tuple[Path, int, int], _Kept] = OrderedDict()
+        self._kept: OrderedDict[tuple[Path, int, int], _CachedEngine] = OrderedDict()
         self._costly: OrderedDict[Path, int] = OrderedDict()
 
     def is_costly(self, folder: Path, end: int) -> bool:
-        """What took too long would still be fed."""
+        """Whether the bytes to feed still include output that was too slow."""
         with self._lock:
             return end < self._costly.get(folder, -ENOUGH) + ENOUGH
 
-    def shun(self, folder: Path, end: int) -> None:
+    def mark_costly(self, folder: Path, end: int) -> None:
         with self._lock:
             self._costly[folder] = end
             self._costly.move_to_end(folder)
-            if len(self._costly) > _SHUNNED:
+            if len(self._costly) > _COSTLY_MAX:
                 self._costly.popitem(last=False)
 
-    def take(self, key: tuple[Path, int, int]) -> _Kept | None:
+    def take(self, key: tuple[Path, int, int]) -> _CachedEngine | None:
         with self._lock:
             return self._kept.pop(key, None)
 
-    def put(self, key: tuple[Path, int, int], kept: _Kept) -> None:
+    def put(self, key: tuple[Path, int, int], kept: _CachedEngine) -> None:
         with self._lock:
             spare = [self._kept.pop(key)] if key in self._kept else []
             self._kept[key] = kept
-            if len(self._kept) > _KEEP:
+            if len(self._kept) > _CACHED_MAX:
                 spare.append(self._kept.popitem(last=False)[1])
         for old in spare:
             old.engine.close()
 
 
-_shelf = _Shelf()
+_cache = _EngineCache()
 
 
 def render(tail: Tail, cols: int, rows: int) -> Shown:
-    """The screen as it stands now. Never raises. Takes up to a second: call it in a thread."""
-    cols, rows = min(max(1, cols), MOST), min(max(1, rows), MOST)
+    """Render the current screen. Never raises. May take seconds: call it in a thread."""
+    cols, rows = min(max(1, cols), CELLS_MAX), min(max(1, rows), CELLS_MAX)
     for again in (True, False):
         try:
             return _render(tail, cols, rows, again)
         except _Costly:
             break
         except Exception:
-            _log.warning("A screen could not be shown%s.", ", trying anew" * again, exc_info=True)
-    return _from_text(tail, cols, rows)
+            _log.warning("A screen could not be rendered%s.", ", retrying" * again, exc_info=True)
+    return _render_text(tail, cols, rows)
 
 
 def _render(tail: Tail, cols: int, rows: int, may_go_on: bool) -> Shown:
@@ -193,37 +193,37 @@ def _render(tail: Tail, cols: int, rows: int, may_go_on: bool) -> Shown:
         )
     folder, end = files[0][1].parent, tail.end
     key = (folder, cols, rows)
-    if _shelf.is_costly(folder, end):
+    if _cache.is_costly(folder, end):
         raise _Costly
-    kept = _shelf.take(key)
+    kept = _cache.take(key)
     if kept is not None and not (may_go_on and files[0][0] <= kept.end <= end <= kept.end + ENOUGH):
         kept.engine.close()
         kept = None
     try:
         if kept is None:
-            kept = _fed(Engine(cols, rows), feeding(tail, cols, rows, end), end)
+            kept = _feed_engine(Engine(cols, rows), select_bytes(tail, cols, rows, end), end)
         else:
-            kept = _fed(kept.engine, stretch(tail, kept.end, end), end)
+            kept = _feed_engine(kept.engine, read_chunks(tail, kept.end, end), end)
     except _Costly:
-        _shelf.shun(folder, end)
+        _cache.mark_costly(folder, end)
         raise
     shown = kept.engine.shown()
-    _shelf.put(key, kept)
+    _cache.put(key, kept)
     return shown
 
 
-def _fed(engine: Engine, pieces: Iterable[bytes], end: int) -> _Kept:
+def _feed_engine(engine: Engine, pieces: Iterable[bytes], end: int) -> _CachedEngine:
     try:
-        for piece in _in_time(pieces):
+        for piece in _limit_time(pieces):
             engine.feed(piece)
     except BaseException:
         engine.close()
         raise
-    return _Kept(engine, end)
+    return _CachedEngine(engine, end)
 
 
-def _in_time(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same in small pieces, as long as there is time. Raises _Costly."""
+def _limit_time(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in smaller pieces. Raises _Costly when the time limit passes."""
     until = time.monotonic() + SECONDS
     for piece in pieces:
         for at in range(0, len(piece), _PIECE):
@@ -232,10 +232,10 @@ def _in_time(pieces: Iterable[bytes]) -> Iterator[bytes]:
                 raise _Costly
 
 
-def _from_text(tail: Tail, cols: int, rows: int) -> Shown:
-    """The last lines as text, wrapped: what can be shown without an emulator."""
+def _render_text(tail: Tail, cols: int, rows: int) -> Shown:
+    """The fallback without an emulator: the last lines as plain text, wrapped."""
     end = tail.end
-    text = plain(b"".join(stretch(tail, max(tail.first, end - _FALLBACK), end)))
+    text = plain(b"".join(read_chunks(tail, max(tail.first, end - _FALLBACK), end)))
     wrapped = [line[at : at + cols] for line in text.split("\n") for at in range(0, max(1, len(line)), cols)]
     lines = [line.rstrip() for line in wrapped[-rows:]]
     return Shown(
@@ -248,34 +248,34 @@ def _from_text(tail: Tail, cols: int, rows: int) -> Shown:
     )
 
 
-KEPT = (1, 6, 7, 25, 66, 1000, 1002, 1003, 1004, 1006, 2004)
-"""Private modes that matter to what is shown or typed: cursor keys, origin, wrapping, pasting …"""
+RESTORED_MODES = (1, 6, 7, 25, 66, 1000, 1002, 1003, 1004, 1006, 2004)
+"""Private modes that affect the screen or the input: cursor keys, origin, wrapping, bracketed paste …"""
 ALTERNATE = frozenset((47, 1047, 1049))
 LONGEST = 512
-"""Bytes of the longest sequence looked for."""
+"""Bytes of the longest sequence that is recognized."""
 _SETTING = re.compile(
     rb"\x1b(?:\[(?:\?([0-9;]{1,64})([hl])|([0-9]{0,5};[0-9]{0,5}|)r|(!p))|(c)|\]([02]);([^\x07\x1b]{0,400})[\x07\x1b])"
 )
 
 
 @dataclass(slots=True)
-class Before:
-    """The state after a stretch of output, as far as it was set in it."""
+class TerminalState:
+    """The terminal state that a range of output leaves: modes, scroll region, title, alternate screen."""
 
     modes: dict[int, bool] = field(default_factory=dict[int, bool])
     region: bytes = b""
     title: bytes = b""
     alternate_since: int | None = None
-    """Where the sequence stands that turned the alternate screen on; None when it is off."""
-    under: Before | None = None
-    """The state when it was turned on."""
+    """The offset of the sequence that turned the alternate screen on; None when it is off."""
+    under: TerminalState | None = None
+    """The state when the alternate screen was turned on."""
 
-    def take(self, data: bytes, offset: int) -> None:
-        """Read a stretch that begins at `offset`."""
-        for found in _SETTING.finditer(data):
-            modes, turn, region, soft, hard, _, title = found.groups()
+    def apply(self, data: bytes, offset: int) -> None:
+        """Apply the sequences in `data`, which begins at `offset`."""
+        for match in _SETTING.finditer(data):
+            modes, turn, region, soft, hard, _, title = match.groups()
             if modes is not None:
-                self._set(modes, turn == b"h", offset + found.start())
+                self._set(modes, turn == b"h", offset + match.start())
             elif region is not None:
                 self.region = region
             elif title is not None:
@@ -285,10 +285,10 @@ class Before:
             elif soft is not None:
                 self.modes, self.region = {}, b""
 
-    def again(self, rows: int) -> bytes:
-        """Bytes that set the same on a screen of so many rows, but for the alternate screen.
+    def restore_sequence(self, rows: int) -> bytes:
+        """Bytes that restore this state on a screen with `rows` rows, except for the alternate screen.
 
-        The cursor goes to the last line that scrolls, where a program that has printed much writes on.
+        The cursor goes to the last line of the scroll region, where a program that printed much output continues.
         """
         modes = b"".join(
             b"\x1b[?%d%b" % (mode, b"h" if on else b"l") for mode, on in sorted(self.modes.items())
@@ -305,47 +305,47 @@ class Before:
                     self.alternate_since = None
                 elif self.alternate_since is None:
                     self.alternate_since = offset
-                    self.under = Before(dict(self.modes), self.region, self.title)
-            elif mode in KEPT:
+                    self.under = TerminalState(dict(self.modes), self.region, self.title)
+            elif mode in RESTORED_MODES:
                 self.modes[mode] = on
 
 
 ENOUGH = 1 << 20
-"""Bytes at the end that surely show every row of an ordinary screen anew: a thousand lines of a thousand cells."""
+"""Bytes at the end that redraw every row of an ordinary screen: a thousand lines of a thousand cells."""
 FULL_SCREEN = 16 << 20
-"""As many are fed of a full-screen program, which may have drawn something long ago that still stands."""
+"""Bytes replayed for a full-screen program, whose screen may still show text that it drew long ago."""
 _UNDER = 64 * 1024
-"""Bytes before a full-screen program began: what it will uncover when it ends."""
+"""Bytes replayed from before a full-screen program started: they restore the screen under it."""
 _STEP = 1 << 18
 
 
-def feeding(tail: Tail, cols: int, rows: int, end: int) -> Iterator[bytes]:
-    """Bytes for an emulator of this size that has seen nothing yet."""
+def select_bytes(tail: Tail, cols: int, rows: int, end: int) -> Iterator[bytes]:
+    """The bytes to feed to a new emulator of this size."""
     first = tail.first
     start = _line_start(tail, max(first, end - max(ENOUGH, 4 * cols * rows)), first)
     if start == first:
-        yield from stretch(tail, first, end)
+        yield from read_chunks(tail, first, end)
         return
-    before = Before()
-    _look(tail, first, start, before)
+    before = TerminalState()
+    _scan_state(tail, first, start, before)
     since = before.alternate_since
     if since is None or before.under is None:
-        yield before.again(rows)
-        yield from stretch(tail, start, end)
+        yield before.restore_sequence(rows)
+        yield from read_chunks(tail, start, end)
         return
     begin = _line_start(tail, max(first, since - _UNDER), first)
     if begin:
-        yield before.under.again(rows)
+        yield before.under.restore_sequence(rows)
     if end - since <= FULL_SCREEN:
-        yield from stretch(tail, begin, end)
+        yield from read_chunks(tail, begin, end)
     else:
-        yield from stretch(tail, begin, since)
-        yield b"\x1b[?1049h" + before.again(rows)
-        yield from stretch(tail, start, end)
+        yield from read_chunks(tail, begin, since)
+        yield b"\x1b[?1049h" + before.restore_sequence(rows)
+        yield from read_chunks(tail, start, end)
 
 
-def stretch(tail: Tail, start: int, end: int) -> Iterator[bytes]:
-    """The bytes between two offsets, as far as they are kept."""
+def read_chunks(tail: Tail, start: int, end: int) -> Iterator[bytes]:
+    """The bytes between two offsets, in chunks, as far as they are kept."""
     while start < end:
         data, following = tail.read(start, min(_STEP, end - start))
         if not data:
@@ -354,19 +354,19 @@ def stretch(tail: Tail, start: int, end: int) -> Iterator[bytes]:
         start = following
 
 
-def _look(tail: Tail, start: int, end: int, before: Before) -> None:
+def _scan_state(tail: Tail, start: int, end: int, before: TerminalState) -> None:
     rest = b""
-    for data in stretch(tail, start, end):
-        before.take(rest + data, start - len(rest))
+    for data in read_chunks(tail, start, end):
+        before.apply(rest + data, start - len(rest))
         start += len(data)
         cut = data.rfind(b"\x1b", max(0, len(data) - LONGEST))
-        rest = data[cut:] if cut >= 0 else b""  # a sequence may be cut off; to read one twice does no harm
+        rest = data[cut:] if cut >= 0 else b""  # a sequence may be cut off; reading one twice is harmless
 
 
 def _line_start(tail: Tail, at: int, first: int) -> int:
-    """The first line that begins at or after `at`, unless it is far."""
+    """The offset of the first line start at or after `at`; `at` itself if no line starts nearby."""
     if at <= first:
         return first
     data, following = tail.read(at - 1, _STEP)
-    found = data.find(b"\n")
-    return following - len(data) + found + 1 if found >= 0 else at
+    newline = data.find(b"\n")
+    return following - len(data) + newline + 1 if newline >= 0 else at

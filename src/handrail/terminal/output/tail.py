@@ -1,9 +1,7 @@
-"""A terminal's output as bytes with absolute offsets, read from its spool.
+"""A terminal's output as bytes with absolute offsets, read from its spool files.
 
-Owns the reading of segments (index.py: of what stands beside them) and the bell that wakes followers. Does not know the keeper: an ended terminal's tail is
-read from disk alone. Whoever is told of growth calls `ring`, and `close` when no more can come.
-
-What stands beside a segment of output: how many lines came before it, and when each piece was written.
+Reads the segments and their index files, which hold the number of earlier lines and the time of each write. Does not
+know the keeper: the owner calls `ring` when there is new output, and `close` when no more can come.
 """
 
 from __future__ import annotations
@@ -23,23 +21,23 @@ if TYPE_CHECKING:
 
 _TRIES = 3
 _LARGEST = 1 << 62
-"""No offset is beyond this, and the system takes none."""
+"""Upper bound for an offset: `pread` fails for larger ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What of a tail is kept at one moment: looked up once by whoever asks for more than one of these."""
+    """A snapshot of the range that is kept: one directory listing for all three values."""
 
     first: int
-    """The oldest offset still kept; what stood before was dropped to keep within the cap."""
+    """The oldest offset still kept; older output was dropped to stay within the cap."""
     end: int
-    """The offset after the last byte recorded."""
+    """The offset after the last byte."""
     lines_dropped: int
-    """Lines that stood before `first`; zero where nobody counted."""
+    """Number of lines before `first`; zero without an index."""
 
 
 class Tail:
-    """What a terminal has printed, as far as it is still kept."""
+    """The output of one terminal, as far as it is still kept."""
 
     def __init__(self, directory: Path, *, closed: bool = False) -> None:
         self._directory = directory
@@ -48,18 +46,18 @@ class Tail:
 
     @property
     def extent(self) -> Extent:
-        """All that is told of what is kept, for the price of one listing."""
+        """A snapshot of the kept range."""
         for _ in range(_TRIES):
             segments = self._segments()
             try:
                 return Extent(next(iter(segments), 0), self._end(segments), self._lines_before(segments))
             except FileNotFoundError:
-                continue  # dropped since we listed
+                continue  # dropped since the listing
         return Extent(self.first, self.first, self.lines_dropped)
 
     @property
     def first(self) -> int:
-        """As `Extent` says it, like the next two."""
+        """As in `Extent`, like `end` and `lines_dropped`."""
         return next(iter(self._segments()), 0)
 
     @property
@@ -68,12 +66,12 @@ class Tail:
             try:
                 return self._end(self._segments())
             except FileNotFoundError:
-                continue  # dropped since we listed
+                continue  # dropped since the listing
         return self.first
 
     @property
     def files(self) -> list[tuple[int, Path]]:
-        """Where each segment begins and the file that holds it, oldest first: for who reads them all at once."""
+        """The start offset and file of each segment, oldest first."""
         return [(start, self._path(start)) for start in self._segments()]
 
     @property
@@ -81,37 +79,37 @@ class Tail:
         return self._lines_before(self._segments())
 
     def chunks(self, last: int) -> int:
-        """Where the last so many pieces begin, as they were written; a segment without an index counts as one."""
+        """The offset at which the last `last` writes begin; a segment without an index counts as one write."""
         segments = self._segments()
         for start in reversed(segments):
-            found = pieces(self._path(start)) or [(start, 0)]
-            if last <= len(found):
-                return found[-last][0] if last > 0 else self.end
-            last -= len(found)
+            written = pieces(self._path(start)) or [(start, 0)]
+            if last <= len(written):
+                return written[-last][0] if last > 0 else self.end
+            last -= len(written)
         return next(iter(segments), 0)
 
     def pieces(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Where each piece between two offsets begins, as it was written, and when: milliseconds since 1970.
+        """The writes between two offsets: each write's offset, and its time in milliseconds since 1970.
 
-        The first may begin before `start`. Segments without an index have none.
+        The first may begin before `start`. Segments without an index contribute none.
         """
         segments = self._segments()
-        held = [
+        starts = [
             at for at, after in zip(segments, [*segments[1:], end], strict=True) if at < end and after > start
         ]
-        found = [piece for at in held for piece in pieces(self._path(at))]
-        begun = bisect_right(found, start, key=lambda piece: piece[0])
-        return [piece for piece in found[max(0, begun - 1) :] if piece[0] < end]
+        written = [piece for at in starts for piece in pieces(self._path(at))]
+        begun = bisect_right(written, start, key=lambda piece: piece[0])
+        return [piece for piece in written[max(0, begun - 1) :] if piece[0] < end]
 
     def time_of(self, offset: int) -> int | None:
-        """When what stands there was written, in milliseconds since 1970; None where it is not known."""
-        start = _holding(self._segments(), offset)
+        """When the byte at `offset` was written, in milliseconds since 1970; None when unknown."""
+        start = _segment_of(self._segments(), offset)
         piece = None if start is None else piece_at(pieces(self._path(start)), offset)
         return piece and piece[1]
 
     @property
     def last_at(self) -> float | None:
-        """When something was written last, in seconds since 1970."""
+        """Time of the last write, in seconds since 1970."""
         for start in reversed(self._segments()):
             try:
                 return self._path(start).stat().st_mtime
@@ -120,7 +118,7 @@ class Tail:
         return None
 
     def read_range(self, after: int, until: int) -> bytes:
-        """All bytes from `after` up to `until` that are kept."""
+        """All kept bytes from `after` up to `until`."""
         pieces: list[bytes] = []
         while after < until:
             data, after = self.read(after, until - after)
@@ -130,24 +128,24 @@ class Tail:
         return b"".join(pieces)
 
     def read(self, after: int, limit: int = 65536) -> tuple[bytes, int]:
-        """At most `limit` bytes from `after` on, and the offset to read from next.
+        """At most `limit` bytes from `after` on, and the offset of the next read.
 
-        When `after` is no longer kept, reading begins at `first`: the gap is `next - len(bytes) - after`.
+        When `after` is no longer kept, the read starts at `first`; the gap is `next - len(bytes) - after`.
         """
         for _ in range(_TRIES):
             segments = self._segments()
             if not segments or after > _LARGEST:
                 return b"", after
-            start = _holding(segments, after)
+            start = _segment_of(segments, after)
             start = segments[0] if start is None else start
             try:
                 return self._read_from(segments, start, max(after, start), limit)
             except FileNotFoundError:
-                continue  # dropped since we listed: begin at what is first by now
+                continue  # dropped since the listing: start at the new first segment
         return b"", after
 
     async def follow(self, after: int, send: Callable[[bytes, int], Awaitable[None]]) -> int:
-        """Send every piece with its offset, at the receiver's pace, until no more can come; returns where it ended."""
+        """Send all output with its offsets, at the receiver's pace, until the tail is closed; returns the end offset."""
         while True:
             bell, closed = self._bell, self.closed
             data, following = self.read(after)
@@ -160,12 +158,12 @@ class Tail:
                 await bell.wait()
 
     def ring(self) -> None:
-        """There is more to read."""
+        """Wake followers: there is more to read."""
         bell, self._bell = self._bell, anyio.Event()
         bell.set()
 
     def close(self) -> None:
-        """There will be no more."""
+        """Mark the output as complete and wake followers."""
         self.closed = True
         self.ring()
 
@@ -182,7 +180,7 @@ class Tail:
 
     def _segments(self) -> list[int]:
         try:
-            names = os.listdir(self._directory)  # noqa: PTH208 - on the way of every read
+            names = os.listdir(self._directory)  # noqa: PTH208 - faster, and every read needs it
         except FileNotFoundError:
             return []
         return sorted(int(name[:20]) for name in names if name.endswith(".seg") and name[:20].isdigit())
@@ -201,8 +199,8 @@ class Tail:
         return self._directory / f"{start:020d}.seg"
 
 
-def _holding(segments: list[int], offset: int) -> int | None:
-    """The segment that holds this offset, or would."""
+def _segment_of(segments: list[int], offset: int) -> int | None:
+    """The start of the last segment at or before this offset."""
     at = bisect_right(segments, offset)
     return segments[at - 1] if at else None
 
@@ -215,7 +213,7 @@ def index_path(segment: Path) -> Path:
 
 
 def lines_before(segment: Path) -> int | None:
-    """Lines written before this segment; None where nobody counted."""
+    """Number of lines before this segment; None without an index."""
     try:
         with index_path(segment).open("rb") as file:
             header = file.read(_PAIR.size)
@@ -225,7 +223,7 @@ def lines_before(segment: Path) -> int | None:
 
 
 def pieces(segment: Path) -> list[tuple[int, int]]:
-    """The offset and the time of each piece of this segment, in order; none where nobody noted them."""
+    """Offset and time of each write in this segment, in order; empty without an index."""
     try:
         data = index_path(segment).read_bytes()
     except FileNotFoundError:
@@ -234,7 +232,7 @@ def pieces(segment: Path) -> list[tuple[int, int]]:
     return list(_PAIR.iter_unpack(data[_PAIR.size : whole]))
 
 
-def piece_at(found: list[tuple[int, int]], offset: int) -> tuple[int, int] | None:
-    """The piece that holds this offset."""
-    at = bisect_right(found, offset, key=lambda piece: piece[0])
-    return found[at - 1] if at else None
+def piece_at(written: list[tuple[int, int]], offset: int) -> tuple[int, int] | None:
+    """The write that holds this offset."""
+    at = bisect_right(written, offset, key=lambda piece: piece[0])
+    return written[at - 1] if at else None

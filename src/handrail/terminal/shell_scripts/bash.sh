@@ -1,13 +1,13 @@
-# Tells the terminal where prompts, command lines and outputs begin and end, in bash 4.4 and later.
+# Shell integration for bash 4.4 and later: marks where prompts, command lines and outputs begin and end.
 #
-# Bash reads this in place of its own start-up files, and it reads those: none of them is changed or left out. It uses
-# PROMPT_COMMAND, PS0 and an invisible end of PS1, never the DEBUG trap, which is the user's. Everything here is named
-# __handrail_…, nothing is exported, and the nonce that makes our marks ours leaves the environment on the first line.
+# Bash reads this file instead of its start-up files, and this file sources those unchanged. It uses PROMPT_COMMAND, PS0
+# and an invisible suffix of PS1, never the DEBUG trap, which belongs to the user. All names begin with __handrail_,
+# nothing is exported, and the first line removes the nonce that authenticates our marks from the environment.
 
 export -n __handrail_nonce="${HANDRAIL_NONCE-}" __handrail_files="${HANDRAIL_FILES-}" __handrail_env="${HANDRAIL_ENV-}"
 unset -v HANDRAIL_NONCE HANDRAIL_FILES
 
-if [[ -o posix ]]; then # how a login shell was made to read us; from here on it is the shell that was asked for
+if [[ -o posix ]]; then # posix mode made a login shell read this file through ENV; undo it
   set +o posix
   shopt -u inherit_errexit 2>/dev/null || :
   if [[ -n ${HANDRAIL_ENV+given} ]]; then ENV=$__handrail_env; else unset -v ENV; fi
@@ -15,24 +15,24 @@ if [[ -o posix ]]; then # how a login shell was made to read us; from here on it
 fi
 unset -v HANDRAIL_ENV __handrail_env
 
-__handrail_count=(0) # a list, which bash never exports, also where `set -a` would
+__handrail_count=(0) # an array: bash never exports one, not even under `set -a`
 export -n __handrail_empty='' __handrail_told=0 __handrail_number=0 __handrail_done=''
-# \001 and \002 tell the line editor that what stands between them takes no room.
+# \001 and \002 enclose text of zero width, for the line editor.
 export -n __handrail_b=$'\001\e]133;B;nonce='"$__handrail_nonce"$'\a\002'
-# Counting happens in the shell itself, saying in a subshell: PS0 is all that runs between Enter and the command.
+# PS0 is all that runs between Enter and the command: it counts in the shell itself and prints from a subshell.
 export -n __handrail_ps0='${__handrail_empty:$((__handrail_count[0]+=1,0)):0}$(__handrail_begins "\!")'
 export -n __handrail_ps0_plain=$'\e]133;C;nonce='"$__handrail_nonce"$'\a'
-# Descriptor 3 is where prompts go; what `set -x` would say of us goes nowhere.
+# Descriptor 3 is the shell's stderr, where prompts go; the trace of `set -x` is discarded.
 export -n __handrail_before='{ __handrail_ended "$?" "$(trap -p DEBUG)"; } 3>&2 2>/dev/null'
 export -n __handrail_after='{ __handrail_prompts "$?"; } 3>&2 2>/dev/null'
 
-# Sets __handrail_at to what a mark says of the time: nothing where bash has no clock finer than a second.
+# Sets __handrail_at to the time field of a mark; empty where bash has no EPOCHREALTIME.
 __handrail_clock() {
   __handrail_at=${EPOCHREALTIME-}
-  __handrail_at=${__handrail_at:+";at=${__handrail_at/[!0-9]/.}"} # some languages write a comma
+  __handrail_at=${__handrail_at:+";at=${__handrail_at/[!0-9]/.}"} # some locales write a comma
 }
 
-# Sets __handrail_text to $1 as a mark can hold it: no backslash, semicolon or control character of its own.
+# Sets __handrail_text to $1 with backslashes, semicolons and control characters escaped.
 __handrail_escape() {
   builtin local LC_ALL=C code char
   __handrail_text=$1
@@ -48,11 +48,11 @@ __handrail_escape() {
   done
 }
 
-# What PS0 says before a command runs; $1 is the number that the history gives to the next line.
+# Prints the marks of PS0, before a command runs; $1 is the history number of the next line.
 __handrail_begins() {
   set +aeux
   builtin local entry=
-  if (($1 == __handrail_number + 1)); then # remembered: else it may be secret, or the same again
+  if (($1 == __handrail_number + 1)); then # in the history; otherwise it may be secret, or a repeated line
     entry=$(HISTTIMEFORMAT= builtin history 1)
     [[ $entry =~ ^[[:space:]]*[0-9]+[*[:space:]][[:space:]] ]] && entry=${entry:${#BASH_REMATCH[0]}}
   fi
@@ -64,20 +64,20 @@ __handrail_begins() {
   builtin printf '\e]133;C;nonce=%s;id=%s%s\a' "$__handrail_nonce" "$__handrail_count" "$__handrail_at"
 } 2>/dev/null
 
-# The first of all prompt commands: $1 is how the last command ended, $2 the user's DEBUG trap.
+# The first prompt command: $1 is the exit code of the last command, $2 the user's DEBUG trap.
 __handrail_ended() {
   builtin local - options="$-"
   set +aeux
   __handrail_tell_end "$1"
   __handrail_done=''
-  if [[ -n $2 ]]; then # nothing of ours may run after the user's last: such a trap takes it for the next command
+  if [[ -n $2 ]]; then # nothing of ours may run after the user's prompt commands: the trap would see it as a command
     __handrail_prompts "$1"
   fi
   __handrail_arrange "$2"
-  if [[ -n ${__handrail_one-} && $options != *e* ]]; then return "$1"; fi # what follows us in one text reads $?
+  if [[ -n ${__handrail_one-} && $options != *e* ]]; then return "$1"; fi # the commands after us in the same string read $?
 }
 
-# The last of all prompt commands, when the user's have made their prompt.
+# The last prompt command, after the user's commands have set their prompt.
 __handrail_prompts() {
   builtin local -
   set +aeux
@@ -90,7 +90,7 @@ __handrail_prompts() {
   __handrail_dress
   if [[ ${PROMPT_COMMAND-} != "$__handrail_before"* ]]; then
     __handrail_first
-    __handrail_done=1 # moved one further along the list, this may come to run again
+    __handrail_done=1 # the array was shifted, so this command may run a second time
   fi
 }
 
@@ -104,7 +104,7 @@ __handrail_tell_end() {
   fi
 }
 
-# Our parts of PS0 and PS1, at their ends, once; `shopt -u promptvars` leaves only what needs no expanding.
+# Appends our parts to PS0 and PS1, once; with `shopt -u promptvars` only text that needs no expansion.
 __handrail_dress() {
   builtin local ps0="${PS0-}" ps1="${PS1-}" mine='${__handrail_b-}'
   ps0=${ps0//"$__handrail_ps0"/} ps1=${ps1//"$mine"/}
@@ -120,8 +120,8 @@ __handrail_dress() {
   fi
 }
 
-# Keeps ours last among the prompt commands, element by element: bash is walking along the list meanwhile. $1 is the
-# user's DEBUG trap.
+# Keeps ours last among the prompt commands. Changes single elements, because bash iterates over the array meanwhile.
+# $1 is the user's DEBUG trap.
 __handrail_arrange() {
   if [[ -n ${__handrail_one-} ]]; then
     __handrail_arrange_text "$1"
@@ -137,8 +137,8 @@ __handrail_arrange() {
   [[ -n $1 || ${PROMPT_COMMAND[last]-} == "$__handrail_after" ]] || PROMPT_COMMAND+=("$__handrail_after")
 }
 
-# The same before 5.1, where prompt commands are one text. A line break in it would bring us into the history: only
-# where a comment needs one there is one.
+# The same before bash 5.1, where PROMPT_COMMAND is one string. A newline in it would put our commands into the history,
+# so there is one only after a comment.
 __handrail_arrange_text() {
   builtin local theirs="${PROMPT_COMMAND-}" space=$'[; \t\n]'
   theirs=${theirs//"$__handrail_before"/}
@@ -155,7 +155,7 @@ __handrail_arrange_text() {
   PROMPT_COMMAND+=$__handrail_after
 }
 
-# Puts ours before all others, where the user's files or the user have set PROMPT_COMMAND anew.
+# Puts ours first again, after the user's files or the user have replaced PROMPT_COMMAND.
 __handrail_first() {
   if [[ -n ${__handrail_one-} ]]; then
     __handrail_arrange_text ''
@@ -167,17 +167,17 @@ __handrail_first() {
   PROMPT_COMMAND[0]=$__handrail_before
 }
 
-# After the user's files: bash walks along no list yet. $1 is the user's DEBUG trap.
+# Runs after the user's files, when bash does not iterate over PROMPT_COMMAND yet. $1 is the user's DEBUG trap.
 __handrail_install() {
   builtin local -
   set +aeux
-  ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501)) || __handrail_one=1 # a list of prompt commands is of 5.1
+  ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501)) || __handrail_one=1 # arrays of prompt commands need 5.1
   __handrail_first
   __handrail_arrange "$1"
 }
 
-# The user's files, as bash would read them. A failing last line of theirs must not end a shell that has `set -e`.
-: # as for any start-up file, $? is 0
+# Source the user's files, as bash would. A failing last line must not end a shell with `set -e`.
+: # sets $? to 0, as for any start-up file
 case $__handrail_files in
   login)
     if [[ -r /etc/profile ]]; then . /etc/profile || :; fi

@@ -1,8 +1,8 @@
-# Tells the terminal where prompts, command lines and outputs begin and end, in fish 3.4 and later.
+# Shell integration for fish 3.4 and later: marks where prompts, command lines and outputs begin and end.
 #
-# Fish runs this after its own files, all of which it has read as ever. It uses fish's own events and wraps no function
-# of the user's, so that `funcsave fish_prompt` saves theirs; where the prompt ends is therefore not marked. Everything
-# here is named __handrail_…, and nothing is exported.
+# Fish runs this after the user's files. It uses fish events and wraps no function of the user, so that
+# `funcsave fish_prompt` saves theirs; therefore the end of the prompt is not marked. All names begin with __handrail_,
+# and nothing is exported.
 
 set -gu __handrail_nonce $HANDRAIL_NONCE
 set -e HANDRAIL_NONCE
@@ -10,7 +10,7 @@ set -e HANDRAIL_NONCE
 if status is-interactive; and test -n "$__handrail_nonce"
     set -gu __handrail_count 0
 
-    # $argv as a mark can hold it: no backslash, semicolon or control character of its own.
+    # Prints $argv with backslashes, semicolons and control characters escaped.
     function __handrail_escape
         set -l text (string join \n -- $argv | string collect)
         if test (string length -- "$text") -gt 16384
@@ -26,7 +26,7 @@ if status is-interactive; and test -n "$__handrail_nonce"
         printf %s "$text"
     end
 
-    # After this, and before the command, fish writes a title: the mark says so.
+    # Fish writes a title between this mark and the command's output: `then=title` announces it.
     function __handrail_begins --on-event fish_preexec
         set -gu __handrail_count (math $__handrail_count + 1)
         set -l line (__handrail_escape $argv[1] | string collect)

@@ -97,9 +97,8 @@ def _is_at_own_prompt(seen: Seen, of: TerminalKind, at_prompt: bool | None, argv
         not seen.busy and _program(argv) == name and not _reads_commands(name, argv[1:])
     ):
         return False
-    if (
-        seen.canonical
-    ):  # the prompt of a shell without line editor, or a script's read; for the leader it is the prompt
+    if seen.canonical:
+        # The prompt of a shell without line editor, or a script's read. For the leader it is the prompt.
         return seen.echo and not seen.busy and name not in EDITING
     return not seen.echo  # the line editor turns echo off, `read -n1` leaves it on
 
@@ -234,7 +233,7 @@ class Knowing:
         return now + min(max(quiet, RESTS), interval_max)
 
     async def _update(self, watched: _Watched, seen: Seen, quiet: float) -> None:
-        """Record the question, or that there is none."""
+        """Record the question, or clear it."""
         terminal, note = watched.terminal, watched.terminal.note
         marks = None
         if self._marks is not None and note.nonce and not seen.busy:

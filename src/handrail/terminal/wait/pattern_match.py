@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from handrail.terminal.output.plain_text import Paper
+from handrail.terminal.output.plain_text import PlainTextStream
 from handrail.terminal.safe_regex import THREADS, BadPattern, Regex, compile_pattern
 
 if TYPE_CHECKING:
@@ -44,18 +44,18 @@ class Matcher:
         self._regex = regex
         self._raw = b""
         self._settled = ""
-        self._paper = Paper()
+        self._stream = PlainTextStream()
 
     @property
     def held(self) -> int:
         """Characters and bytes kept for the next search."""
-        return len(self._raw) + len(self._settled) + len(self._paper.rest)
+        return len(self._raw) + len(self._settled) + len(self._stream.rest)
 
     async def see(self, data: bytes) -> Hit | None:
         """Add output and return the first match, if any. Raises BadPattern when the search takes too long."""
         with anyio.move_on_after(SECONDS):
             return await THREADS.run(self._add_and_search, data, abandon=True)
-        raise BadPattern(f"Matching took longer than {SECONDS:g} s and was given up. Use a simpler pattern.")
+        raise BadPattern(f"Matching took longer than {SECONDS:g} s and was stopped. Use a simpler pattern.")
 
     def _add_and_search(self, data: bytes) -> Hit | None:
         text = self._add(data).encode()
@@ -65,12 +65,12 @@ class Matcher:
     def _add(self, data: bytes) -> str:
         """Add output and return the current window."""
         self._raw = (self._raw + data)[-WINDOW:]
-        self._settled += self._paper.feed(data)
-        if len(self._paper.rest) > WINDOW:  # an endless line, which `Paper` would keep whole
-            self._paper = Paper()
-            self._settled = self._paper.feed(self._raw)
+        self._settled += self._stream.feed(data)
+        if len(self._stream.rest) > WINDOW:  # an endless line, which `PlainTextStream` would keep whole
+            self._stream = PlainTextStream()
+            self._settled = self._stream.feed(self._raw)
         self._settled = _cut_to_window(self._settled)
-        return _cut_to_window(self._settled + self._paper.rest)
+        return _cut_to_window(self._settled + self._stream.rest)
 
 
 @contextmanager

@@ -1,8 +1,8 @@
-# Tells the terminal where prompts, command lines and outputs begin and end, in zsh 5 and later.
+# Shell integration for zsh 5 and later: marks where prompts, command lines and outputs begin and end.
 #
-# Zsh finds this because ZDOTDIR names our directory; we give ZDOTDIR back first, so that all of the user's files, this
-# one's namesake among them, are read from where they lie and a zsh inside this one knows nothing of us. Everything here
-# is named __handrail_…, nothing is exported, and the nonce that makes our marks ours leaves the environment at once.
+# Zsh reads this file because ZDOTDIR names our directory. It restores ZDOTDIR first, so that all files of the user,
+# including their .zshenv, are read from their place, and a nested zsh is not affected. All names begin with __handrail_,
+# nothing is exported, and the nonce that authenticates our marks is removed from the environment.
 
 'builtin' 'typeset' '-g' '+x' __handrail_nonce="${HANDRAIL_NONCE-}"
 if [[ -n "${HANDRAIL_ZDOTDIR+given}" ]]; then
@@ -16,7 +16,7 @@ if [[ -o interactive && -n "$__handrail_nonce" ]]; then
   'builtin' 'typeset' '-gi' '+x' __handrail_count=0 __handrail_told=0
   'builtin' 'typeset' '-g' '+x' __handrail_b=$'%{\e]133;B;nonce='"$__handrail_nonce"$'\a%}' __handrail_eol='' __handrail_text=''
 
-  # Sets __handrail_text to $1 as a mark can hold it: no backslash, semicolon or control character of its own.
+  # Sets __handrail_text to $1 with backslashes, semicolons and control characters escaped.
   __handrail_escape() {
     'builtin' 'emulate' '-L' 'zsh' '-o' 'no_multibyte'
     __handrail_text=$1
@@ -33,14 +33,14 @@ if [[ -o interactive && -n "$__handrail_nonce" ]]; then
     done
   }
 
-  # Before a command runs; $1 is the line as it was typed, $3 as it is run.
+  # Runs before a command; $1 is the line as typed, $3 with aliases expanded.
   __handrail_preexec() {
     'builtin' 'emulate' '-L' 'zsh' '-o' 'unset' '-o' 'no_err_exit' '-o' 'no_err_return' '-o' 'no_xtrace' '-o' 'no_all_export'
     (( __handrail_count += 1 ))
     __handrail_arrange
-    PS1=${PS1//$__handrail_b/} # what the command gets from us is nothing
+    PS1=${PS1//$__handrail_b/} # the command must not see our suffix
     'builtin' 'local' about="nonce=$__handrail_nonce;id=$__handrail_count"
-    # What zsh writes to begin a new line after a dangling one comes before any hook: the end must stand before it.
+    # Zsh prints PROMPT_EOL_MARK after an unfinished line before any hook runs, so the end mark is part of it.
     [[ -n ${PROMPT_EOL_MARK+given} ]] && __handrail_eol_was=$PROMPT_EOL_MARK || 'builtin' 'unset' __handrail_eol_was
     __handrail_eol=$'%{\e]133;D;%?;'"$about;at=%D{%s.%6.}"$'\a%}'"${PROMPT_EOL_MARK-%B%S%#%s%b}"
     PROMPT_EOL_MARK=$__handrail_eol
@@ -48,7 +48,7 @@ if [[ -o interactive && -n "$__handrail_nonce" ]]; then
     'builtin' 'print' '-rn' '--' $'\e]633;E;'"$__handrail_text;$__handrail_nonce"$'\a\e]133;C;'"$about;at=${(%):-%D{%s.%6.\}}"$'\a' >&2
   }
 
-  # The first hook before a prompt: how the last command ended.
+  # The first precmd hook: reports the exit code of the last command.
   __handrail_ended() {
     'builtin' 'local' code=$? said=''
     [[ -o prompt_sp && -o prompt_cr && -n $__handrail_eol && ${PROMPT_EOL_MARK-} == "$__handrail_eol" ]] && said=1
@@ -64,7 +64,7 @@ if [[ -o interactive && -n "$__handrail_nonce" ]]; then
     'builtin' 'return' 0
   }
 
-  # The last hook before a prompt, when the user's have made theirs.
+  # The last precmd hook, after the user's hooks have set their prompt.
   __handrail_prompts() {
     'builtin' 'local' percent=''
     [[ -o prompt_percent ]] && percent=1
@@ -77,7 +77,7 @@ if [[ -o interactive && -n "$__handrail_nonce" ]]; then
     'builtin' 'return' 0
   }
 
-  # Keeps ours at the ends of the lists of hooks, for the next prompt.
+  # Keeps our hooks first and last in the lists, for the next prompt.
   __handrail_arrange() {
     if [[ ${precmd_functions[1]-} != __handrail_ended || ${precmd_functions[-1]-} != __handrail_prompts ]]; then
       precmd_functions=(__handrail_ended ${precmd_functions:#__handrail_(ended|prompts)} __handrail_prompts)
