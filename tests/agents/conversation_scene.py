@@ -18,7 +18,7 @@ from tests.tools.office import reach_of
 
 from handrail.agents.conversation.send_prompt import Piece
 from handrail.agents.conversation.thread_prompts import Prompted, Prompts
-from handrail.agents.requests.handlers import Hands
+from handrail.agents.requests.handlers import RequestHandlers
 from handrail.gate import person_actions
 from handrail.gate.approval import Answer
 from handrail.gate.call import Call
@@ -239,7 +239,7 @@ async def conversing(home: Path, *, grace: float = 0.5) -> AsyncGenerator[Scene]
         gate = Gate(stage.journal, rules, toolbox, stage.group)
         threads, images = Threads(stage.journal, records), Blobs(home / "images")
         await threads.restore()
-        hands = Hands(gate, stage.terminals)
+        hands = RequestHandlers(gate, stage.terminals)
         prompts = Prompts(
             *(gate, threads, stage.agents, hands, records),
             specs=stage.specs.get,

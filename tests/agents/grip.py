@@ -15,8 +15,8 @@ from acp.exceptions import RequestError
 from tests.actors import ANN
 from tests.tools.office import ENVIRONMENT, Office, office
 
-from handrail.agents.requests.handlers import Hands
-from handrail.agents.requests.request_context import Who
+from handrail.agents.requests.handlers import RequestHandlers
+from handrail.agents.requests.request_context import RequestContext
 from handrail.config import AgentSection
 from handrail.gate import person_actions
 from handrail.gate.approval import Answer, Approval
@@ -39,7 +39,7 @@ class Grip:
     """An agent's session, and the person at the inbox."""
 
     office: Office
-    hands: Hands
+    hands: RequestHandlers
     root: Path
     caller: Caller
     quirks: AgentSection = field(default_factory=lambda: AgentSection(name="mind", command=("mind",)))
@@ -54,8 +54,8 @@ class Grip:
         return self.office.gate
 
     @property
-    def who(self) -> Who:
-        return Who(
+    def who(self) -> RequestContext:
+        return RequestContext(
             caller=self.caller,
             cwd=str(self.root),
             quirks=self.quirks,
@@ -180,7 +180,7 @@ async def grip(
             AgentForm(),
         ]
         cast("dict[str, Tool[Any, Any]]", here.gate.toolbox).update({tool.name: tool for tool in tools})
-        yield Grip(here, Hands(here.gate, here.terminals), Path(caller.workspace or "/"), caller)
+        yield Grip(here, RequestHandlers(here.gate, here.terminals), Path(caller.workspace or "/"), caller)
 
 
 def data(error: RequestError) -> Any:

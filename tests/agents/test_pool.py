@@ -16,7 +16,7 @@ from tests.keeper.scene import ENV, descriptors, is_alive, keeping, until
 from handrail.agents.acp.agent import Agent
 from handrail.agents.acp.agent_errors import AgentError, Login
 from handrail.agents.acp.capabilities import Folder
-from handrail.agents.acp.sessions import EARLY_BYTES, Desks
+from handrail.agents.acp.sessions import EARLY_BYTES, SessionRouter
 from handrail.config import AgentSection
 from handrail.store.events import AgentEnded, AgentStarted
 
@@ -104,7 +104,7 @@ async def test_what_a_thread_is_given_has_a_program_of_its_own_and_something_els
         assert await stage.agents.get("scripted", "h2") is shared
         anew = await stage.agents.get("scripted", "h1", {"KEY": "two"})
         assert (is_alive(given.pid), is_alive(shared.pid), is_alive(anew.pid)) == (False, True, True)
-        assert "started anew with other keys" in (await stage.facts(AgentEnded))[0].why
+        assert "restarts with other keys" in (await stage.facts(AgentEnded))[0].why
 
 
 async def test_who_wants_it_with_something_else_waits_for_its_start_before_ending_it(home: Path) -> None:
@@ -268,7 +268,7 @@ async def test_none_can_be_had_before_the_start_or_after_the_end(home: Path) -> 
 
 
 def test_what_is_said_early_is_kept_for_its_session_alone_and_within_bounds() -> None:
-    desks, desk, other = Desks(), Notebook(), Notebook()
+    desks, desk, other = SessionRouter(), Notebook(), Notebook()
     desks.update({"sessionId": "a", "update": {"n": "while nothing is being opened"}})
     desks.opening += 1
     for n in range(100):

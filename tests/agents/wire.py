@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 from tests.agents.scripted import Manners, Obj, command, script
 
 from handrail.agents.acp.agent import Agent
-from handrail.agents.acp.session import Ended, Session
+from handrail.agents.acp.session import PromptResult, Session
 from handrail.agents.pool import Agents
 from handrail.config import AgentSection
 from handrail.paths import Places
@@ -96,7 +96,7 @@ class Stage:
         return [event for event in events if isinstance(event, kinds)]
 
 
-async def prompt(session: Session, *steps: Obj) -> Ended:
+async def prompt(session: Session, *steps: Obj) -> PromptResult:
     """Have the agent act these steps out."""
     with anyio.fail_after(2 * BOUND):
         return await session.prompt([{"type": "text", "text": script(*steps)}])

@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 from handrail.cli.command_line import app
 from handrail.cli.failure import Code
 from handrail.config import Config, ProjectConfig
-from handrail.daemon.daemon import toolbox
+from handrail.daemon.daemon import build_toolbox
 from handrail.door import attach_client, connect, shell
 from handrail.gate import tool as undo
 from handrail.keeper import protocol as keeper
@@ -58,7 +58,7 @@ def collect_tools() -> str:
 
 async def _list_tools() -> Json:
     anything: Any = _Anything()
-    anything.toolbox = toolbox(anything, anything, anything, [])
+    anything.toolbox = build_toolbox(anything, anything, anything, [])
     server = Mcp(anything, 1.0).server(Line(caller=anything))
     async with Client(server, mode="legacy") as client:
         listed = await client.list_tools()

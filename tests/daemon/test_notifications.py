@@ -16,7 +16,7 @@ from tests.actors import ANN
 from tests.gate.scene import Client, Scene, caller, says, scene
 from tests.gate.toys import Write
 
-from handrail.daemon.notifications import LONGEST, Notifier, exact, told
+from handrail.daemon.notifications import LONGEST, Notifier, build_notification, escape_hidden
 from handrail.gate import person_actions
 
 pytestmark = pytest.mark.anyio
@@ -243,12 +243,12 @@ async def test_on_a_mac_the_words_are_arguments_and_no_part_of_the_script(
     ],
 )
 def test_text_is_shown_exactly_and_short(text: str, shown: str) -> None:
-    assert exact(text) == shown
+    assert escape_hidden(text) == shown
 
 
 async def test_the_words_for_one_and_for_many_are_short(tmp_path: Path) -> None:
     async with scene(tmp_path, Write()) as here:
         await asked(here, *("x" * 10_000 + str(number) for number in range(50)), client="y" * 100)
-        title, body = told(list(here.gate.open.values()))
+        title, body = build_notification(list(here.gate.open.values()))
     assert title == "50 calls need you"
     assert len(body) < 1200

@@ -5,14 +5,14 @@ import os
 import stat
 from pathlib import Path
 
-from handrail.daemon.state_files import Doorplate
+from handrail.daemon.state_files import DaemonFile
 from handrail.paths import Places
 
 
-def plate(home: Path, wished: int = 7433) -> Doorplate:
+def plate(home: Path, wished: int = 7433) -> DaemonFile:
     places = Places.under(home)
     places.make()
-    return Doorplate(places, wished)
+    return DaemonFile(places, wished)
 
 
 def test_the_port_that_was_had_is_tried_first_where_the_wish_is_the_same(home: Path) -> None:

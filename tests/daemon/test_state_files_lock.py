@@ -6,17 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from handrail.daemon.state_files import Held, hold
+from handrail.daemon.state_files import AlreadyRunning, hold_lock
 
 
 def test_a_second_holder_is_refused_with_a_sentence(tmp_path: Path) -> None:
-    with hold(tmp_path / "lock"), pytest.raises(Held, match="handrail down"), hold(tmp_path / "lock"):
+    with (
+        hold_lock(tmp_path / "lock"),
+        pytest.raises(AlreadyRunning, match="handrail down"),
+        hold_lock(tmp_path / "lock"),
+    ):
         pass
 
 
 def test_a_released_lock_can_be_held_again(tmp_path: Path) -> None:
     for _ in range(2):
-        with hold(tmp_path / "lock"):
+        with hold_lock(tmp_path / "lock"):
             assert (tmp_path / "lock").exists()
 
 
@@ -32,9 +36,9 @@ def test_the_lock_of_a_killed_holder_is_taken_over(tmp_path: Path) -> None:
     with holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        with pytest.raises(Held), hold(path):
+        with pytest.raises(AlreadyRunning), hold_lock(path):
             pass
         holder.kill()
         holder.wait(10)
-        with hold(path):
+        with hold_lock(path):
             assert path.exists()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.daemon.state_files import Announcer, line_for_an_agent
+from handrail.daemon.state_files import ForegroundOutput, build_connect_command
 from handrail.server.access import Access
 from handrail.store.journal import open_journal
 
@@ -22,7 +22,7 @@ async def access(home: Path) -> AsyncGenerator[Access]:
 async def test_a_link_that_signs_in_once_and_the_line_for_an_agent_are_said(
     access: Access, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await Announcer(access, URL, "claude mcp add handrail").run()
+    await ForegroundOutput(access, URL, "claude mcp add handrail").run()
     said = capsys.readouterr().out
 
     assert f"ready at {URL}" in said
@@ -36,7 +36,7 @@ async def test_a_link_that_signs_in_once_and_the_line_for_an_agent_are_said(
 async def test_a_port_that_could_not_be_had_is_said(
     access: Access, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await Announcer(access, URL, "claude mcp add handrail", 7433).run()
+    await ForegroundOutput(access, URL, "claude mcp add handrail", 7433).run()
     assert "Port 7433 is taken" in capsys.readouterr().out
 
 
@@ -44,7 +44,7 @@ async def test_a_sealed_daemon_gives_no_link_and_says_why(
     access: Access, capsys: pytest.CaptureFixture[str]
 ) -> None:
     access.seal("Run `handrail restart`.")
-    await Announcer(access, URL, "claude mcp add handrail").run()
+    await ForegroundOutput(access, URL, "claude mcp add handrail").run()
     said = capsys.readouterr().out
 
     assert "Run `handrail restart`." in said
@@ -53,7 +53,7 @@ async def test_a_sealed_daemon_gives_no_link_and_says_why(
 
 def test_the_line_for_an_agent_names_a_home_of_its_own() -> None:
     """Without it the client's door would start another daemon in the usual places."""
-    assert "HANDRAIL_HOME" not in line_for_an_agent({"HOME": "/home/me"})
-    line = line_for_an_agent({"HANDRAIL_HOME": "/srv/two words"})
+    assert "HANDRAIL_HOME" not in build_connect_command({"HOME": "/home/me"})
+    line = build_connect_command({"HANDRAIL_HOME": "/srv/two words"})
     assert line.startswith("claude mcp add handrail -- env 'HANDRAIL_HOME=/srv/two words' ")
     assert line.endswith("/handrail mcp")

@@ -12,7 +12,7 @@ import anyio
 import pytest
 from tests.keeper.scene import BOUND, ENV, until
 
-from handrail.daemon.terminal_events import Watch
+from handrail.daemon.terminal_events import TerminalEvents
 from handrail.paths import Places
 from handrail.store.events import Event, TerminalOpened, TerminalReleased
 from handrail.store.journal import Journal, open_journal
@@ -61,7 +61,7 @@ async def life(home: Path, *, writes: bool = True, last: bool = False) -> AsyncG
         open_journal(home / "x.db", home / "x.head") as journal,
         open_records(home / "x.db") as records,
     ):
-        keeper, watch = Keeper(places, idle_seconds=30.0), Watch(journal)
+        keeper, watch = Keeper(places, idle_seconds=30.0), TerminalEvents(journal)
         told = (
             {
                 "opened": watch.opened,

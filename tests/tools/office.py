@@ -11,7 +11,7 @@ from tests.shell_home import shell_home
 from tests.tools.desk import BOUND, Desk, done
 from tests.tools.person import allow_all
 
-from handrail.daemon.terminal_events import Watch
+from handrail.daemon.terminal_events import TerminalEvents
 from handrail.gate.call import Outcome
 from handrail.gate.gate import Gate, Reply, Request
 from handrail.gate.rules.rules import Rules
@@ -95,7 +95,7 @@ async def office(
         open_records(places.database) as records,
         anyio.create_task_group() as group,
     ):
-        keeper, watch = Keeper(places), Watch(journal)
+        keeper, watch = Keeper(places), TerminalEvents(journal)
         terminals = Terminals(
             keeper,
             places.spool,

@@ -1,1 +1,2 @@
-"""Minds: programs that speak the Agent Client Protocol, hosted here, and the conversations people have with them."""
+"""Hosting of ACP agents: the registry, the running programs, and the conversations that people have with
+them."""

@@ -1,6 +1,6 @@
-"""Reading what another program wrote: what is not of the kind that was expected is as if it were not there.
+"""Lenient JSON accessors: a value of the wrong type counts as missing.
 
-Owns that leniency, and the bounds on what is kept of it. It does not know what any field means.
+Also bounds the size of the values that are stored. The accessors do not know what any field means.
 """
 
 import json
@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from handrail.store.values import Json
 
 LONGEST_TEXT = 256 * 1024
-"""Of what an agent hands over at once about its own work; a log of gigabytes belongs in a terminal."""
+"""Characters stored of one value; bounds what an agent can add to the database with one message."""
 
 
 def text(value: object) -> str:
@@ -20,7 +20,7 @@ def text(value: object) -> str:
 
 
 def name(value: object) -> str:
-    """An id: a string by the specification, a number with some."""
+    """An id: a string by the specification, a number from some agents."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else text(value)
 
 
@@ -33,13 +33,13 @@ def record(value: object) -> Json:
 
 
 def records(value: object) -> list[Json]:
-    """The objects of a list; whatever else is in it is left out."""
-    found = cast("list[object]", value) if isinstance(value, list) else []
-    return [cast("Json", each) for each in found if isinstance(each, Mapping)]
+    """The objects in a list; other values are left out."""
+    entries = cast("list[object]", value) if isinstance(value, list) else []
+    return [cast("Json", each) for each in entries if isinstance(each, Mapping)]
 
 
 def cut(value: str, most: int = LONGEST_TEXT) -> str:
-    """As much as is kept of it: the beginning and the end."""
+    """Cut a long text in the middle: its beginning and its end remain."""
     if len(value) <= most:
         return value
     half = most // 2
@@ -47,10 +47,10 @@ def cut(value: str, most: int = LONGEST_TEXT) -> str:
 
 
 def bounded(value: JsonValue) -> JsonValue:
-    """Any value as it came, or its beginning and end as a string where it is too large to be kept."""
+    """The value unchanged, or the beginning and end of its JSON text if it is too large to store."""
     if isinstance(value, str):
         return cut(value)
     if value is None or isinstance(value, bool | int | float):
         return value
-    written = json.dumps(value, ensure_ascii=False)
-    return value if len(written) <= LONGEST_TEXT else cut(written)
+    encoded = json.dumps(value, ensure_ascii=False)
+    return value if len(encoded) <= LONGEST_TEXT else cut(encoded)

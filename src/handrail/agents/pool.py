@@ -1,7 +1,7 @@
-"""The agents that run: started when they are wanted, shared by threads, ended when nobody has used them for a while.
+"""The pool of running agent programs: started on demand, shared by threads, ended when idle.
 
-Owns one program per agent, or per thread where one cannot serve several, and the journal's word of each. Does not
-know the protocol (agent.py), nor which agents there are (the specs it is given).
+One program per agent, or one per thread for an agent that cannot serve several. The pool journals each start
+and end. It does not know the protocol (`acp/agent.py`) or where the specs come from (`registry.py`).
 """
 
 import logging
@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from handrail.agents.acp.agent import Agent
 from handrail.agents.acp.agent_errors import AgentError
-from handrail.agents.acp.capabilities import apart, joined
+from handrail.agents.acp.capabilities import merge_environment, split_keys
 from handrail.agents.acp.process import Process
 from handrail.config import AgentSection
 from handrail.errors import Unwritable
@@ -27,27 +27,28 @@ from handrail.terminal.terminals import Terminals
 log = logging.getLogger(__name__)
 
 GRACE = 5.0
-"""Seconds an agent gets to stop when its work is cancelled."""
+"""Seconds that an agent gets to stop after a cancel."""
 IDLE_SECONDS = 600.0
-"""A program that nobody has used for so long is ended: agents are heavy, and the next prompt starts it again."""
+"""Seconds without use after which a program is ended: agents use much memory, and the next prompt starts it
+again."""
 
 START_SECONDS = 30.0
-"""What a program gets to answer `initialize`."""
+"""Seconds for a program to answer `initialize`; bounds the wait for a program that hangs."""
 
 Key = tuple[str, str | None]
 
 
 @dataclass
-class _Place:
-    """Where an agent runs, or is about to."""
+class _Entry:
+    """An agent that is running or being started."""
 
     env: Mapping[str, str] = field(repr=False)
-    """What it was given beyond its spec."""
+    """Environment variables beyond those of its spec."""
     known: anyio.Event = field(default_factory=anyio.Event)
     agent: Agent | None = None
     problem: AgentError | None = None
     left: anyio.Event = field(default_factory=anyio.Event)
-    """Set when its tree is gone."""
+    """Set when its process tree has ended."""
 
     @property
     def is_ending(self) -> bool:
@@ -61,7 +62,7 @@ class _Place:
 
 
 class Agents:
-    """Every agent's program. `run` must run before any can be had."""
+    """The agent programs. `get` fails unless `run` is running."""
 
     def __init__(
         self,
@@ -74,16 +75,16 @@ class Agents:
         idle_seconds: float = IDLE_SECONDS,
         start_seconds: float = START_SECONDS,
     ) -> None:
-        """`specs` knows an agent by its name; `environment` gives what a program finds around it, with the variables
-        that are passed on by name."""
+        """`specs` finds an agent's section by name. `environment` returns a program's environment, with the
+        named variables of the daemon's own added."""
         self._terminals, self._specs, self._environment = terminals, specs, environment
         self._journal, self._grace, self._idle_seconds = journal, grace, idle_seconds
         self._start_seconds = start_seconds
-        self._places: dict[Key, _Place] = {}
+        self._entries: dict[Key, _Entry] = {}
         self._group: TaskGroup | None = None
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Keep the agents that are wanted; on leaving, none of their trees is left."""
+        """Host the agents until cancelled; returns when all their process trees have ended."""
         await self._end_leftovers()
         async with anyio.create_task_group() as group:
             self._group = group
@@ -95,98 +96,101 @@ class Agents:
 
     @property
     def running(self) -> dict[str, Agent]:
-        """One of each that runs, by name."""
-        return {name: place.agent for (name, _), place in self._places.items() if place.agent is not None}
+        """One running agent per name."""
+        return {name: entry.agent for (name, _), entry in self._entries.items() if entry.agent is not None}
 
     async def get(
         self, name: str, thread: str | None = None, env: Mapping[str, str] = MappingProxyType({})
     ) -> Agent:
-        """The agent, running; started if it does not, and anew where it was given another `env`. Raises AgentError.
+        """Return the running agent; start it if needed, and restart it if `env` has changed. Raises
+        AgentError.
 
-        What is given is for this thread, whose program then nobody shares.
+        With `env`, or if the spec asks for one program per thread, the program serves this thread only.
         """
         spec = self._specs(name)
         if spec is None:
             raise AgentError(f"There is no agent called {name}.")
         key = (name, thread if spec.one_per_thread or env else None)
-        agent = await (await self._place(key, env) or self._start(key, spec, env)).wait()
+        agent = await (await self._find_entry(key, env) or self._start(key, spec, env)).wait()
         agent.idle_since = anyio.current_time()
         return agent
 
-    async def _place(self, key: Key, env: Mapping[str, str]) -> _Place | None:
-        """Where it runs with just this; None where it does not, once all that it ran as is gone."""
-        while (place := self._places.get(key)) is not None:
-            if place.is_ending:
-                await place.left.wait()
-            elif place.env == env:
-                return place
+    async def _find_entry(self, key: Key, env: Mapping[str, str]) -> _Entry | None:
+        """Find the entry with exactly this environment; None once all others under this key have ended."""
+        while (entry := self._entries.get(key)) is not None:
+            if entry.is_ending:
+                await entry.left.wait()
+            elif entry.env == env:
+                return entry
             else:
-                await place.known.wait()
-                if place.agent is not None:
-                    await place.agent.end(f"{place.agent.name} is started anew with other keys.")
+                await entry.known.wait()
+                if entry.agent is not None:
+                    await entry.agent.end(f"{entry.agent.name} restarts with other keys.")
         return None
 
     async def end(self, name: str, why: str, thread: str | None = None) -> None:
-        """End an agent's programs, one thread's or all."""
-        for (known, of), place in list(self._places.items()):
-            if known == name and thread in (None, of) and place.agent is not None:
-                await place.agent.end(why)
+        """End the programs of an agent: those of one thread, or all."""
+        for (known, of), entry in list(self._entries.items()):
+            if known == name and thread in (None, of) and entry.agent is not None:
+                await entry.agent.end(why)
 
     async def close(self) -> None:
-        """End them all."""
+        """End all agents."""
         async with anyio.create_task_group() as group:
             for name, agent in self.running.items():
                 group.start_soon(self.end, name, f"{agent.name} was ended with Handrail.")
 
-    def _start(self, key: Key, spec: AgentSection, env: Mapping[str, str]) -> _Place:
+    def _start(self, key: Key, spec: AgentSection, env: Mapping[str, str]) -> _Entry:
         if self._group is None:
             raise AgentError("No agent can be started: Handrail is just starting, or ending.")
-        place = self._places[key] = _Place(env)
-        # In our own group: whoever wanted it first may be cancelled while others wait.
-        self._group.start_soon(self._keep, key, place, spec)
-        return place
+        entry = self._entries[key] = _Entry(env)
+        # In the pool's own group: the first caller may be cancelled while others wait.
+        self._group.start_soon(self._host, key, entry, spec)
+        return entry
 
-    async def _keep(self, key: Key, place: _Place, spec: AgentSection) -> None:
-        """From its start to the end of its tree."""
+    async def _host(self, key: Key, entry: _Entry, spec: AgentSection) -> None:
+        """Run one agent from its start to the end of its process tree."""
         try:
-            env, keys = apart(spec, joined({**self._environment(spec.env_pass), **spec.env}, place.env))
+            env, keys = split_keys(
+                spec, merge_environment({**self._environment(spec.env_pass), **spec.env}, entry.env)
+            )
             home = env.get("HOME") or "/"
             process = await Process.start(self._terminals, spec.name, spec.command, home, env)
             try:
-                await self._live(place, spec, process, keys)
+                await self._run_agent(entry, spec, process, keys)
             finally:
                 process.close()
         except AgentError as problem:
-            place.problem = problem
+            entry.problem = problem
         finally:
-            del self._places[key]
-            place.known.set()
-            place.left.set()
+            del self._entries[key]
+            entry.known.set()
+            entry.left.set()
 
-    async def _live(
-        self, place: _Place, spec: AgentSection, process: Process, keys: Mapping[str, str]
+    async def _run_agent(
+        self, entry: _Entry, spec: AgentSection, process: Process, keys: Mapping[str, str]
     ) -> None:
         async with anyio.create_task_group() as group:
             agent, why = Agent(spec, process, group, self._grace), f"{spec.name} was ended with Handrail."
             group.start_soon(process.run)
             try:
-                await self._serve(place, agent, process, keys)
+                await self._serve(entry, agent, process, keys)
             except AgentError as problem:
-                place.problem, why = problem, problem.sentence
-                place.known.set()
+                entry.problem, why = problem, problem.sentence
+                entry.known.set()
             finally:
                 await agent.leave(why)
                 self._note_end(spec, process)
                 group.cancel_scope.cancel()
 
-    async def _serve(self, place: _Place, agent: Agent, process: Process, keys: Mapping[str, str]) -> None:
+    async def _serve(self, entry: _Entry, agent: Agent, process: Process, keys: Mapping[str, str]) -> None:
         await agent.greet(self._start_seconds, keys)
         self._note_start(agent, process)
-        place.agent = agent
-        place.known.set()
-        await self._until_over(agent, process)
+        entry.agent = agent
+        entry.known.set()
+        await self._wait_until_over(agent, process)
 
-    async def _until_over(self, agent: Agent, process: Process) -> None:
+    async def _wait_until_over(self, agent: Agent, process: Process) -> None:
         while process.why is None:
             left = self._idle_seconds - (anyio.current_time() - agent.idle_since)
             if left <= 0 and not agent.busy:
@@ -212,7 +216,7 @@ class Agents:
         self._terminals.release(process.terminal.id)
 
     async def _end_leftovers(self) -> None:
-        """Programs with pipes that a daemon left behind when it died: nobody can speak to them any more."""
+        """End programs that a crashed daemon left behind: their pipes are lost, so they cannot be used."""
         for terminal in self._terminals.known:
             if terminal.pipes and terminal.swept is None:
                 try:

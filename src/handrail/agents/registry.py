@@ -1,12 +1,7 @@
-"""Which agents there are: configured, found installed, built in, and how to install the rest.
+"""The agent registry: configured, installed, built-in and known agents, with the command that installs each.
 
-Which agents there are: those of the configuration, our own, those that we know and find installed, and the
-demo.
-
-Our own agent among all others: how it is started, what of the daemon's environment it gets, and what it
-lacks.
-
-Where a program is installed, and in which version, as far as looking at files tells.
+Finds installed programs and their versions by reading files only; it never runs a program. A configured agent
+replaces another agent of the same name.
 """
 
 import json
@@ -30,27 +25,28 @@ from handrail import __version__
 from handrail.config import OWN_AGENT, OWN_COMMAND, PROVIDER_VARIABLES, AgentSection
 
 BESIDE_PATH = (".local/bin", ".npm-global/bin", ".bun/bin", ".volta/bin", ".opencode/bin", ".cargo/bin")
-"""Under the home: where installers put programs, which a daemon that a desktop started has not on its PATH."""
+"""Folders under the home directory where installers put programs; a daemon started from the desktop lacks
+them on PATH."""
 COMMON = ("/usr/local/bin", "/opt/homebrew/bin")
-"""The same, for everybody."""
+"""System-wide folders of the same kind."""
 MOST_RUNS = 200
-"""Of npx's kept packages that are looked at; there is one folder for each set that was ever run."""
+"""Folders of the npx cache that are searched; the cache has one per package set that was ever run."""
 FAR = 5
-"""How far above a program the description of its package lies, at most."""
+"""Parent folders searched above a program for its package metadata."""
 LARGEST = 1_000_000
-"""Of a package's description that is read."""
+"""Bytes of a package.json that is read; a larger file is skipped."""
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
-    """A program that is there."""
+class InstalledProgram:
+    """The command of an installed program, and its version if known."""
 
     command: tuple[str, ...]
     version: str | None
 
 
-class Machine:
-    """What is installed for whoever has this environment."""
+class ProgramFinder:
+    """Finds installed programs, given an environment."""
 
     def __init__(self, environment: Mapping[str, str], common: Sequence[str] = COMMON) -> None:
         self._home = Path(environment.get("HOME") or "/nonexistent")
@@ -58,76 +54,79 @@ class Machine:
         self._own_path = environment.get("PATH") or os.defpath
         self._path = os.pathsep.join([self._own_path, *beside])
 
-    def program(self, name: str, package: str | None = None, *, beside: bool = True) -> Located | None:
-        """A program by its name, or by its path; by name on the PATH alone unless `beside`."""
-        found = shutil.which(name, path=self._path if beside else self._own_path)
-        return None if found is None else Located((found,), version_of(Path(found), package))
+    def program(
+        self, name: str, package: str | None = None, *, beside: bool = True
+    ) -> InstalledProgram | None:
+        """Find a program by name or path; with `beside`, also in the installers' folders that are not on
+        PATH."""
+        path = shutil.which(name, path=self._path if beside else self._own_path)
+        return None if path is None else InstalledProgram((path,), version_of(Path(path), package))
 
-    def npm_package(self, package: str, name: str) -> Located | None:
-        """A program of a package that npm has put somewhere off the PATH, or npx has kept."""
+    def npm_package(self, package: str, name: str) -> InstalledProgram | None:
+        """Find a program of an npm package that is not on PATH: installed globally, or in the npx cache."""
         node = shutil.which("node", path=self._path)
         if node is None:
             return None
-        for folder in self._modules(Path(node)):
-            about = _description(folder / package / "package.json")
-            if about is not None and (entry := _entry(about, name)) is not None:
-                return Located((node, str(folder / package / entry)), _text(about.get("version")))
+        for folder in self._module_folders(Path(node)):
+            about = _read_metadata(folder / package / "package.json")
+            if about is not None and (entry := _script_of(about, name)) is not None:
+                return InstalledProgram((node, str(folder / package / entry)), _text(about.get("version")))
         return None
 
-    def python_package(self, package: str, name: str) -> Located | None:
-        """A program of a package that uv or pipx keeps."""
+    def python_package(self, package: str, name: str) -> InstalledProgram | None:
+        """Find a program of a Python package installed by uv or pipx."""
         share = self._home / ".local"
         for tools in ("share/uv/tools", "share/pipx/venvs", "pipx/venvs"):
             program = share / tools / package / "bin" / name
             if os.access(program, os.X_OK):
-                return Located((str(program),), version_of(program, package))
+                return InstalledProgram((str(program),), version_of(program, package))
         return None
 
-    def _modules(self, node: Path) -> Iterator[Path]:
-        """Folders of packages: the global ones, then what npx has kept, newest first."""
+    def _module_folders(self, node: Path) -> Iterator[Path]:
+        """Folders of npm packages: the global ones, then the npx cache, newest first."""
         prefixes = (node.resolve().parent.parent, self._home / ".npm-global")
         yield from (prefix / "lib" / "node_modules" for prefix in prefixes)
         try:
-            kept = sorted(os.scandir(self._home / ".npm" / "_npx"), key=_age, reverse=True)
+            kept = sorted(os.scandir(self._home / ".npm" / "_npx"), key=_modified_at, reverse=True)
         except OSError:
             return
         yield from (Path(each.path) / "node_modules" for each in kept[:MOST_RUNS])
 
 
 def version_of(program: Path, package: str | None) -> str | None:
-    """What the package around a program says of its version."""
+    """The version in the metadata of the package that contains a program."""
     real = program.resolve()
     for folder in list(real.parents)[:FAR]:
-        about = _description(folder / "package.json")
+        about = _read_metadata(folder / "package.json")
         if about is not None and package in (None, about.get("name")):
             return _text(about.get("version"))
-        if package is not None and (found := _python_version(folder, package)):
-            return found
-    return None
-
-
-def _python_version(environment: Path, package: str) -> str | None:
-    """Of a package in a Python environment: its name is in that of the folder which describes it."""
-    wanted = re.sub(r"[-_.]+", "_", package).lower()
-    for described in environment.glob("lib/python3*/site-packages/*.dist-info"):
-        name, _, version = described.name.removesuffix(".dist-info").rpartition("-")
-        if re.sub(r"[-_.]+", "_", name).lower() == wanted:
+        if package is not None and (version := _python_version(folder, package)):
             return version
     return None
 
 
-def _description(path: Path) -> dict[str, Any] | None:
+def _python_version(environment: Path, package: str) -> str | None:
+    """The version of a package in a Python environment, from the name of its dist-info folder."""
+    normalized = re.sub(r"[-_.]+", "_", package).lower()
+    for described in environment.glob("lib/python3*/site-packages/*.dist-info"):
+        name, _, version = described.name.removesuffix(".dist-info").rpartition("-")
+        if re.sub(r"[-_.]+", "_", name).lower() == normalized:
+            return version
+    return None
+
+
+def _read_metadata(path: Path) -> dict[str, Any] | None:
     try:
         if path.stat().st_size > LARGEST:
             return None
-        found = json.loads(path.read_bytes())
+        metadata = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+    return cast("dict[str, Any]", metadata) if isinstance(metadata, dict) else None
 
 
-def _entry(about: dict[str, Any], name: str) -> str | None:
-    """The file behind one of the package's programs."""
+def _script_of(about: dict[str, Any], name: str) -> str | None:
+    """The script behind one of the package's programs."""
     programs = about.get("bin")
     entry = cast("dict[str, Any]", programs).get(name) if isinstance(programs, dict) else programs
     return _text(entry)
@@ -137,62 +136,62 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _age(entry: os.DirEntry[str]) -> float:
+def _modified_at(entry: os.DirEntry[str]) -> float:
     return entry.stat().st_mtime
 
 
 Manager = Literal["npm", "uv"]
 
 
-class Part(BaseModel):
-    """A piece of the list; whatever else the form holds is left alone."""
+class ListModel(BaseModel):
+    """Base of the models for known_agents.json; unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class Package(Part):
-    """One that npx or uvx would run."""
+class Package(ListModel):
+    """A package that npx or uvx can run."""
 
     package: str
     args: tuple[str, ...] = ()
 
 
-class Binary(Part):
-    """One that is downloaded."""
+class Binary(ListModel):
+    """A binary that is downloaded."""
 
     cmd: str
     args: tuple[str, ...] = ()
 
 
-class Distribution(Part):
+class Distribution(ListModel):
     npx: Package | None = None
     uvx: Package | None = None
     binary: Annotated[dict[str, Binary], Field(default_factory=dict)]
 
 
-class Own(Part):
-    """What we add."""
+class HandrailFields(ListModel):
+    """Our own fields, in addition to the public registry's format."""
 
     program: str
-    """What the package is called by on the PATH."""
+    """The program's name on PATH."""
     adapts: str | None = None
-    """The program that it is the adapter for, which is no help without it."""
+    """The program that this agent is an adapter for; the adapter is useless without it."""
     install: str | None = None
-    """Where no package manager that we know has it."""
+    """The install command, if it is in no package manager that we know."""
     missing_file_is_empty: bool = False
     writes_itself: bool = False
     one_per_thread: bool = False
 
 
-class Known(Part):
-    """An agent of the list."""
+class KnownAgent(ListModel):
+    """One agent of known_agents.json."""
 
     id: str
     name: str
     version: str
     description: str
     distribution: Distribution
-    handrail: Own
+    handrail: HandrailFields
 
     @property
     def manager(self) -> Manager | None:
@@ -222,24 +221,24 @@ class Known(Part):
                 return self.handrail.install
 
 
-class Listed(Part):
+class KnownAgentList(ListModel):
     version: str
-    agents: tuple[Known, ...]
+    agents: tuple[KnownAgent, ...]
 
 
 @cache
-def known_agents() -> tuple[Known, ...]:
-    """All of them, in the list's order."""
+def known_agents() -> tuple[KnownAgent, ...]:
+    """The known agents, in the order of the file."""
     text = files("handrail.agents").joinpath("known_agents.json").read_text(encoding="utf-8")
-    return Listed.model_validate_json(text).agents
+    return KnownAgentList.model_validate_json(text).agents
 
 
 FRESH_SECONDS = 5.0
-"""For so long what was found is believed: who has just installed an agent wants to see it."""
+"""Seconds that a lookup is cached; short, so that a newly installed agent shows up."""
 LOOK_SECONDS = 5.0
-"""For looking at everything: a folder on a network that is gone must not hold up the rest."""
+"""Bounds the lookup of all agents: an unreachable network folder must not block the list."""
 
-# -P: what an agent works on must not be taken for us.
+# -P: a module in the agent's working directory must not shadow ours.
 DEMO = AgentSection(
     name="demo", title="Demo agent", command=(sys.executable, "-P", "-m", "handrail.demo.acp_agent")
 )
@@ -249,7 +248,7 @@ Source = Literal["config", "known", "built in"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """An agent: how it is started, or what is missing."""
+    """An agent in the listing: its command, or the part that is missing."""
 
     name: str
     title: str
@@ -258,13 +257,14 @@ class Found:
     command: tuple[str, ...]
     source: Source
     why: str = ""
-    """What is missing; empty when nothing is. Our own agent is there even so."""
+    """The missing part, as a sentence; empty if nothing is missing. Our own agent is listed as found without
+    a key."""
     install: str | None = None
     """The command that installs it."""
 
 
 class Registry:
-    """Every agent by its name. One of the configuration takes the place of another of its name."""
+    """All agents by name. A configured agent replaces another agent of the same name."""
 
     def __init__(
         self,
@@ -275,18 +275,19 @@ class Registry:
         own: AgentSection | None = None,
         keyed: bool = False,
     ) -> None:
-        """`environment` is what agents find around them; where they are looked for follows from it. `own` is how our own
-        agent is started, and `keyed` that it then finds a key."""
+        """`environment` is the environment of agent programs; its PATH and HOME decide where to search. `own`
+        is the section of our own agent; `keyed` means that it has a provider key."""
         self._named = {section.name: section for section in named if not is_own(section)}
         self._own = own or own_agent(named, {})
         self._keyed = keyed
         self._known = {known.id: known for known in known_agents() if known.id not in self._named}
-        self._machine = Machine(environment, common)
-        self._looked: dict[str, tuple[float, Located | None]] = {}
-        self._listed: tuple[float, list[Found]] | None = None
+        self._machine = ProgramFinder(environment, common)
+        self._found_at: dict[str, tuple[float, InstalledProgram | None]] = {}
+        self._make_listing: tuple[float, list[Found]] | None = None
 
     def spec(self, name: str) -> AgentSection | None:
-        """How an agent is started; None for one that nobody knows. One that is not installed fails when it is started."""
+        """The section of an agent; None if it is unknown. An agent that is not installed fails when it is
+        started."""
         if name in self._named:
             return self._named[name]
         if name in self._known:
@@ -294,48 +295,48 @@ class Registry:
         return {self._own.name: self._own, DEMO.name: DEMO}.get(name)
 
     async def listing(self) -> list[Found]:
-        """All of them: the configured ones first, ours, those that are installed, the demo, and what could be installed."""
-        if self._listed is None or time.monotonic() - self._listed[0] > FRESH_SECONDS:
+        """All agents: configured, our own, installed, the demo, then those that can be installed."""
+        if self._make_listing is None or time.monotonic() - self._make_listing[0] > FRESH_SECONDS:
             with anyio.move_on_after(LOOK_SECONDS):
-                found = await anyio.to_thread.run_sync(self._look, abandon_on_cancel=True)
-                self._listed = time.monotonic(), found
-        return list(self._listed[1]) if self._listed else self._unlooked()
+                agents = await anyio.to_thread.run_sync(self._list_agents, abandon_on_cancel=True)
+                self._make_listing = time.monotonic(), agents
+        return list(self._make_listing[1]) if self._make_listing else self._list_without_search()
 
-    def _look(self) -> list[Found]:
-        configured = [self._configured(section) for section in self._named.values()]
-        known = [self._of_known(known) for known in self._known.values()]
+    def _list_agents(self) -> list[Found]:
+        configured = [self._list_configured(section) for section in self._named.values()]
+        known = [self._list_known(known) for known in self._known.values()]
         there, missing = [one for one in known if one.found], [one for one in known if not one.found]
-        return [*configured, *self._ours(), *there, *self._demo(), *missing]
+        return [*configured, *self._list_own(), *there, *self._list_demo(), *missing]
 
-    def _unlooked(self) -> list[Found]:
-        """What can be said when looking took too long."""
+    def _list_without_search(self) -> list[Found]:
+        """The listing if the lookup timed out."""
         why = "Looking for it took too long."
-        configured = [_listed(section, "config", None, why) for section in self._named.values()]
-        return [*configured, *self._ours(), *self._demo()]
+        configured = [_make_listing(section, "config", None, why) for section in self._named.values()]
+        return [*configured, *self._list_own(), *self._list_demo()]
 
-    def _configured(self, section: AgentSection) -> Found:
+    def _list_configured(self, section: AgentSection) -> Found:
         program = section.command[0]
-        located = self._machine.program(program, beside=False)  # as it will be started
+        located = self._machine.program(program, beside=False)  # on PATH only, as the pool starts it
         why = "" if located else f"There is no program {program}, which the configuration names."
-        return _listed(section, "config", located, why)
+        return _make_listing(section, "config", located, why)
 
-    def _of_known(self, known: Known) -> Found:
+    def _list_known(self, known: KnownAgent) -> Found:
         located = self._locate(known)
-        why = "" if located else self._missing(known)
-        return _listed(self._spec(known), "known", located, why, known.install)
+        why = "" if located else self._describe_missing(known)
+        return _make_listing(self._spec(known), "known", located, why, known.install)
 
-    def _ours(self) -> list[Found]:
+    def _list_own(self) -> list[Found]:
         if self._own.name in self._named:
             return []
-        located = Located(self._own.command, __version__)
-        return [_listed(self._own, "built in", located, "" if self._keyed else NO_KEY)]
+        located = InstalledProgram(self._own.command, __version__)
+        return [_make_listing(self._own, "built in", located, "" if self._keyed else NO_KEY)]
 
-    def _demo(self) -> list[Found]:
+    def _list_demo(self) -> list[Found]:
         if DEMO.name in self._named:
             return []
-        return [_listed(DEMO, "built in", Located(DEMO.command, None), "")]
+        return [_make_listing(DEMO, "built in", InstalledProgram(DEMO.command, None), "")]
 
-    def _missing(self, known: Known) -> str:
+    def _describe_missing(self, known: KnownAgent) -> str:
         why = f"{known.handrail.program} is not installed."
         if known.handrail.adapts and self._machine.program(known.handrail.adapts):
             why = f"{known.name} is installed, but not {known.handrail.program}, its adapter."
@@ -343,7 +344,7 @@ class Registry:
             why += f" Nor is {known.manager}, which would install it."
         return why
 
-    def _spec(self, known: Known) -> AgentSection:
+    def _spec(self, known: KnownAgent) -> AgentSection:
         located = self._locate(known)
         command = located.command if located else (known.handrail.program,)
         return AgentSection(
@@ -355,16 +356,16 @@ class Registry:
             writes_itself=known.handrail.writes_itself,
         )
 
-    def _locate(self, known: Known) -> Located | None:
-        """A few looks at the disk, no more often than every few seconds."""
-        at, located = self._looked.get(known.id, (-FRESH_SECONDS, None))
+    def _locate(self, known: KnownAgent) -> InstalledProgram | None:
+        """Find a known agent; cached for FRESH_SECONDS."""
+        at, located = self._found_at.get(known.id, (-FRESH_SECONDS, None))
         if time.monotonic() - at > FRESH_SECONDS:
-            located = _located(self._machine, known)
-            self._looked[known.id] = time.monotonic(), located
+            located = _find_known(self._machine, known)
+            self._found_at[known.id] = time.monotonic(), located
         return located
 
 
-def _located(machine: Machine, known: Known) -> Located | None:
+def _find_known(machine: ProgramFinder, known: KnownAgent) -> InstalledProgram | None:
     program, package = known.handrail.program, known.package
     located = machine.program(program, package)
     if located is None and package is not None:
@@ -373,8 +374,12 @@ def _located(machine: Machine, known: Known) -> Located | None:
     return located
 
 
-def _listed(
-    section: AgentSection, source: Source, located: Located | None, why: str, install: str | None = None
+def _make_listing(
+    section: AgentSection,
+    source: Source,
+    located: InstalledProgram | None,
+    why: str,
+    install: str | None = None,
 ) -> Found:
     return Found(
         name=section.name,
@@ -396,7 +401,7 @@ PASSED = (
     *PROXIES,
     *map(str.lower, PROXIES),
 )
-"""What it takes to reach a model. No command gets any of it."""
+"""Environment variables that our agent needs to reach a model. Commands do not get them."""
 NO_KEY = (
     "Handrail's own environment has no key for a model. `handrail keys set anthropic` puts one into your keyring; "
     "`handrail chat` brings along those of your shell."
@@ -404,7 +409,8 @@ NO_KEY = (
 
 
 def own_agent(named: Sequence[AgentSection], places: Mapping[str, str]) -> AgentSection:
-    """How it is started, changed by what the configuration says of it. `places` leads to the files of this Handrail."""
+    """The section of our own agent, with the changes from the configuration. `places` are the variables that
+    name this Handrail's files."""
     own = AgentSection(
         name=OWN_AGENT,
         title="Handrail",
@@ -415,16 +421,16 @@ def own_agent(named: Sequence[AgentSection], places: Mapping[str, str]) -> Agent
     )
     for section in named:
         if is_own(section):
-            said = {name: getattr(section, name) for name in section.model_fields_set}
-            own = own.model_copy(update={**said, "env": {**own.env, **section.env}})
+            changes = {name: getattr(section, name) for name in section.model_fields_set}
+            own = own.model_copy(update={**changes, "env": {**own.env, **section.env}})
     return own
 
 
 def is_own(section: AgentSection) -> bool:
-    """It changes how our agent is started; another program of that name takes its place instead."""
+    """Whether a section changes our own agent; another command under that name replaces it instead."""
     return section.name == OWN_AGENT and section.command == OWN_COMMAND
 
 
-def has_key(given: Mapping[str, str]) -> bool:
-    """Whether some model can be asked with this; an address alone will do, where a model is served without a key."""
-    return any(given.get(name) for name in PROVIDER_VARIABLES if name != "HANDRAIL_MODEL")
+def has_key(variables: Mapping[str, str]) -> bool:
+    """Whether these variables reach some model; a base URL is enough, because a local server may need no key."""
+    return any(variables.get(name) for name in PROVIDER_VARIABLES if name != "HANDRAIL_MODEL")

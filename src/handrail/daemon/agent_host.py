@@ -15,7 +15,7 @@ from handrail.agents.conversation.send_prompt import Door
 from handrail.agents.conversation.thread_prompts import Prompts
 from handrail.agents.pool import Agents
 from handrail.agents.registry import Registry, has_key, own_agent
-from handrail.agents.requests.handlers import Hands
+from handrail.agents.requests.handlers import RequestHandlers
 from handrail.config import AgentSection
 from handrail.gate.gate import Gate
 from handrail.paths import Places
@@ -34,7 +34,7 @@ Environment = Callable[[Sequence[str]], Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Minds:
+class AgentHost:
     """Who thinks, and what was said."""
 
     threads: Threads
@@ -67,7 +67,7 @@ class Minds:
         self._silent.set()
 
 
-def make_minds(
+def build_agent_host(
     named: Sequence[AgentSection],
     images: Blobs,
     environment: Environment,
@@ -76,7 +76,7 @@ def make_minds(
     records: Records,
     terminals: Terminals,
     door: Door,
-) -> Minds:
+) -> AgentHost:
     """`home` is what leads a program to this Handrail's own files."""
     threads = Threads(gate.journal, records)
     own = own_agent(named, home)
@@ -88,13 +88,13 @@ def make_minds(
         gate,
         threads,
         agents,
-        Hands(gate, terminals),
+        RequestHandlers(gate, terminals),
         records,
         specs=registry.spec,
         door=door,
         images=images,
     )
-    return Minds(
+    return AgentHost(
         threads=threads,
         images=images,
         pictures=PictureRetention(images, records),
@@ -104,7 +104,7 @@ def make_minds(
     )
 
 
-def door_for(access: Access, places: Places, url: str) -> Door:
+def build_mcp_door(access: Access, places: Places, url: str) -> Door:
     """Our own MCP server, as an agent that works for a thread reaches it: with a credential for that thread alone."""
 
     def door(thread: str, workspace: str | None, agent: str) -> McpDoor:

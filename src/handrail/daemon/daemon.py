@@ -22,18 +22,18 @@ from anyio.abc import SocketListener, TaskGroup
 from handrail import __version__
 from handrail.agents.conversation.send_prompt import Door
 from handrail.config import BadConfig, Config
-from handrail.daemon.agent_host import Minds, door_for, make_minds
+from handrail.daemon.agent_host import AgentHost, build_agent_host, build_mcp_door
 from handrail.daemon.notifications import Notifier
 from handrail.daemon.state_files import (
-    Announcer,
-    Doorplate,
-    Held,
-    hold,
-    line_for_an_agent,
-    say_replaced,
+    AlreadyRunning,
+    DaemonFile,
+    ForegroundOutput,
+    build_connect_command,
+    hold_lock,
+    print_replaced,
     start_logging,
 )
-from handrail.daemon.terminal_events import Watch
+from handrail.daemon.terminal_events import TerminalEvents
 from handrail.errors import NewerSchema, Unwritable
 from handrail.gate.gate import Gate
 from handrail.gate.restore import restore
@@ -112,16 +112,16 @@ def run(places: Places, config: Config, *, port: int | None = None, announce: bo
     start_logging(places.logs)
     try:
         standing = Standing.of(config, places.config, os.path.realpath(Path.home()))
-        with hold(places.daemon_lock):
+        with hold_lock(places.daemon_lock):
             daemon = Daemon(places, config, standing, port, announce)
             return anyio.run(daemon.serve, backend="asyncio")
-    except (BadConfig, Held, NewerSchema, Unwritable) as problem:
+    except (BadConfig, AlreadyRunning, NewerSchema, Unwritable) as problem:
         sys.stderr.write(f"{problem}\n")
         return 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
+class Foundation:
     """What everything else stands on."""
 
     journal: Journal
@@ -129,7 +129,7 @@ class Ground:
     index: Index
     keeper: Keeper
     terminals: Terminals
-    watch: Watch
+    watch: TerminalEvents
 
 
 class Daemon:
@@ -143,7 +143,7 @@ class Daemon:
         self._standing = standing
         self._port = config.server.port if port is None else port
         self._announce = announce
-        self._plate = Doorplate(places, self._port)
+        self._plate = DaemonFile(places, self._port)
         self._told = anyio.Event()
         self._ends_all = True
         self._access: Access | None = None
@@ -163,7 +163,7 @@ class Daemon:
             open_records(database) as records,
             open_index(self._places.words, journal, records) as index,
         ):
-            keeper, watch = Keeper(self._places), Watch(journal)
+            keeper, watch = Keeper(self._places), TerminalEvents(journal)
             terminals = Terminals(
                 keeper,
                 self._places.spool,
@@ -183,7 +183,7 @@ class Daemon:
                     sys.stderr.write(f"{problem}\n")
                     return 1
                 await self._work(
-                    Ground(
+                    Foundation(
                         journal=journal,
                         records=records,
                         index=index,
@@ -195,7 +195,7 @@ class Daemon:
                 hands.cancel_scope.cancel()
         return 0
 
-    async def _work(self, ground: Ground) -> None:
+    async def _work(self, ground: Foundation) -> None:
         """Serve until told to stop, then let go of everything in order."""
         async with anyio.create_task_group() as group:
             gate = await self._gate(ground, group)
@@ -203,7 +203,7 @@ class Daemon:
             listener = await ground.keeper.listen(*self._plate.ports)
             self._plate.note_port(listener.getsockname()[1])
             url = f"http://{HOST}:{listener.getsockname()[1]}"
-            minds = self._minds(ground, gate, door_for(access, self._places, url))
+            minds = self._minds(ground, gate, build_mcp_door(access, self._places, url))
             rooms = await self._rooms(ground, gate, access, url, minds)
             mcp = Mcp(gate, self._config.command.wait_seconds)
             callers = Callers(rooms.prompts.calling)
@@ -215,7 +215,7 @@ class Daemon:
                 await self._open(group, rooms, listener, local, streamable)
                 await self._told.wait()
                 if self._announce and not self._ends_all:
-                    say_replaced()
+                    print_replaced()
                 gate.leave()
                 await minds.leave()
                 await local.leave()
@@ -224,7 +224,7 @@ class Daemon:
                 self._plate.take_down()
             group.cancel_scope.cancel()
 
-    async def _gate(self, ground: Ground, group: TaskGroup) -> Gate:
+    async def _gate(self, ground: Foundation, group: TaskGroup) -> Gate:
         tools: dict[str, Tool[Any, Any]] = {}
         gate = Gate(
             ground.journal,
@@ -236,7 +236,7 @@ class Daemon:
         tools |= self._toolbox(gate, ground)
         return gate
 
-    async def _rules(self, ground: Ground) -> Rules:
+    async def _rules(self, ground: Foundation) -> Rules:
         """What the person's file says, what their answers made, and which folders they trust."""
         kept = [record.rule for record in await ground.records.rules.all() if record.removed_at is None]
         trusted = [
@@ -245,8 +245,8 @@ class Daemon:
         ]
         return Rules(ground.journal, self._standing, kept, trusted)
 
-    def _minds(self, ground: Ground, gate: Gate, door: Door) -> Minds:
-        return make_minds(
+    def _minds(self, ground: Foundation, gate: Gate, door: Door) -> AgentHost:
+        return build_agent_host(
             self._config.agents,
             Blobs(self._places.images),
             partial(child_environment, os.environ),
@@ -257,7 +257,9 @@ class Daemon:
             door,
         )
 
-    async def _rooms(self, ground: Ground, gate: Gate, access: Access, url: str, minds: Minds) -> Rooms:
+    async def _rooms(
+        self, ground: Foundation, gate: Gate, access: Access, url: str, minds: AgentHost
+    ) -> Rooms:
         """What the routes need."""
         return Rooms(
             journal=ground.journal,
@@ -269,7 +271,7 @@ class Daemon:
             marked=self._marked,
             access=access,
             url=url,
-            command_line=line_for_an_agent(self._places.environment),
+            command_line=build_connect_command(self._places.environment),
             started=await self._restore(gate, ground, minds.threads),
             pulse=Pulse(ground.keeper),
             stop=self.stop,
@@ -283,7 +285,7 @@ class Daemon:
             prompts=minds.prompts,
         )
 
-    def _attend(self, group: TaskGroup, ground: Ground, gate: Gate) -> None:
+    def _attend(self, group: TaskGroup, ground: Foundation, gate: Gate) -> None:
         """Look after what goes on by itself: terminals, questions that nobody sees, and how long things are kept."""
         kept, undo = self._config.terminal, self._config.undo
         retention = Retention(
@@ -314,14 +316,14 @@ class Daemon:
         self._plate.put_up(rooms.url)
         if self._announce:
             wished = None if rooms.url.endswith(f":{self._port}") else self._port
-            group.start_soon(Announcer(rooms.access, rooms.url, rooms.command_line, wished).run)
+            group.start_soon(ForegroundOutput(rooms.access, rooms.url, rooms.command_line, wished).run)
 
     @property
     def _own(self) -> tuple[Path, ...]:
         """Handrail's own files, which are protected."""
         return self._places.config_dir, self._places.data, self._places.state
 
-    def _toolbox(self, gate: Gate, ground: Ground) -> Toolbox:
+    def _toolbox(self, gate: Gate, ground: Foundation) -> Toolbox:
         own = self._own
         reach = Reach(
             terminals=ground.terminals,
@@ -330,7 +332,7 @@ class Daemon:
             own=own,
             marked=self._marked,
         )
-        return toolbox(gate, reach, self._blobs, own)
+        return build_toolbox(gate, reach, self._blobs, own)
 
     def _means(self) -> Means:
         terminal, command = self._config.terminal, self._config.command
@@ -342,7 +344,7 @@ class Daemon:
             grace=command.stop_grace,
         )
 
-    async def _make_access(self, ground: Ground) -> Access:
+    async def _make_access(self, ground: Foundation) -> Access:
         clients = [
             (record.sha256, Client(credential=record.id, name=record.name, workspace=record.workspace))
             for record in await ground.records.credentials.all()
@@ -362,7 +364,7 @@ class Daemon:
             log.warning("the keeper was lost: %s", why)
             self._access.seal(SEALED_KEEPER)
 
-    async def _restore(self, gate: Gate, ground: Ground, threads: Threads) -> Restart:
+    async def _restore(self, gate: Gate, ground: Foundation, threads: Threads) -> Restart:
         terminals = ground.terminals
 
         def output_of(terminal: str) -> Result:
@@ -412,7 +414,7 @@ def _remember(keeper: Keeper, sign_ins: bytes) -> None:
     keeper.post(Remember(keeper.number(), SIGN_INS, sign_ins))
 
 
-def toolbox(gate: Gate, reach: Reach, blobs: Blobs, own: Sequence[Path]) -> Toolbox:
+def build_toolbox(gate: Gate, reach: Reach, blobs: Blobs, own: Sequence[Path]) -> Toolbox:
     """`own` are Handrail's own files, which are protected."""
     tools: list[Tool[Any, Any]] = [
         ReadFile(own),

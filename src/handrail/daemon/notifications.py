@@ -95,7 +95,7 @@ class Notifier:
         waiting = [call for each in asked if (call := self._open(each)) is not None]
         if not waiting or self._pages():
             return False
-        await self._show(*told(waiting))
+        await self._show(*build_notification(waiting))
         return True
 
     def _open(self, asked: ApprovalOpened) -> Call | None:
@@ -128,7 +128,7 @@ class Notifier:
             log.warning("nothing could be told on the desktop: %s", problem)
 
 
-def told(waiting: Sequence[Call]) -> tuple[str, str]:
+def build_notification(waiting: Sequence[Call]) -> tuple[str, str]:
     """A title in our own words, and a body with the agents'."""
     title = "A call needs you" if len(waiting) == 1 else f"{len(waiting)} calls need you"
     named = [_line(call) for call in waiting[:MOST_NAMED]]
@@ -136,7 +136,7 @@ def told(waiting: Sequence[Call]) -> tuple[str, str]:
     return title, "\n".join([*named, *([f"and {more} more"] if more else []), ADVICE])
 
 
-def exact(text: str) -> str:
+def escape_hidden(text: str) -> str:
     """On one line, short, and with whatever could hide or disguise itself spelled out."""
     shown = "".join(_spelled(each) if _is_hidden(each) else each for each in text[: LONGEST + 1])
     return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
@@ -144,7 +144,7 @@ def exact(text: str) -> str:
 
 def _line(call: Call) -> str:
     risk = call.approval.asked.risk if call.approval is not None else "high"
-    return f"{exact(call.caller.client)}: {exact(call.title)} ({risk} risk)"
+    return f"{escape_hidden(call.caller.client)}: {escape_hidden(call.title)} ({risk} risk)"
 
 
 def _is_hidden(character: str) -> bool:

@@ -29,7 +29,7 @@ from handrail.paths import Places
 from handrail.server.access import Access
 
 
-class Doorplate:
+class DaemonFile:
     """Where this daemon is."""
 
     def __init__(self, places: Places, wished: int) -> None:
@@ -68,19 +68,19 @@ class Doorplate:
         self._places.daemon_json.unlink(missing_ok=True)
 
 
-class Held(Exception):
+class AlreadyRunning(Exception):
     """Another daemon holds this home."""
 
 
 @contextmanager
-def hold(path: Path) -> Generator[None]:
+def hold_lock(path: Path) -> Generator[None]:
     """Hold the lock, or raise Held at once. A stale file is no lock."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Held(
+            raise AlreadyRunning(
                 f"Another Handrail daemon holds {path.parent}. "
                 "`handrail open` shows its page, `handrail down` ends it."
             ) from None
@@ -98,7 +98,7 @@ _QUIET = ("mcp", "uvicorn", "websockets", "sse_starlette", "asyncio")
 """They log what clients sent, which may hold inputs."""
 
 
-class Discreet(logging.Formatter):
+class RedactingFormatter(logging.Formatter):
     """Tells of an exception where it happened and of what kind, but not what it said: that may hold inputs."""
 
     def formatException(self, ei: ExceptionFacts) -> str:  # noqa: N802  (logging's own name)
@@ -112,13 +112,13 @@ def start_logging(folder: Path) -> None:
     path.touch(mode=0o600)
     os.chmod(path, 0o600)  # noqa: PTH101  (an older file may be open to others)
     handler = RotatingFileHandler(path, maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, encoding="utf-8")
-    handler.setFormatter(Discreet("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(RedactingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
-class Announcer:
+class ForegroundOutput:
     """Speaks on the terminal that started the daemon."""
 
     def __init__(self, access: Access, url: str, command_line: str, wished: int | None = None) -> None:
@@ -148,7 +148,7 @@ class Announcer:
             _say(f"Sign in:  {self._url}/#code={self._access.issue_code()}")
 
 
-def line_for_an_agent(environment: Mapping[str, str]) -> str:
+def build_connect_command(environment: Mapping[str, str]) -> str:
     """What connects a client to this very daemon; a home of its own must be named, or the door would find another."""
     home = environment.get("HANDRAIL_HOME")
     words = ["env", f"HANDRAIL_HOME={home}"] if home else []
@@ -156,7 +156,7 @@ def line_for_an_agent(environment: Mapping[str, str]) -> str:
     return f"claude mcp add handrail -- {shlex.join(words)}"
 
 
-def say_replaced() -> None:
+def print_replaced() -> None:
     """Why this terminal is free again although Handrail runs on."""
     _say("Told to restart: a new daemon takes over in the background. `handrail down` ends it.")
 

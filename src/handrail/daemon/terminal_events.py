@@ -26,7 +26,7 @@ MOST_RUNNING = 10_000
 """Terminals looked through after a restart: more never ran at once."""
 
 
-class Watch:
+class TerminalEvents:
     """Journals what becomes of terminals; a terminal belongs to the call that its note names.
 
     A program with pipes has nothing to be watched: whoever started it tells of it (agents/).

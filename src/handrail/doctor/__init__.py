@@ -11,14 +11,14 @@ from pathlib import Path
 from handrail.doctor.checks import (
     Finding,
     back_up,
+    check_config,
+    check_disk,
     check_journal,
     check_own_agent,
+    check_page,
+    check_permissions,
     check_processes,
-    configuration,
-    disk,
-    page,
-    private,
-    ripgrep,
+    check_ripgrep,
 )
 from handrail.paths import Places
 
@@ -28,10 +28,10 @@ __all__ = ["Finding", "back_up", "examine"]
 def examine(places: Places) -> Iterator[Finding]:
     """Everything, from what is most likely to be asked for; each as it is found, because a long journal takes time."""
     yield from check_processes(places)
-    yield configuration(places)
-    yield from private(places)
-    yield disk(places)
-    yield page(Path(__file__).parent.parent)
-    yield ripgrep()
+    yield check_config(places)
+    yield from check_permissions(places)
+    yield check_disk(places)
+    yield check_page(Path(__file__).parent.parent)
+    yield check_ripgrep()
     yield check_own_agent(places, os.environ)
     yield check_journal(places)

@@ -161,7 +161,7 @@ def check_rules(path: Path) -> None:
         Standing.of(config, path, os.path.realpath(Path.home()))
 
 
-def configuration(places: Places) -> Finding:
+def check_config(places: Places) -> Finding:
     try:
         check_rules(places.config)
     except BadConfig as problem:
@@ -170,7 +170,7 @@ def configuration(places: Places) -> Finding:
     return Finding(name="config", level="ok", says=says)
 
 
-def private(places: Places) -> list[Finding]:
+def check_permissions(places: Places) -> list[Finding]:
     """Whether other users could read or alter what is ours."""
     found = [*_open_directories(places), *_open_files(places)]
     if found:
@@ -178,7 +178,7 @@ def private(places: Places) -> list[Finding]:
     return [Finding(name="permissions", level="ok", says=f"{places.data} is private to this user.")]
 
 
-def disk(places: Places) -> Finding:
+def check_disk(places: Places) -> Finding:
     folder = next(each for each in (places.data, *places.data.parents) if each.exists())
     free = shutil.disk_usage(folder).free
     level = "bad" if free < NO_BYTES else "warn" if free < LOW_BYTES else "ok"
@@ -188,7 +188,7 @@ def disk(places: Places) -> Finding:
     )
 
 
-def page(package: Path) -> Finding:
+def check_page(package: Path) -> Finding:
     if (package / "server" / "static" / "index.html").exists():
         return Finding(name="page", level="ok", says="The page is built.")
     fix = "make ui   (in a checkout; else install Handrail again)"
@@ -197,7 +197,7 @@ def page(package: Path) -> Finding:
     )
 
 
-def ripgrep() -> Finding:
+def check_ripgrep() -> Finding:
     beside = Path(sys.executable).parent / "rg"
     found = shutil.which("rg") or (str(beside) if beside.exists() else None)
     if found:

@@ -15,11 +15,11 @@ from handrail.agents.acp.agent import Agent
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.acp.capabilities import Folder
 from handrail.agents.acp.session import Session
-from handrail.agents.acp.sessions import Desk
+from handrail.agents.acp.sessions import SessionHandler
 from handrail.store.values import Json
 
 
-async def opened(stage: Stage, desk: Desk, name: str = "scripted") -> tuple[Agent, Session]:
+async def opened(stage: Stage, desk: SessionHandler, name: str = "scripted") -> tuple[Agent, Session]:
     agent = await stage.agent(name)
     with anyio.fail_after(BOUND):
         return agent, await agent.open(Folder(cwd=str(stage.cwd)), desk)
@@ -322,7 +322,7 @@ async def test_a_desk_that_stumbles_over_an_update_costs_the_agent_nothing(
         ended = await prompt(session, {"say": "a"}, {"plan": []}, {"say": "b"})
 
         assert (ended.stop, desk.texts) == ("end_turn", ["a", "b"])
-        assert "could not be taken down" in caplog.text
+        assert "could not be recorded" in caplog.text
 
 
 async def test_a_question_about_a_request_goes_to_the_session_the_request_is_about(home: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from acp.schema import InitializeRequest, NewSessionRequest
 
 from handrail.agents.acp.agent_errors import AgentError, Login
-from handrail.agents.acp.capabilities import GREETING, About, Folder, McpDoor, about_of
+from handrail.agents.acp.capabilities import INITIALIZE_PARAMS, AgentInfo, Folder, McpDoor, parse_agent_info
 
 DOOR = McpDoor(
     url="http://127.0.0.1:4000/mcp",
@@ -17,7 +17,7 @@ DOOR = McpDoor(
 
 
 def test_we_say_what_we_can_do_and_no_more() -> None:
-    told = InitializeRequest.model_validate(GREETING)
+    told = InitializeRequest.model_validate(INITIALIZE_PARAMS)
     can = told.client_capabilities
     assert told.protocol_version == 1
     assert can is not None
@@ -30,7 +30,7 @@ def test_we_say_what_we_can_do_and_no_more() -> None:
 
 
 def test_an_agent_is_read_with_all_that_it_offers() -> None:
-    about = about_of(
+    about = parse_agent_info(
         {
             "protocolVersion": 1,
             "agentInfo": {"name": "claude", "title": "Claude", "version": "2.1"},
@@ -63,7 +63,7 @@ def test_an_agent_is_read_with_all_that_it_offers() -> None:
     ],
 )
 def test_a_careless_answer_is_an_agent_that_offers_nothing(answer: Any) -> None:
-    about = about_of({"protocolVersion": 1, **answer}, "odd", ("odd",))
+    about = parse_agent_info({"protocolVersion": 1, **answer}, "odd", ("odd",))
 
     assert (about.name, about.version, about.logins) == ("odd", "", ())
     assert not about.loads
@@ -74,11 +74,11 @@ def test_a_careless_answer_is_an_agent_that_offers_nothing(answer: Any) -> None:
 @pytest.mark.parametrize("version", [2, 0, None, "2025-01-01"])
 def test_another_version_of_the_protocol_is_refused_by_name(version: Any) -> None:
     with pytest.raises(AgentError, match=f"odd speaks version {version} .* Handrail speaks version 1"):
-        about_of({"protocolVersion": version}, "odd", ("odd",))
+        parse_agent_info({"protocolVersion": version}, "odd", ("odd",))
 
 
 def test_our_server_is_offered_over_http_to_whom_takes_that() -> None:
-    about = About("x", capabilities={"mcpCapabilities": {"http": True}})
+    about = AgentInfo("x", capabilities={"mcpCapabilities": {"http": True}})
     params = Folder(cwd="/w", mcp=DOOR).params(about)
 
     headers = [{"name": "Authorization", "value": "Bearer b"}]
@@ -88,7 +88,9 @@ def test_our_server_is_offered_over_http_to_whom_takes_that() -> None:
 
 
 def test_our_server_is_offered_over_stdio_to_everybody_else() -> None:
-    params = Folder(cwd="/w", mcp=DOOR).params(About("x", capabilities={"mcpCapabilities": {"sse": True}}))
+    params = Folder(cwd="/w", mcp=DOOR).params(
+        AgentInfo("x", capabilities={"mcpCapabilities": {"sse": True}})
+    )
 
     env = [{"name": "HANDRAIL_CREDENTIAL", "value": "b"}]
     argv = {"command": "/usr/bin/handrail", "args": ["mcp", "--workspace", "/w"]}

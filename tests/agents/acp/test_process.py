@@ -12,7 +12,7 @@ from tests.keeper.scene import is_alive, until
 from handrail.agents.acp.acp_framing import MESSAGE_MAX
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.acp.capabilities import Folder
-from handrail.agents.acp.process import SAID_CHARS, SAID_LINES, UNREAD_MAX, Said
+from handrail.agents.acp.process import SAID_CHARS, SAID_LINES, UNREAD_MAX, StderrTail
 from handrail.agents.acp.session import Session
 from handrail.config import AgentSection
 from handrail.store.events import AgentEnded
@@ -170,7 +170,7 @@ async def test_an_agent_that_does_not_read_is_given_up_before_much_waits_for_it(
 
 
 def test_the_last_lines_are_kept_each_cut_and_readable() -> None:
-    said = Said()
+    said = StderrTail()
     for n in range(100):
         said.feed(f"line {n}\r\n".encode())
     assert said.lines == tuple(f"line {n}" for n in range(50, 100))

@@ -13,7 +13,7 @@ from tests.keeper.scene import is_alive, until
 
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.acp.capabilities import Folder
-from handrail.agents.acp.session import Ended
+from handrail.agents.acp.session import PromptResult
 from handrail.store.events import AgentEnded
 from handrail.store.values import Json
 
@@ -26,8 +26,8 @@ async def test_a_prompt_ends_as_the_agent_says(home: Path, stop: str) -> None:
     async with acting(home) as stage:
         session = await (await stage.agent()).open(Folder(cwd="/"), Notebook())
 
-        assert await prompt(session, {"stop": stop, "usage": usage, "new": 1}) == Ended(stop, usage)
-        assert await prompt(session, {"say": "and on"}) == Ended("end_turn", None)
+        assert await prompt(session, {"stop": stop, "usage": usage, "new": 1}) == PromptResult(stop, usage)
+        assert await prompt(session, {"say": "and on"}) == PromptResult("end_turn", None)
 
 
 async def test_a_prompt_is_sent_block_by_block(home: Path) -> None:
@@ -51,7 +51,7 @@ async def test_a_prompt_that_fails_leaves_the_session_usable(home: Path) -> None
         with pytest.raises(AgentError, match="refused `session/prompt`: Rate limited") as failed:
             await prompt(session, {"stderr": "429"}, {"fail": {"code": -32603, "message": "Rate limited"}})
         assert (failed.value.code, failed.value.logins) == (-32603, ())
-        assert await prompt(session, {"say": "x"}) == Ended("end_turn")
+        assert await prompt(session, {"say": "x"}) == PromptResult("end_turn")
 
 
 async def test_a_login_that_ran_out_in_mid_conversation_is_told_with_the_ways(home: Path) -> None:

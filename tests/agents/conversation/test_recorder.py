@@ -9,10 +9,10 @@ from tests.agents.saying import Page
 
 from handrail.agents.acp.agent_errors import AgentError, Login
 from handrail.agents.conversation.recorder import MOST_PARTS, MOST_RAW, MOST_TEXT
-from handrail.agents.conversation.tool_calls import MOST_CALLS, MOST_HEARD, Ours
+from handrail.agents.conversation.tool_calls import MOST_CALLS, MOST_HEARD, OwnCall
 from handrail.store.values import Stop
 
-RUN = Ours("c1", "execute_command", "make test", {"command": "make test"})
+RUN = OwnCall("c1", "execute_command", "make test", {"command": "make test"})
 
 
 def test_words_of_one_kind_grow_one_part() -> None:
@@ -237,7 +237,7 @@ def test_a_call_over_mcp_is_linked_by_its_tool_and_input() -> None:
     )
     page.hears("tool_call", toolCallId="3", title="handrail_read_file (MCP)", rawInput={})
     page.recorder.link("", RUN)
-    page.recorder.link("", Ours("c2", "read_file", "read a", {"path": "a"}))
+    page.recorder.link("", OwnCall("c2", "read_file", "read a", {"path": "a"}))
     assert [call["call"] for call in page.calls] == [None, "c1", "c2"]
 
 
@@ -269,9 +269,9 @@ def test_what_an_agent_does_with_our_hands_is_linked_by_what_it_is_about() -> No
     page = Page()
     page.hears("tool_call", toolCallId="1", title="`make test`", kind="execute", status="in_progress")
     page.hears("tool_call", toolCallId="2", title="Edit", kind="edit", locations=[{"path": "/w/a"}])
-    page.recorder.link("1", Ours("c0", "agent_work", "Run make test", {}))
+    page.recorder.link("1", OwnCall("c0", "agent_work", "Run make test", {}))
     page.recorder.link("", RUN)
-    page.recorder.link("", Ours("c2", "write_file", "write a", {"path": "/w/a", "content": ""}))
+    page.recorder.link("", OwnCall("c2", "write_file", "write a", {"path": "/w/a", "content": ""}))
     assert [(call["call"], call["tool"]) for call in page.calls] == [
         ("c1", "execute_command"),
         ("c2", "write_file"),
@@ -290,7 +290,7 @@ def test_a_call_of_ours_that_no_agent_speaks_of_is_a_part_of_its_own_and_ends_wi
 def test_one_call_of_an_agent_that_makes_two_of_ours_shows_both() -> None:
     page = Page()
     page.recorder.link("1", RUN)
-    page.recorder.link("1", Ours("c2", "write_file", "write a", {"path": "a"}))
+    page.recorder.link("1", OwnCall("c2", "write_file", "write a", {"path": "a"}))
     assert [call["call"] for call in page.calls] == ["c1", "c2"]
 
 

@@ -4,11 +4,11 @@ import base64
 
 import pytest
 
-from handrail.agents.acp.capabilities import About
+from handrail.agents.acp.capabilities import AgentInfo
 from handrail.agents.conversation.send_prompt import Piece, blocks_of, first_line
 
 pytestmark = pytest.mark.anyio
-SEEING = About("seeing", capabilities={"promptCapabilities": {"image": True}})
+SEEING = AgentInfo("seeing", capabilities={"promptCapabilities": {"image": True}})
 PICTURE = Piece(kind="image", data={"image": "sha", "mime": "image/gif"})
 
 
@@ -29,7 +29,7 @@ async def test_each_piece_is_a_block_in_its_place() -> None:
 
 async def test_a_piece_that_cannot_be_sent_is_left_out_and_named() -> None:
     gone = Piece(kind="image", data={"image": "gone"})
-    blocks, unsent = await blocks_of([PICTURE], About("blind"), look)
+    blocks, unsent = await blocks_of([PICTURE], AgentInfo("blind"), look)
     assert (blocks, unsent) == ([], ["blind takes no pictures, so it was not sent the one above."])
     blocks, unsent = await blocks_of([gone], SEEING, look)
     assert (blocks, unsent) == ([], ["A picture above is no longer kept, so it was not sent."])

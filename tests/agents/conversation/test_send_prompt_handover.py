@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from handrail.agents.conversation.send_prompt import LONGEST, Summary, summary, told
+from handrail.agents.conversation.send_prompt import LONGEST, Summary, describe_handover, summarize_messages
 from handrail.store.threads.thread_records import MessagePart, MessageRecord
 from handrail.store.values import PartKind, Role, Stop
 
@@ -26,7 +26,7 @@ def message(
 
 
 def test_a_summary_has_what_was_said_and_the_titles_of_what_was_done() -> None:
-    found = summary(
+    found = summarize_messages(
         [
             message(
                 1,
@@ -54,13 +54,13 @@ def test_a_summary_has_what_was_said_and_the_titles_of_what_was_done() -> None:
 
 
 def test_nothing_said_is_no_summary() -> None:
-    assert summary([]) is None
-    assert summary([message(1, "assistant", ("thought", "Hm.", {}))]) is None
+    assert summarize_messages([]) is None
+    assert summarize_messages([message(1, "assistant", ("thought", "Hm.", {}))]) is None
 
 
 def test_the_newest_messages_are_kept_whole_and_the_oldest_left_out() -> None:
     many = [message(n, "user", ("text", f"{n}: " + "ä" * 5_000, {})) for n in range(1, 31)]
-    found = summary(many)
+    found = summarize_messages(many)
     assert found is not None
     assert len(found.text.encode()) <= LONGEST + 200
     assert (found.messages, found.left_out) == (5, 25)
@@ -70,7 +70,7 @@ def test_the_newest_messages_are_kept_whole_and_the_oldest_left_out() -> None:
 
 
 def test_a_message_too_long_by_itself_keeps_its_beginning_and_its_end() -> None:
-    found = summary([message(1, "user", ("text", "begin" + "ä" * 200_000 + "end", {}))])
+    found = summarize_messages([message(1, "user", ("text", "begin" + "ä" * 200_000 + "end", {}))])
     assert found is not None
     assert len(found.text.encode()) <= LONGEST + 200
     assert "begin" in found.text
@@ -78,8 +78,10 @@ def test_a_message_too_long_by_itself_keeps_its_beginning_and_its_end() -> None:
 
 
 def test_the_person_is_told_how_the_agent_knows() -> None:
-    assert told("ann", "known", None) == told("ann", "new", None) == ""
-    assert told("ann", "resumed", None) == "ann resumed its own record."
-    assert told("ann", "transcript", Summary("", 14, 0)) == "ann was sent a summary of 14 messages."
-    both = told("ann", "loaded", Summary("", 1, 3))
+    assert describe_handover("ann", "known", None) == describe_handover("ann", "new", None) == ""
+    assert describe_handover("ann", "resumed", None) == "ann resumed its own record."
+    assert (
+        describe_handover("ann", "transcript", Summary("", 14, 0)) == "ann was sent a summary of 14 messages."
+    )
+    both = describe_handover("ann", "loaded", Summary("", 1, 3))
     assert both == "ann loaded its own record. ann was sent a summary of 1 message; 3 older ones did not fit."

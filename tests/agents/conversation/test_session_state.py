@@ -7,7 +7,7 @@ from handrail.agents.conversation import session_state
 
 
 def stated(update: Any, before: Mapping[str, Any]) -> Any:
-    return session_state.stated(update, before)
+    return session_state.state_from_update(update, before)
 
 
 def test_modes_are_those_of_the_session_and_change_by_their_id() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.actors import ANN
 
-from handrail.agents.conversation.thread_prompts import Floor, Turn
+from handrail.agents.conversation.thread_prompts import Turn, TurnQueue
 from handrail.gate.operation import Operation
 from handrail.store.actor import actor_from_text
 from handrail.store.threads.message import Message
@@ -25,7 +25,7 @@ def turn(name: str) -> Turn:
     return Turn(caller=WHO, pieces=(), by=actor_from_text(name), message=message)
 
 
-def begin(floor: Floor, stop: Stop | None = None) -> Turn | None:
+def begin(floor: TurnQueue, stop: Stop | None = None) -> Turn | None:
     """Take the next turn and begin its work."""
     floor.turn = floor.next(stop)
     if floor.turn is not None:
@@ -38,7 +38,7 @@ def name(turn: Turn | None) -> str | None:
 
 
 async def test_the_newest_goes_next_and_those_before_it_know() -> None:
-    floor = Floor()
+    floor = TurnQueue()
     first, second, third = turn("1"), turn("2"), turn("3")
     floor.press(first)
     assert begin(floor) is first
@@ -52,7 +52,7 @@ async def test_the_newest_goes_next_and_those_before_it_know() -> None:
 
 
 async def test_queued_turns_go_after_a_good_end_and_are_held_after_a_bad_one() -> None:
-    floor = Floor()
+    floor = TurnQueue()
     for each in map(turn, "abc"):
         floor.queue(each)
     assert name(begin(floor)) == "a"
@@ -69,7 +69,7 @@ async def test_queued_turns_go_after_a_good_end_and_are_held_after_a_bad_one() -
 
 
 async def test_who_waits_can_leave_the_line_once() -> None:
-    floor = Floor()
+    floor = TurnQueue()
     floor.press(turn("now"))
     floor.queue(turn("queued"))
     floor.hold(turn("held"))
@@ -80,7 +80,7 @@ async def test_who_waits_can_leave_the_line_once() -> None:
 
 
 async def test_a_closed_floor_lets_everybody_go() -> None:
-    floor = Floor()
+    floor = TurnQueue()
     floor.press(turn("running"))
     running = begin(floor)
     floor.press(turn("now"))
@@ -99,7 +99,7 @@ VERBS = st.sampled_from(["press", "queue", "end well", "end badly", "release", "
 @settings(deadline=None)
 @given(st.lists(VERBS, max_size=40))
 async def test_every_turn_is_taken_once_or_waits_and_none_is_lost(verbs: list[str]) -> None:
-    floor, names = Floor(), count()
+    floor, names = TurnQueue(), count()
     came: list[str] = []
     gone: list[str | None] = []
     for verb in verbs:

@@ -158,7 +158,7 @@ async def test_without_a_limit_there_is_one_all_the_same(here: Grip) -> None:
     await ended(here, terminal)
     told = await output(here, terminal)
     assert told["truncated"] is True
-    assert len(told["output"].encode()) <= agent_terminals.MOST_OUTPUT
+    assert len(told["output"].encode()) <= agent_terminals.MAX_OUTPUT
     assert told["output"].endswith("\n399999\n400000\n")
 
 
@@ -383,7 +383,7 @@ async def test_an_agent_that_is_forgotten_holds_nothing(here: Grip) -> None:
 async def test_terminals_that_are_never_given_back_do_not_add_up(
     here: Grip, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agent_terminals, "MOST_LENT", 2)
+    monkeypatch.setattr(agent_terminals, "MAX_TERMINALS", 2)
     running = await here.terminal("sleep 1000")
     done = await here.terminal("true")
     await ended(here, done)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from handrail.agents.requests.agent_terminals import cut, last
+from handrail.agents.requests.agent_terminals import cut_to_last_bytes, read_last_bytes
 from handrail.terminal.output.plain_text import plain
 from handrail.terminal.output.tail import Tail
 
@@ -35,7 +35,7 @@ def tail_of(folder: Path, *segments: bytes, first: int = 0) -> Tail:
 @example("🎉", 3)
 @example("", 0)
 def test_a_cut_keeps_as_much_of_the_end_as_whole_characters_fit(text: str, limit: int) -> None:
-    kept = cut(text.encode(), limit)
+    kept = cut_to_last_bytes(text.encode(), limit)
     assert text.endswith(kept)
     assert len(kept.encode()) <= limit
     left = text[: len(text) - len(kept)]
@@ -53,8 +53,8 @@ def test_what_is_given_is_the_end_of_the_text_and_says_whether_it_is_all(
 ) -> None:
     raw = printed.encode()
     whole = plain(raw)
-    text, truncated = last(tail_of(folder, raw[: len(raw) // 2], raw[len(raw) // 2 :]), limit)
-    assert text == cut(whole.encode(), limit)
+    text, truncated = read_last_bytes(tail_of(folder, raw[: len(raw) // 2], raw[len(raw) // 2 :]), limit)
+    assert text == cut_to_last_bytes(whole.encode(), limit)
     assert truncated == (len(whole.encode()) > limit)
     assert "\x1b" not in text
     assert "\r" not in text
@@ -68,34 +68,34 @@ def test_of_a_long_output_only_the_end_is_looked_at_and_it_is_the_same_end(
     some = ["漢字", "é" * 30, "🎉 done", "plain words", ""]
     lines = random.Random(seed).choices(some, k=5000)
     raw = "".join(f"{number} {line}\r\n" for number, line in enumerate(lines)).encode()
-    text, truncated = last(tail_of(folder, raw), limit)
-    assert text == cut(plain(raw).encode(), limit)
+    text, truncated = read_last_bytes(tail_of(folder, raw), limit)
+    assert text == cut_to_last_bytes(plain(raw).encode(), limit)
     assert truncated
 
 
 def test_bytes_that_show_nothing_do_not_use_up_what_is_looked_at(folder: Path) -> None:
     colours = "".join(f"\x1b[3{n % 8}m{chr(97 + n % 26)}\x1b[0m" for n in range(100_000))
     raw = ("first\n" + colours + "\nlast\n").encode()
-    text, truncated = last(tail_of(folder, raw), 90_000)
-    assert text == cut(plain(raw).encode(), 90_000)
+    text, truncated = read_last_bytes(tail_of(folder, raw), 90_000)
+    assert text == cut_to_last_bytes(plain(raw).encode(), 90_000)
     assert truncated
 
 
 def test_one_endless_line_is_cut_within_itself(folder: Path) -> None:
     raw = ("ä" * 400_000).encode()
-    text, truncated = last(tail_of(folder, raw), 1001)
+    text, truncated = read_last_bytes(tail_of(folder, raw), 1001)
     assert (text, truncated) == ("ä" * 500, True)
 
 
 def test_what_the_keeper_has_dropped_is_left_out_too(folder: Path) -> None:
-    assert last(tail_of(folder, b"kept\n", first=1000), 100) == ("kept\n", True)
+    assert read_last_bytes(tail_of(folder, b"kept\n", first=1000), 100) == ("kept\n", True)
 
 
 def test_of_bytes_that_are_no_text_each_is_a_sign_of_its_own(folder: Path) -> None:
-    text, _ = last(tail_of(folder, b"a\xff\xc3\n"), 100)
+    text, _ = read_last_bytes(tail_of(folder, b"a\xff\xc3\n"), 100)
     assert text == "a\ufffd\ufffd\n"
 
 
 def test_nothing_printed_is_nothing_left_out(folder: Path) -> None:
-    assert last(tail_of(folder), 100) == ("", False)
-    assert last(tail_of(folder), 0) == ("", False)
+    assert read_last_bytes(tail_of(folder), 100) == ("", False)
+    assert read_last_bytes(tail_of(folder), 0) == ("", False)

@@ -1,10 +1,8 @@
-"""The line to an agent: JSON-RPC both ways, on the official SDK's connection.
+"""The JSON-RPC connection to an agent, in both directions, on top of the official SDK's connection.
 
-Owns requests under way in either direction, their cancelling, and what came that was no message. What an agent says is
-heard here, at once and in order (the SDK would run each message as a task of its own, and one that awaits is overtaken);
-what it asks for, and its answers, the SDK matches. Does not know programs, nor what any method is for.
-
-Requests under way between us and an agent.
+Tracks the requests in flight and their cancellation, and counts lines that are not messages. Notifications
+are handled here, in order: the SDK would run each in its own task, and they could overtake each other. The
+SDK matches answers to requests. This module does not know programs or the meaning of methods.
 """
 
 from collections.abc import Callable
@@ -17,9 +15,9 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from handrail.agents.acp.acp_framing import line_of, message_in, shown
-from handrail.agents.acp.capabilities import ACTIVITY, update_of
-from handrail.agents.acp.sessions import Desks, NoSession
+from handrail.agents.acp.acp_framing import encode_message, excerpt_line, parse_message
+from handrail.agents.acp.capabilities import ACTIVITY, update_from_activity
+from handrail.agents.acp.sessions import NoSession, SessionRouter
 from handrail.store.values import Json
 
 if TYPE_CHECKING:
@@ -27,13 +25,13 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Asked:
-    """A request of ours, under way."""
+class OutgoingRequest:
+    """A request that we sent."""
 
     on_answer: Callable[[Any], None] | None = None
-    """Called as the result comes, before anything that came after it is heard."""
+    """Called with the result, before any later message is handled."""
     session: object = None
-    """Which session it is about, where it is about one."""
+    """The session it concerns, if any."""
     id: int = -1
     sent: anyio.Event = field(default_factory=anyio.Event)
     done: anyio.Event = field(default_factory=anyio.Event)
@@ -42,7 +40,8 @@ class Asked:
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
     async def answer(self) -> Any:
-        """The result. Raises the SDK's RequestError, or ConnectionError where the line has closed."""
+        """Wait for the result. Raises the SDK's RequestError, or ConnectionError if the connection has
+        closed."""
         await self.done.wait()
         if self.error is not None:
             raise self.error
@@ -50,8 +49,8 @@ class Asked:
 
 
 @dataclass
-class Served:
-    """A request of the agent's, on its way through the SDK, with the id that the SDK does not tell."""
+class IncomingRequest:
+    """A request that the agent sent, passed through the SDK with its id, which the SDK hides."""
 
     id: str | int | None
     params: Json
@@ -61,45 +60,45 @@ class Served:
 
 SERVED_MAX = 256
 SERVED_BYTES = 64 << 20
-"""Requests of one agent that are done at the same time, and their bytes; bounds what a mad one can make us hold."""
+"""Concurrent requests of one agent, and their bytes; bounds the memory that a faulty agent can take."""
 CLOSE_SECONDS = 5.0
-"""What requests under way get to unwind when the line closes."""
+"""Seconds that requests in flight get to unwind when the connection closes."""
 CANCELLED = -32800
-"""The protocol's code for a request that was cancelled."""
+"""The protocol's error code for a cancelled request."""
 BUSY = -32003
 
 
 class Line(Protocol):
-    """Lines to and from a program."""
+    """A line-based transport to a program."""
 
     def send(self, line: bytes) -> None: ...
     async def receive(self) -> bytes | None: ...
 
 
-_asking: ContextVar[Asked | None] = ContextVar("asking", default=None)
+_current_request: ContextVar[OutgoingRequest | None] = ContextVar("current_request", default=None)
 
 
-class Peer:
-    """An agent on the other end of a line."""
+class AcpConnection:
+    """The connection to one agent."""
 
-    def __init__(self, line: Line, desks: Desks, group: TaskGroup) -> None:
-        self._line, self._desks, self._group = line, desks, group
-        self._asked: dict[object, Asked] = {}
-        self._served: dict[object, Served] = {}
+    def __init__(self, line: Line, sessions: SessionRouter, group: TaskGroup) -> None:
+        self._line, self._sessions, self._group = line, sessions, group
+        self._outgoing: dict[object, OutgoingRequest] = {}
+        self._incoming: dict[object, IncomingRequest] = {}
         self._connection: Connection | None = None
         self._is_shut = False
         self.garbage = 0
-        """Lines that were no messages."""
+        """Number of lines that were not messages."""
         self.last_garbage = ""
 
     async def open(self) -> None:
-        """Begin to listen."""
-        # Off the loop, and only now: it takes a second, which a daemon without agents need not spend.
+        """Start to receive messages."""
+        # In a thread and only now: the import takes a second, which a daemon without agents saves.
         sdk = await anyio.to_thread.run_sync(import_module, "acp.connection")
         self._connection = sdk.Connection(self._handle, self._Wire(self))
 
     async def shut(self) -> None:
-        """Stop listening; what is under way is given up, and what is asked later fails."""
+        """Stop receiving: cancel the requests in flight; later ones fail."""
         self._is_shut = True
         if self._connection is not None:
             with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_SECONDS):
@@ -107,115 +106,117 @@ class Peer:
 
     @property
     def busy(self) -> bool:
-        return bool(self._asked or self._served)
+        return bool(self._outgoing or self._incoming)
 
-    def ask(self, method: str, params: Json, on_answer: Callable[[Any], None] | None = None) -> Asked:
-        """Send a request; its answer can be waited for more than once."""
-        asked = Asked(on_answer, params.get("sessionId"))
+    def ask(
+        self, method: str, params: Json, on_answer: Callable[[Any], None] | None = None
+    ) -> OutgoingRequest:
+        """Send a request; several tasks may wait for its answer."""
+        request = OutgoingRequest(on_answer, params.get("sessionId"))
         if self._is_shut:
-            asked.error = ConnectionError("Connection closed")
-            asked.sent.set()
-            asked.done.set()
+            request.error = ConnectionError("Connection closed")
+            request.sent.set()
+            request.done.set()
         else:
-            self._group.start_soon(self._ask, asked, method, params)
-        return asked
+            self._group.start_soon(self._run_request, request, method, params)
+        return request
 
     async def request(self, method: str, params: Json, on_answer: Callable[[Any], None] | None = None) -> Any:
-        """Send a request and wait for its answer; where the wait is cancelled, the agent is told."""
-        asked = self.ask(method, params, on_answer)
+        """Send a request and wait for its answer. If the wait is cancelled, send `$/cancel_request`."""
+        request = self.ask(method, params, on_answer)
         try:
-            return await asked.answer()
+            return await request.answer()
         finally:
-            if not asked.done.is_set():
-                if asked.sent.is_set():
-                    self.notify("$/cancel_request", {"requestId": asked.id})
-                asked.scope.cancel()
+            if not request.done.is_set():
+                if request.sent.is_set():
+                    self.notify("$/cancel_request", {"requestId": request.id})
+                request.scope.cancel()
 
     def notify(self, method: str, params: Json) -> None:
-        self._line.send(line_of({"jsonrpc": "2.0", "method": method, "params": params}))
+        self._line.send(encode_message({"jsonrpc": "2.0", "method": method, "params": params}))
 
-    async def _ask(self, asked: Asked, method: str, params: Json) -> None:
+    async def _run_request(self, request: OutgoingRequest, method: str, params: Json) -> None:
         assert self._connection is not None
-        asked.error = ConnectionError("Connection closed")
-        _asking.set(asked)
+        request.error = ConnectionError("Connection closed")
+        _current_request.set(request)
         try:
-            with asked.scope:
-                asked.result = await self._connection.send_request(method, params)
-                asked.error = None
+            with request.scope:
+                request.result = await self._connection.send_request(method, params)
+                request.error = None
         except Exception as problem:  # the SDK's RequestError, or ConnectionError
-            asked.error = problem
+            request.error = problem
         finally:
-            self._asked.pop(asked.id, None)
-            asked.sent.set()
-            asked.done.set()
+            self._outgoing.pop(request.id, None)
+            request.sent.set()
+            request.done.set()
 
     async def _handle(self, method: str, params: Any, is_notification: bool) -> Json | None:
-        """What the SDK has done for a message of the agent's."""
+        """Called by the SDK for each message of the agent."""
         if is_notification:
-            return None  # what we know of these was heard in `_hear`; the others are none of our business
-        served = cast("Served", params)
+            return None  # known notifications were handled in `_preprocess`; others are ignored
+        request = cast("IncomingRequest", params)
         try:
-            with served.scope:
-                return await self._serve(method, served.params)
+            with request.scope:
+                return await self._serve(method, request.params)
             raise _error(CANCELLED, "Request cancelled")
         finally:
-            if self._served.get(served.id) is served:
-                del self._served[served.id]
+            if self._incoming.get(request.id) is request:
+                del self._incoming[request.id]
 
     async def _serve(self, method: str, params: Json) -> Json | None:
         if method.partition("/")[0] not in ("fs", "terminal", "session", "elicitation"):
             raise _error(-32601, f"Handrail has no method {method}", {"method": method})
-        about = self._asked.get(params.get("requestId")) if "sessionId" not in params else None
-        session = params.get("sessionId") if about is None else about.session
+        related = self._outgoing.get(params.get("requestId")) if "sessionId" not in params else None
+        session = params.get("sessionId") if related is None else related.session
         try:
-            return await self._desks.serve(method, {**params, "sessionId": cast("str", session)})
+            return await self._sessions.serve(method, {**params, "sessionId": cast("str", session)})
         except NoSession:
             raise _error(-32602, f"There is no open session {session}", params) from None
 
-    # Between the line and the SDK
+    # Between the transport and the SDK
 
     class _Wire:
-        """The SDK's idea of a transport."""
+        """Our transport, in the SDK's interface."""
 
-        def __init__(self, peer: "Peer") -> None:
-            self._peer = peer
+        def __init__(self, connection: "AcpConnection") -> None:
+            self._agent_connection = connection
 
         async def send(self, message: dict[str, Any]) -> None:
-            self._peer.note_sent(message)
+            self._agent_connection.note_sent(message)
 
         async def receive(self) -> dict[str, Any] | None:
-            return await self._peer.receive()
+            return await self._agent_connection.receive()
 
         async def close(self) -> None:
             pass
 
     def note_sent(self, message: dict[str, Any]) -> None:
-        asked = _asking.get()
-        if asked is not None and "method" in message:
-            asked.id = message["id"]
-            self._asked[asked.id] = asked
-            asked.sent.set()
-        self._line.send(line_of(message))
+        request = _current_request.get()
+        if request is not None and "method" in message:
+            request.id = message["id"]
+            self._outgoing[request.id] = request
+            request.sent.set()
+        self._line.send(encode_message(message))
 
     async def receive(self) -> dict[str, Any] | None:
-        """The next message that the SDK shall have."""
+        """The next message for the SDK."""
         while (line := await self._line.receive()) is not None:
-            message = message_in(line)
+            message = parse_message(line)
             if message is None:
                 if line.strip():
-                    self.garbage, self.last_garbage = self.garbage + 1, shown(line)
-            elif self._hear(message, len(line)):
+                    self.garbage, self.last_garbage = self.garbage + 1, excerpt_line(line)
+            elif self._preprocess(message, len(line)):
                 return message
         return None
 
-    def _hear(self, message: Json, size: int) -> bool:
-        """Do what must be done in order; False where that was all."""
+    def _preprocess(self, message: Json, size: int) -> bool:
+        """Handle the part of a message that must be in order; False if the SDK need not see it."""
         params = cast("Json", message["params"]) if isinstance(message.get("params"), dict) else {}
         match message.get("method"), "id" in message:
             case "session/update", False:
-                self._desks.update(params, size)
+                self._sessions.update(params, size)
             case method, False if method == ACTIVITY:
-                self._desks.update(update_of(params), size)
+                self._sessions.update(update_from_activity(params), size)
             case "$/cancel_request", False:
                 self._cancel(params.get("requestId"))
             case str(), True:
@@ -223,35 +224,35 @@ class Peer:
             case str(), False:
                 return False
             case _:
-                return self._answered(message)
+                return self._prepare_answer(message)
         return False
 
     def _cancel(self, id: object) -> None:
-        served = self._served.get(id) if isinstance(id, str | int | None) else None
-        if served is not None:
-            served.scope.cancel()
+        request = self._incoming.get(id) if isinstance(id, str | int | None) else None
+        if request is not None:
+            request.scope.cancel()
 
     def _admit(self, message: Json, params: Json, size: int) -> bool:
-        served = Served(cast("str | int | None", message["id"]), params, size)
-        held = sum(it.size for it in self._served.values())
-        if len(self._served) >= SERVED_MAX or (held and held + size > SERVED_BYTES):
+        request = IncomingRequest(cast("str | int | None", message["id"]), params, size)
+        held = sum(it.size for it in self._incoming.values())
+        if len(self._incoming) >= SERVED_MAX or (held and held + size > SERVED_BYTES):
             error = {"code": BUSY, "message": "Too many requests at the same time"}
-            self._line.send(line_of({"jsonrpc": "2.0", "id": served.id, "error": error}))
+            self._line.send(encode_message({"jsonrpc": "2.0", "id": request.id, "error": error}))
             return False
-        self._served[served.id] = served
-        message["params"] = cast("Any", served)
+        self._incoming[request.id] = request
+        message["params"] = cast("Any", request)
         return True
 
-    def _answered(self, message: Json) -> bool:
-        asked = self._asked.get(message["id"])
-        if asked is None:
+    def _prepare_answer(self, message: Json) -> bool:
+        request = self._outgoing.get(message["id"])
+        if request is None:
             return False
         error = message.pop("error", None)
         if error is None:
             message.setdefault("result", None)
-            if asked.on_answer is not None:
-                asked.on_answer(message["result"])
-        else:  # some send a result of null beside it, which the SDK would take for the answer
+            if request.on_answer is not None:
+                request.on_answer(message["result"])
+        else:  # some agents also send `result: null`, which the SDK would take for the answer
             message.pop("result", None)
             message["error"] = error if isinstance(error, dict) else {"code": -32603, "message": str(error)}
         return True

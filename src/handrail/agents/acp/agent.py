@@ -1,7 +1,7 @@
-"""A running agent: what it offers, its sessions, and what becomes of whoever waits for it when it ends.
+"""A running agent: its capabilities, its sessions, and the requests sent to it.
 
-Owns the translation of every failure of this wire into one AgentError. Does not know when an agent is started or
-shared (agents.py), nor what is said in its sessions.
+Translates every failure of the connection into AgentError. It does not know when an agent is started or
+shared (`pool.py`), or what its sessions contain.
 """
 
 from collections.abc import Callable, Generator, Mapping
@@ -11,12 +11,12 @@ from typing import Any, Literal, NoReturn
 import anyio
 from anyio.abc import TaskGroup
 
-from handrail.agents.acp.acp_connection import Asked, Peer
+from handrail.agents.acp.acp_connection import AcpConnection, OutgoingRequest
 from handrail.agents.acp.agent_errors import AgentError, Login
-from handrail.agents.acp.capabilities import About, Folder, about_of, greeting
+from handrail.agents.acp.capabilities import AgentInfo, Folder, build_initialize_params, parse_agent_info
 from handrail.agents.acp.process import Process
 from handrail.agents.acp.session import Session
-from handrail.agents.acp.sessions import Desk, Desks
+from handrail.agents.acp.sessions import SessionHandler, SessionRouter
 from handrail.agents.lenient_json import record
 from handrail.config import AgentSection
 from handrail.store.values import Json
@@ -24,26 +24,26 @@ from handrail.store.values import Json
 __all__ = ["Agent", "AgentError", "Folder", "Login", "Session"]
 
 ANSWER_SECONDS = 60.0
-"""What it gets for any other answer than a prompt's: opening a session may start servers."""
+"""Seconds for any answer except a prompt's: opening a session may start MCP servers."""
 LOGIN_SECONDS = 600.0
-"""A person may have to go through a page of somebody else's."""
+"""Seconds for a login: a person may have to complete it in a browser."""
 REASON_MAX = 2000
-"""Characters of an agent's own word on why it failed."""
+"""Characters kept of an agent's error message."""
 LOGIN_NEEDED = -32000
 
 
 class Agent:
-    """One program that speaks the protocol, and serves any number of sessions."""
+    """One ACP program, which serves any number of sessions."""
 
     def __init__(self, spec: AgentSection, process: Process, group: TaskGroup, grace: float) -> None:
         self.name, self.grace = spec.name, grace
-        self.about = About(spec.title or spec.name)
-        self.desks = Desks()
+        self.about = AgentInfo(spec.title or spec.name)
+        self.desks = SessionRouter()
         self.idle_since: float = anyio.current_time()
         self.gone = anyio.Event()
-        """Set when nothing of its tree is left."""
+        """Set when its process tree has ended."""
         self._spec, self._process = spec, process
-        self._peer = Peer(process, self.desks, group)
+        self._connection = AcpConnection(process, self.desks, group)
 
     @property
     def pid(self) -> int:
@@ -51,36 +51,39 @@ class Agent:
 
     @property
     def is_over(self) -> bool:
-        """It is of no use any more, though its tree may still be ending."""
+        """Whether it cannot be used any more; its process tree may still be ending."""
         return self._process.why is not None
 
     @property
     def busy(self) -> bool:
-        return self._peer.busy
+        return self._connection.busy
 
     async def greet(self, seconds: float, keys: Mapping[str, str]) -> None:
-        """Begin to talk. Raises AgentError, after which the program is of no use."""
-        await self._peer.open()
+        """Open the connection and send `initialize`. Raises AgentError, after which the program cannot be
+        used."""
+        await self._connection.open()
         try:
             with anyio.fail_after(seconds):
-                answer = await self.answer("initialize", self.ask("initialize", greeting(keys)))
+                answer = await self.answer(
+                    "initialize", self.ask("initialize", build_initialize_params(keys))
+                )
         except TimeoutError:
             raise self.failure(f"{self.name} did not answer `initialize` within {seconds:g} s.") from None
-        self.about = about_of(record(answer), self.name, self._spec.command)
+        self.about = parse_agent_info(record(answer), self.name, self._spec.command)
 
-    async def open(self, folder: Folder, desk: Desk) -> Session:
-        """A new session. Raises AgentError, with the ways to log in where that is what is missing."""
-        opened, taken = list[Session](), list[str]()
+    async def open(self, folder: Folder, handler: SessionHandler) -> Session:
+        """Open a new session. Raises AgentError, with the ways to log in if a login is missing."""
+        session_opened, taken = list[Session](), list[str]()
 
         def on_answer(answer: Any) -> None:
-            # Here and not after the await: what it says of the session may come in the same read.
+            # Here and not after the await: updates of the session may arrive in the same read.
             session = record(answer).get("sessionId")
-            if isinstance(session, str) and self.desks.known.get(session, desk) is not desk:
+            if isinstance(session, str) and self.desks.known.get(session, handler) is not handler:
                 taken.append(session)
             elif isinstance(session, str):
-                opened.append(Session(self, session))
-                self.desks.add(session, desk)
-                opened[0].tell_settings(answer)
+                session_opened.append(Session(self, session))
+                self.desks.add(session, handler)
+                session_opened[0].tell_settings(answer)
 
         self.desks.opening += 1
         try:
@@ -92,51 +95,55 @@ class Agent:
                 f"{self.name} gave this session the id of another one that is open. If it can only have one at a time, "
                 "set `one_per_thread = true` for it."
             )
-        if not opened:
+        if not session_opened:
             raise self.failure(f"{self.name} opened a session without an id.")
-        return opened[0]
+        return session_opened[0]
 
     async def resume(
-        self, session: str, folder: Folder, desk: Desk
+        self, session: str, folder: Folder, handler: SessionHandler
     ) -> tuple[Session, Literal["resumed", "loaded"]] | None:
-        """Take up a session by the agent's own record of it; None where it has none, or cannot.
+        """Resume a session from the agent's own record; None if it has no such record, or cannot.
 
-        What it reads out of that record while loading it is not given to the desk.
+        History that the agent replays while loading is not passed to the handler.
         """
         if self.about.session("resume") and (
-            found := await self._again("session/resume", session, folder, desk)
+            session_found := await self._resume_by("session/resume", session, folder, handler)
         ):
-            return found, "resumed"
-        if self.about.loads and (found := await self._again("session/load", session, folder, desk)):
-            return found, "loaded"
+            return session_found, "resumed"
+        if self.about.loads and (
+            session_found := await self._resume_by("session/load", session, folder, handler)
+        ):
+            return session_found, "loaded"
         return None
 
     async def login(self, method: str) -> None:
-        """Log in by one of its own ways. Raises AgentError."""
-        known = next((login for login in self.about.logins if login.id == method), None)
-        if known is None:
+        """Log in by one of the agent's methods. Raises AgentError."""
+        login_method = next((login for login in self.about.logins if login.id == method), None)
+        if login_method is None:
             raise self.failure(f"{self.name} offers no way to log in that is called {method}.")
-        if known.command is not None:
-            raise self.failure(f"To log in to {self.name}, run this in a terminal: {known.command}")
+        if login_method.command is not None:
+            raise self.failure(f"To log in to {self.name}, run this in a terminal: {login_method.command}")
         await self.request("authenticate", {"methodId": method}, LOGIN_SECONDS)
 
     async def end(self, why: str) -> None:
-        """End it with its whole tree; returns when nothing of it is left."""
+        """End the program; returns when its process tree has ended."""
         self._process.give_up(why)
         await self.gone.wait()
 
-    # For its sessions, and for who keeps it
+    # For its sessions and for the pool
 
-    def ask(self, method: str, params: Json, on_answer: Callable[[Any], None] | None = None) -> Asked:
-        return self._peer.ask(method, params, on_answer)
+    def ask(
+        self, method: str, params: Json, on_answer: Callable[[Any], None] | None = None
+    ) -> OutgoingRequest:
+        return self._connection.ask(method, params, on_answer)
 
     def notify(self, method: str, params: Json) -> None:
-        self._peer.notify(method, params)
+        self._connection.notify(method, params)
 
-    async def answer(self, method: str, asked: Asked) -> Any:
-        """Raises AgentError, whatever went wrong."""
-        with self._translated(method):
-            return await asked.answer()
+    async def answer(self, method: str, request: OutgoingRequest) -> Any:
+        """Wait for the answer to a request. Raises AgentError for any failure."""
+        with self._translate_errors(method):
+            return await request.answer()
 
     async def request(
         self,
@@ -145,40 +152,42 @@ class Agent:
         seconds: float = ANSWER_SECONDS,
         on_answer: Callable[[Any], None] | None = None,
     ) -> Any:
-        with self._translated(method):
+        with self._translate_errors(method):
             try:
                 with anyio.fail_after(seconds):
-                    return await self._peer.request(method, params, on_answer)
+                    return await self._connection.request(method, params, on_answer)
             except TimeoutError:
                 raise self.failure(f"{self.name} did not answer `{method}` within {seconds:g} s.") from None
 
     def failure(self, sentence: str, logins: tuple[Login, ...] = ()) -> AgentError:
-        """With what it last said, and what it printed that made no sense."""
-        if self._peer.garbage:
-            lines = "a line" if self._peer.garbage == 1 else f"{self._peer.garbage} lines"
-            last = self._peer.last_garbage
+        """Build an AgentError with its last standard error, and its last line of invalid output."""
+        if self._connection.garbage:
+            lines = "a line" if self._connection.garbage == 1 else f"{self._connection.garbage} lines"
+            last = self._connection.last_garbage
             sentence = f"{sentence} It printed {lines} that made no sense, the last: {last}"
         return AgentError(sentence, self._process.said, logins)
 
     async def leave(self, why: str) -> None:
-        """It is over, for this reason if there is none yet: whoever waits is told, and the tree ends."""
+        """Mark it as over: fail all waiting requests, notify the sessions, end the process tree."""
         self._process.give_up(why)
         self.desks.lost(self._process.why or "")
-        # Both are bounded by themselves, and the tree does not wait for what unwinds here.
+        # Both are bounded, and the tree must not wait for the requests to unwind.
         with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as group:
-                group.start_soon(self._peer.shut)
+                group.start_soon(self._connection.shut)
                 group.start_soon(self._process.stop)
         self.gone.set()
 
-    async def _again(self, method: str, session: str, folder: Folder, desk: Desk) -> Session | None:
-        found = Session(self, session)
+    async def _resume_by(
+        self, method: str, session: str, folder: Folder, handler: SessionHandler
+    ) -> Session | None:
+        resumed = Session(self, session)
 
         def on_answer(answer: Any) -> None:
-            self.desks.add(session, desk)
-            found.tell_settings(answer)
+            self.desks.add(session, handler)
+            resumed.tell_settings(answer)
 
-        self.desks.add(session, desk, muted=True)
+        self.desks.add(session, handler, muted=True)
         try:
             params = {"sessionId": session, **folder.params(self.about)}
             await self.request(method, params, on_answer=on_answer)
@@ -186,43 +195,45 @@ class Agent:
             self.desks.drop(session)
             if problem.code is None or problem.code == LOGIN_NEEDED:
                 raise
-            return None  # it has no such record any more
-        return found
+            return None  # it has no record of this session
+        return resumed
 
     @contextmanager
-    def _translated(self, method: str) -> Generator[None]:
+    def _translate_errors(self, method: str) -> Generator[None]:
         from acp.exceptions import RequestError  # noqa: PLC0415 - loaded by now; not at the daemon's start
 
         try:
             yield
         except RequestError as error:
-            self._raise(method, error)
+            self._raise_agent_error(method, error)
         except ConnectionError:
             raise self.failure(self._process.why or f"{self.name} is gone.") from None
         finally:
             self.idle_since = anyio.current_time()
 
-    def _raise(self, method: str, error: Any) -> NoReturn:
+    def _raise_agent_error(self, method: str, error: Any) -> NoReturn:
         if error.code == LOGIN_NEEDED:
-            problem = self.failure(f"{self.name} {_login(error, self.about.logins)}", self.about.logins)
+            problem = self.failure(
+                f"{self.name} {_describe_login(error, self.about.logins)}", self.about.logins
+            )
         else:
-            problem = self.failure(f"{self.name} refused `{method}`: {_reason(error)}")
+            problem = self.failure(f"{self.name} refused `{method}`: {_describe_error(error)}")
         problem.code, problem.data = error.code, error.data
         raise problem from None
 
 
-def _login(error: Any, ways: tuple[Login, ...]) -> str:
-    """In its own words too, where they are more than the protocol's; one without a way to log in needs something else."""
-    said = str(error)[:REASON_MAX].strip()
-    if said.rstrip(".") in ("", "Authentication required"):
+def _describe_login(error: Any, ways: tuple[Login, ...]) -> str:
+    """Describe a missing login, with the agent's own message unless it is the protocol's default."""
+    message = str(error)[:REASON_MAX].strip()
+    if message.rstrip(".") in ("", "Authentication required"):
         return "needs you to log in first."
-    return f"needs you to log in first. {said}" if ways else f"cannot answer yet. {said}"
+    return f"needs you to log in first. {message}" if ways else f"cannot answer yet. {message}"
 
 
-def _reason(error: Any) -> str:
-    """The error's message, and the details that some agents put the real reason in."""
+def _describe_error(error: Any) -> str:
+    """The error's message, with the details that some agents add."""
     data: object = error.data
     details = record(data).get("details", data)
-    said = str(error)[:REASON_MAX].rstrip(".") or "no reason given"
+    message = str(error)[:REASON_MAX].rstrip(".") or "no reason given"
     more = f": {details[:REASON_MAX]}" if isinstance(details, str) else "."
-    return f"{said} ({error.code}){more}"
+    return f"{message} ({error.code}){more}"

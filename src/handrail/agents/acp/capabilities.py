@@ -1,9 +1,7 @@
-"""What an agent and we tell each other at the beginning: who it is, what it can do, where it works.
+"""The ACP `initialize` handshake: our capabilities, the agent's, and the parameters of a session.
 
-Owns the reading of `initialize`'s answer, leniently, and what we say of ourselves and of a folder. Does not send it.
-
-What our own agent and we tell each other beyond the protocol: what an operation is busy with, which any
-other that likes to may tell too; and keys.
+Reads the agent's answer leniently. Also defines our two extensions of the protocol: activities, which any
+agent may send, and provider keys, which only our own agent receives. It sends nothing.
 """
 
 import shlex
@@ -20,8 +18,8 @@ from handrail.config import KEYS_OF, OWN_COMMAND, PROVIDER_VARIABLES, AgentSecti
 from handrail.store.values import Json
 
 PROTOCOL = 1
-"""Some agents answer in another shape if asked for more."""
-GREETING: Json = {
+"""Some agents answer in another format if asked for a newer version."""
+INITIALIZE_PARAMS: Json = {
     "protocolVersion": PROTOCOL,
     "clientCapabilities": {
         "fs": {"readTextFile": True, "writeTextFile": True},
@@ -31,15 +29,15 @@ GREETING: Json = {
     },
     "clientInfo": {"name": "handrail", "title": "Handrail", "version": __version__},
 }
-"""What we can do, no more and no less."""
+"""The capabilities that we offer; an agent relies on them."""
 SERVER = "handrail"
 TEXT_MAX = 500
-"""Characters of a name or description, which people see in a line."""
+"""Characters of a name or description; people see it in one line."""
 
 
 @dataclass(frozen=True, slots=True)
-class About:
-    """An agent, by its own account."""
+class AgentInfo:
+    """An agent's name, version, capabilities and logins, from its answer to `initialize`."""
 
     name: str
     version: str = ""
@@ -47,11 +45,11 @@ class About:
     logins: tuple[Login, ...] = ()
 
     def can(self, *path: str) -> bool:
-        """Whether it offers this: `true`, or an object, which may be empty."""
-        found: JsonValue = self.capabilities
+        """Whether it has this capability: `true`, or an object, which may be empty."""
+        value: JsonValue = self.capabilities
         for name in path:
-            found = record(found).get(name)
-        return found is True or isinstance(found, dict)
+            value = record(value).get(name)
+        return value is True or isinstance(value, dict)
 
     @property
     def loads(self) -> bool:
@@ -63,7 +61,7 @@ class About:
 
     @property
     def tells_activities(self) -> bool:
-        """What it is busy with, each of which it can be asked to end."""
+        """Whether it reports its activities, and can cancel each of them."""
         return self.can("_meta", "handrail", "activities")
 
     def session(self, verb: str) -> bool:
@@ -73,16 +71,16 @@ class About:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpDoor:
-    """Our own MCP server, as one conversation reaches it."""
+    """Our MCP server, as one thread's agent reaches it."""
 
     url: str
     bearer: str
     command: tuple[str, ...]
-    """Of the stdio door, for an agent that does not take HTTP; with its environment."""
+    """Command of the stdio door, for an agent that does not support HTTP; `env` is its environment."""
     env: Mapping[str, str]
 
-    def offer(self, about: About) -> Json:
-        """In the way this agent takes it: none may be offered what it does not advertise."""
+    def offer(self, about: AgentInfo) -> Json:
+        """The server entry in the transport that this agent supports."""
         if about.can("mcpCapabilities", "http"):
             headers: list[JsonValue] = [{"name": "Authorization", "value": f"Bearer {self.bearer}"}]
             return {"type": "http", "name": SERVER, "url": self.url, "headers": headers}
@@ -93,18 +91,18 @@ class McpDoor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
-    """Where a session works, and how it reaches our tools."""
+    """A session's working directory, and our MCP server for it."""
 
     cwd: str
     mcp: McpDoor | None = None
 
-    def params(self, about: About) -> Json:
+    def params(self, about: AgentInfo) -> Json:
         servers: list[JsonValue] = [] if self.mcp is None else [self.mcp.offer(about)]
         return {"cwd": self.cwd, "mcpServers": servers}
 
 
-def about_of(answer: Json, name: str, command: Sequence[str]) -> About:
-    """Raises AgentError where it speaks another version than ours."""
+def parse_agent_info(answer: Json, name: str, command: Sequence[str]) -> AgentInfo:
+    """Parse the answer to `initialize`. Raises AgentError if the protocol version is not ours."""
     version = answer.get("protocolVersion")
     if str(version) != str(PROTOCOL):
         raise AgentError(
@@ -112,15 +110,15 @@ def about_of(answer: Json, name: str, command: Sequence[str]) -> About:
         )
     info, offered = record(answer.get("agentInfo")), answer.get("authMethods")
     methods = cast("list[JsonValue]", offered if isinstance(offered, list) else [])
-    return About(
+    return AgentInfo(
         name=_text(info, "title") or _text(info, "name") or name,
         version=_text(info, "version"),
         capabilities=record(answer.get("agentCapabilities")),
-        logins=tuple(_login(record(method), command) for method in methods if record(method).get("id")),
+        logins=tuple(_parse_login(record(method), command) for method in methods if record(method).get("id")),
     )
 
 
-def _login(method: Json, command: Sequence[str]) -> Login:
+def _parse_login(method: Json, command: Sequence[str]) -> Login:
     way = str(method["id"])
     line: str | None = None
     if method.get("type") == "terminal":
@@ -134,35 +132,40 @@ def _text(values: Json, name: str) -> str:
 
 
 ACTIVITY = "_handrail/activity"
-"""Told by the agent: something began, or ended."""
-CANCEL = "_handrail/cancel_activity"
-"""Asked of the agent: end one of them."""
-TOLD = "_activity"
-"""The kind of update an activity reaches a desk as: so it keeps its place among what is said. No agent sends it."""
+"""Notification from the agent: an activity began or ended."""
+CANCEL_ACTIVITY = "_handrail/cancel_activity"
+"""Request to the agent: cancel an activity."""
+ACTIVITY_UPDATE = "_activity"
+"""The update kind for an activity, so that it keeps its order among the other updates. No agent sends this
+kind."""
 
 
-def update_of(params: Json) -> Json:
-    """An activity as it came on the line, as an update."""
-    told: Json = {"sessionUpdate": TOLD, "activity": params.get("activity")}
-    return {"sessionId": params.get("sessionId"), "update": told}
+def update_from_activity(params: Json) -> Json:
+    """Convert an activity notification into a session update."""
+    update: Json = {"sessionUpdate": ACTIVITY_UPDATE, "activity": params.get("activity")}
+    return {"sessionId": params.get("sessionId"), "update": update}
 
 
-def joined(standing: Mapping[str, str], brought: Mapping[str, str]) -> dict[str, str]:
-    """What an agent has anyhow, and what a person brings along. An address that is brought gets no key that was not."""
-    void = {key for address, keys in KEYS_OF.items() if brought.get(address) for key in keys}
-    return {name: value for name, value in standing.items() if name not in void} | dict(brought)
+def merge_environment(base: Mapping[str, str], supplied: Mapping[str, str]) -> dict[str, str]:
+    """Merge the environment with variables that a person supplies.
 
-
-def apart(spec: AgentSection, env: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """What a program finds around it, and the keys that it is told instead.
-
-    Our own takes them on its line: its environment could be read by whatever this user runs, in the moment before it
-    hides that.
+    A supplied base URL removes the keys from `base` that belong to it, so that no stored key goes to that
+    URL.
     """
-    told = {name: env[name] for name in PROVIDER_VARIABLES if name in env and spec.command == OWN_COMMAND}
-    return {name: value for name, value in env.items() if name not in told}, told
+    void = {key for address, keys in KEYS_OF.items() if supplied.get(address) for key in keys}
+    return {name: value for name, value in base.items() if name not in void} | dict(supplied)
 
 
-def greeting(keys: Mapping[str, str]) -> Json:
-    """What is said first, with the keys where there are any."""
-    return {**GREETING, "_meta": {"handrail": {"keys": dict(keys)}}} if keys else GREETING
+def split_keys(spec: AgentSection, env: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Split an environment into the program's environment and the provider keys for `initialize`.
+
+    Only our own agent receives keys this way: other processes of this user could read its environment until
+    it hides its memory.
+    """
+    keys = {name: env[name] for name in PROVIDER_VARIABLES if name in env and spec.command == OWN_COMMAND}
+    return {name: value for name, value in env.items() if name not in keys}, keys
+
+
+def build_initialize_params(keys: Mapping[str, str]) -> Json:
+    """The parameters of `initialize`, with the provider keys if there are any."""
+    return {**INITIALIZE_PARAMS, "_meta": {"handrail": {"keys": dict(keys)}}} if keys else INITIALIZE_PARAMS

@@ -1,7 +1,7 @@
-"""One conversation as an agent keeps it: prompting it, cancelling that within a bound, and its settings.
+"""One session of an agent: prompts, cancellation within a bound, and settings.
 
-Owns the session's id and the translation of its modes, options and models into updates for the desk. Does not know
-what is said, nor where a session comes from (agent.py).
+Translates its modes, options and models into updates for the session's handler. It does not know the content
+of messages, or how a session is opened (`agent.py`).
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ import anyio
 import anyio.lowlevel
 from pydantic import JsonValue
 
-from handrail.agents.acp.acp_connection import Asked
+from handrail.agents.acp.acp_connection import OutgoingRequest
 from handrail.agents.acp.agent_errors import AgentError
-from handrail.agents.acp.capabilities import CANCEL
+from handrail.agents.acp.capabilities import CANCEL_ACTIVITY
 from handrail.store.values import Json
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 CANCEL_SECONDS = 10.0
-"""What an agent gets to say that it ends something: a person waits for it."""
+"""Seconds for an agent to confirm that it ends an activity: a person waits for it."""
 MODEL = "_model"
-"""The id under which we offer the models of an agent that lists them apart from its options."""
+"""The option id for the models of an agent that lists them apart from its options."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """How a prompt ended, in the agent's words."""
+class PromptResult:
+    """How a prompt ended, in the agent's terms."""
 
     stop: str
     usage: Json | None = None
@@ -42,26 +42,28 @@ class Session:
         self.agent, self.id = agent, id
         self._models: Json | None = None
 
-    async def prompt(self, blocks: Sequence[Json]) -> Ended:
-        """Returns when the agent has stopped. Raises AgentError.
+    async def prompt(self, blocks: Sequence[Json]) -> PromptResult:
+        """Send a prompt; returns when the agent has stopped. Raises AgentError.
 
-        Where the wait is cancelled, the agent is told, and gets its grace to stop; one that does not is ended.
+        If the wait is cancelled, the agent is asked to cancel and gets its grace period; then it is ended.
         """
-        await anyio.lowlevel.checkpoint()  # one that is cancelled already sends nothing
+        await anyio.lowlevel.checkpoint()  # a prompt that is already cancelled sends nothing
         params: Json = {"sessionId": self.id, "prompt": list(blocks)}
-        asked = self.agent.ask("session/prompt", params)
+        request = self.agent.ask("session/prompt", params)
         try:
-            answer = await self.agent.answer("session/prompt", asked)
+            answer = await self.agent.answer("session/prompt", request)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
-                await self._cancel(asked)
+                await self._cancel(request)
             raise
-        return _ended(answer)
+        return _parse_result(answer)
 
     async def set_mode(self, id: str) -> None:
-        """Raises AgentError, as do all of these."""
+        """Raises AgentError, as do all requests below."""
         await self.agent.request("session/set_mode", {"sessionId": self.id, "modeId": id})
-        self.agent.desks.update(self._told({"sessionUpdate": "current_mode_update", "currentModeId": id}))
+        self.agent.desks.update(
+            self._wrap_update({"sessionUpdate": "current_mode_update", "currentModeId": id})
+        )
 
     async def set_option(self, id: str, value: str | bool) -> None:
         if id == MODEL:
@@ -75,64 +77,66 @@ class Session:
         self.tell_settings(answer)
 
     async def cancel_activity(self, id: str) -> bool:
-        """Have the agent end one thing it is busy with; False where that is over. Raises AgentError."""
-        answer = await self.agent.request(CANCEL, {"sessionId": self.id, "activity": id}, CANCEL_SECONDS)
+        """Ask the agent to end one activity; False if that has already ended. Raises AgentError."""
+        answer = await self.agent.request(
+            CANCEL_ACTIVITY, {"sessionId": self.id, "activity": id}, CANCEL_SECONDS
+        )
         return isinstance(answer, dict) and cast("Json", answer).get("cancelled") is True
 
     async def close(self) -> None:
-        """Let the agent forget what it holds in memory of it."""
+        """Ask the agent to free the session's memory."""
         await self._leave("close")
 
     async def delete(self) -> None:
-        """Have the agent delete its own record of it, where it can."""
+        """Ask the agent to delete its record of the session, if it can."""
         await self._leave("delete")
 
     def tell_settings(self, answer: Any) -> None:
-        """Give the desk the modes and options that came with an answer."""
+        """Pass the modes and options in an answer to the session's handler."""
         if isinstance(answer, dict) and isinstance(models := cast("Json", answer).get("models"), dict):
             self._models = models
-        for update in settings_in(answer):
-            self.agent.desks.update(self._told(update))
+        for update in updates_from_settings(answer):
+            self.agent.desks.update(self._wrap_update(update))
 
     async def _leave(self, verb: str) -> None:
         self.agent.desks.drop(self.id)
         if self.agent.about.session(verb):
             await self.agent.request(f"session/{verb}", {"sessionId": self.id})
 
-    async def _cancel(self, asked: Asked) -> None:
-        """Bounded: by the grace, and then by the end of the program's tree."""
+    async def _cancel(self, request: OutgoingRequest) -> None:
+        """Bounded by the grace period, then by the end of the process tree."""
         grace = self.agent.grace
         with anyio.move_on_after(grace):
-            await asked.sent.wait()
+            await request.sent.wait()
             self.agent.notify("session/cancel", {"sessionId": self.id})
-            await asked.done.wait()
-        if not asked.done.is_set():
+            await request.done.wait()
+        if not request.done.is_set():
             await self.agent.end(
                 f"{self.agent.name} did not stop within {grace:g} s of being told to, so it was ended."
             )
 
-    def _told(self, update: Json) -> Json:
+    def _wrap_update(self, update: Json) -> Json:
         return {"sessionId": self.id, "update": update}
 
 
-def settings_in(answer: Any) -> list[Json]:
-    """The modes and options of an answer, as updates of kinds that no agent sends: `_modes`, `_options`."""
+def updates_from_settings(answer: Any) -> list[Json]:
+    """The modes and options in an answer, as updates of our own kinds: `_modes`, `_options`."""
     if not isinstance(answer, dict):
         return []
-    given, found = cast("Json", answer), list[Json]()
-    if isinstance(given.get("modes"), dict):
-        found.append({"sessionUpdate": "_modes", **cast("Json", given["modes"])})
-    options = given.get("configOptions")
-    models = given.get("models")
+    settings, updates = cast("Json", answer), list[Json]()
+    if isinstance(settings.get("modes"), dict):
+        updates.append({"sessionUpdate": "_modes", **cast("Json", settings["modes"])})
+    options = settings.get("configOptions")
+    models = settings.get("models")
     if isinstance(options, list):
-        found.append({"sessionUpdate": "_options", "configOptions": options})
+        updates.append({"sessionUpdate": "_options", "configOptions": options})
     elif isinstance(models, dict):
-        found.append({"sessionUpdate": "_options", "configOptions": [_model_option(models)]})
-    return found
+        updates.append({"sessionUpdate": "_options", "configOptions": [_model_option(models)]})
+    return updates
 
 
 def _model_option(models: Json) -> Json:
-    """A list of models in the shape of an option."""
+    """The list of models as a select option."""
     listed = models.get("availableModels")
     choices: list[JsonValue] = [
         {"value": model.get("modelId"), "name": model.get("name"), "description": model.get("description")}
@@ -149,9 +153,9 @@ def _model_option(models: Json) -> Json:
     }
 
 
-def _ended(answer: Any) -> Ended:
-    given = cast("Json", answer) if isinstance(answer, dict) else {}
-    stop, usage = given.get("stopReason"), given.get("usage")
+def _parse_result(answer: Any) -> PromptResult:
+    result = cast("Json", answer) if isinstance(answer, dict) else {}
+    stop, usage = result.get("stopReason"), result.get("usage")
     if not isinstance(stop, str):
         raise AgentError("The agent ended without saying why.")
-    return Ended(stop, cast("Json", usage) if isinstance(usage, dict) else None)
+    return PromptResult(stop, cast("Json", usage) if isinstance(usage, dict) else None)

@@ -1,9 +1,7 @@
-"""Which session's updates and requests go to which desk.
+"""Routing of session updates and agent requests to the handler of their session.
 
-Owns the desks by session id, and what an agent says of a session before we have been told that it exists: an agent may
-do so before it answers `session/new`, or in the same breath. Does not know how messages come.
-
-What a session offers its agent: somebody who takes down what it says, and does what it asks for.
+Updates that arrive before `session/new` is answered are buffered: an agent may send them first. This module
+does not know how messages arrive.
 """
 
 import logging
@@ -15,95 +13,97 @@ import anyio
 from handrail.store.values import Json
 
 
-class Desk(Protocol):
-    """Our side of one session."""
+class SessionHandler(Protocol):
+    """The host's side of one session."""
 
     def update(self, update: Json) -> None:
-        """Take an update down, in the order they came. Never awaits: what awaits is overtaken by the next one."""
+        """Record one update; called in the order of arrival. Not async: an awaiting update would be overtaken
+        by the next."""
         ...
 
     async def serve(self, method: str, params: Json) -> Json | None:
-        """Do what the agent asks for (`fs/*`, `terminal/*`, `session/request_permission`, `elicitation/*`).
+        """Serve a request of the agent (`fs/*`, `terminal/*`, `session/request_permission`, `elicitation/*`).
 
-        Raises acp's RequestError with what the agent shall be told.
+        Raises the SDK's RequestError, which becomes the agent's error response.
         """
         ...
 
     def lost(self, why: str) -> None:
-        """The agent's program is gone."""
+        """The agent's program has ended, for this reason."""
         ...
 
 
 log = logging.getLogger(__name__)
 
 EARLY_BYTES = 4 << 20
-"""Of updates about sessions that are just being opened; what comes beyond that is dropped."""
+"""Bytes of updates buffered for sessions that are being opened; further updates are dropped."""
 OPENING_SECONDS = 30.0
-"""How long a request of such a session waits for its opening."""
+"""Seconds that a request of such a session waits for the session to open."""
 
 
 class NoSession(Exception):
-    """The agent asks for something in a session that is not open."""
+    """The agent named a session that is not open."""
 
 
-class Desks:
-    """The sessions of one agent's program that are open."""
+class SessionRouter:
+    """The open sessions of one agent program."""
 
     def __init__(self) -> None:
-        self._desks: dict[str, Desk] = {}
+        self._handlers: dict[str, SessionHandler] = {}
         self._muted: set[str] = set()
         self._early: list[tuple[str, Json]] = []
         self._early_bytes = 0
         self._opening = 0
-        self._bell = anyio.Event()
+        self._changed = anyio.Event()
 
     @property
-    def known(self) -> Mapping[str, Desk]:
-        return self._desks
+    def known(self) -> Mapping[str, SessionHandler]:
+        return self._handlers
 
-    def add(self, session: str, desk: Desk, *, muted: bool = False) -> None:
-        """From now on. What is said while it is `muted` is what was said before, read out once more."""
-        self._desks[session] = desk
+    def add(self, session: str, handler: SessionHandler, *, muted: bool = False) -> None:
+        """Register a handler. While `muted`, updates are dropped: the agent replays its history when it loads
+        a session."""
+        self._handlers[session] = handler
         self._muted.discard(session)
         if muted:
             self._muted.add(session)
         early, self._early = self._early, [it for it in self._early if it[0] != session]
-        for of, update in early:
-            if of == session and not muted:
-                _tell(desk, update)
-        self._ring()
+        for owner, update in early:
+            if owner == session and not muted:
+                _deliver_update(handler, update)
+        self._notify_waiters()
 
     def drop(self, session: str) -> None:
-        self._desks.pop(session, None)
+        self._handlers.pop(session, None)
         self._muted.discard(session)
 
     def update(self, params: Json, size: int = 0) -> None:
-        """Give an update, of so many bytes, to whom it concerns, at once."""
+        """Pass an update of `size` bytes to its session's handler, synchronously."""
         session, update = params.get("sessionId"), params.get("update")
         if not isinstance(session, str) or not isinstance(update, dict):
             return
-        desk, told = self._desks.get(session), cast("Json", update)
-        if desk is not None:
+        handler, body = self._handlers.get(session), cast("Json", update)
+        if handler is not None:
             if session not in self._muted:
-                _tell(desk, told)
+                _deliver_update(handler, body)
         elif self._opening and self._early_bytes + size <= EARLY_BYTES:
-            self._early.append((session, told))
+            self._early.append((session, body))
             self._early_bytes += size
 
     async def serve(self, method: str, params: Json) -> Json | None:
-        """Have a request done at the desk of its session. Raises NoSession."""
+        """Pass a request to its session's handler. Raises NoSession."""
         session = params.get("sessionId")
         with anyio.move_on_after(OPENING_SECONDS):
-            while session not in self._desks and self.opening:
-                await self._bell.wait()
-        desk = self._desks.get(session) if isinstance(session, str) else None
-        if desk is None:
+            while session not in self._handlers and self.opening:
+                await self._changed.wait()
+        handler = self._handlers.get(session) if isinstance(session, str) else None
+        if handler is None:
             raise NoSession
-        return await desk.serve(method, params)
+        return await handler.serve(method, params)
 
     @property
     def opening(self) -> int:
-        """How many sessions are being opened."""
+        """Number of sessions that are being opened."""
         return self._opening
 
     @opening.setter
@@ -111,22 +111,22 @@ class Desks:
         self._opening = count
         if not count:
             self._early, self._early_bytes = [], 0
-        self._ring()
+        self._notify_waiters()
 
     def lost(self, why: str) -> None:
-        """The program is gone, and every session with it."""
-        desks, self._desks = self._desks, {}
-        for desk in desks.values():
-            desk.lost(why)
+        """The program has ended: notify and drop every session."""
+        handlers, self._handlers = self._handlers, {}
+        for handler in handlers.values():
+            handler.lost(why)
 
-    def _ring(self) -> None:
-        bell, self._bell = self._bell, anyio.Event()
-        bell.set()
+    def _notify_waiters(self) -> None:
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
 
 
-def _tell(desk: Desk, update: Json) -> None:
-    """One update that a desk stumbles over must not cost the agent its line."""
+def _deliver_update(handler: SessionHandler, update: Json) -> None:
+    """An update that raises must not end the connection to the agent."""
     try:
-        desk.update(update)
+        handler.update(update)
     except Exception:
-        log.exception("an update of an agent could not be taken down")
+        log.exception("an update of an agent could not be recorded")

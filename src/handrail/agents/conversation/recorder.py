@@ -1,9 +1,7 @@
-"""The recorder: takes down what an agent says, update by update, as parts of the message it is saying.
+"""The recorder: stores an agent's session updates as parts of its message, and its activities as events.
 
-Owns which part each update belongs to; calls have theirs in shown.py. It never awaits, so that no update overtakes
-another. It does not know where parts are kept (store/threads), how an agent is reached, or what its calls do.
-
-What an operation is busy with, as an agent that can tells it, taken down as facts.
+Decides which part each update belongs to; tool calls are in `tool_calls.py`. Nothing here awaits, so updates
+keep their order. It does not know how parts are stored (`store/threads`) or how an agent is reached.
 """
 
 import logging
@@ -13,8 +11,8 @@ from typing import cast, get_args
 
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.conversation import tool_calls
-from handrail.agents.conversation.session_state import NAMES, plan, stated
-from handrail.agents.conversation.tool_calls import Calls, Keep, Ours
+from handrail.agents.conversation.session_state import STATE_NAMES, plan_from_update, state_from_update
+from handrail.agents.conversation.tool_calls import MessageCalls, OwnCall, StoreImage
 from handrail.agents.lenient_json import bounded, cut, name, record, text
 from handrail.errors import Conflict, Unwritable
 from handrail.gate.operation import Operation
@@ -25,160 +23,160 @@ from handrail.store.threads.message import Message, Part
 from handrail.store.values import ActivityEnding, ActivitySort, Ending, Json, PartKind, Stop
 
 MOST_TEXT = 16 * 1024 * 1024
-"""Characters of one message; what floods beyond is not kept."""
+"""Characters of one message; bounds storage. The rest is dropped, with a note."""
 MOST_PARTS = 10_000
-"""Of one message: words and thoughts that take turns make one each."""
+"""Parts of one message: each switch between text and thoughts adds one."""
 MOST_NAME = 4096
-"""Characters of an address."""
+"""Characters of a URI or file name."""
 MOST_RAW = 200
-"""Updates of kinds we do not know that are kept of one message."""
+"""Unknown updates stored per message."""
 
 
 class Recorder:
-    """Writes down one agent's side of one conversation."""
+    """Records one agent's side of one conversation."""
 
     def __init__(
         self,
         put_state: Callable[[str, Json], None],
-        keep: Keep,
+        store_image: StoreImage,
         retitle: Callable[[str], None],
         *,
         notes: bool = False,
     ) -> None:
-        """With `notes`, the agent may say some of our own: it is ours."""
+        """With `notes`, the agent may add notes as Handrail does: only for our own agent."""
         self.state: dict[str, Json] = {}
-        """What this agent said of the conversation as a whole."""
+        """The agent's modes, options, commands, usage and plan."""
         self._put_state = put_state
-        self._keep = keep
+        self._store_image = store_image
         self._retitle = retitle
         self._notes = notes
         self._message: Message | None = None
-        self._calls = Calls(lambda data: self._add("call", data=data), keep)
-        self._fresh()
+        self._calls = MessageCalls(lambda data: self._add("call", data=data), store_image)
+        self._reset_counters()
 
-    def _fresh(self) -> None:
-        self._growing: tuple[PartKind, str, Part] | None = None
+    def _reset_counters(self) -> None:
+        self._last_text: tuple[PartKind, str, Part] | None = None
         self._plan: Part | None = None
         self._texts = 0
         self._parts = 0
         self._raws = 0
 
     def begin(self, message: Message) -> None:
-        """From now on it is this message that is being said."""
+        """Record into this message from now on."""
         self._message = message
         self._calls.begin()
-        self._fresh()
+        self._reset_counters()
 
     def end(self, stop: Stop) -> None:
-        """Nothing more is expected; what comes all the same is still added."""
+        """The agent has stopped; late updates are still added."""
         self._calls.end(stop)
 
     def show_state(self) -> None:
-        """Say again what this agent said of the conversation: another one may have spoken in between."""
-        for each in NAMES:
+        """Publish the state again, after another agent was the speaker."""
+        for each in STATE_NAMES:
             self._put_state(each, self.state.get(each, {}))
 
     def update(self, update: Json) -> None:
-        """Take one update down."""
+        """Record one update."""
         kind = text(update.get("sessionUpdate"))
-        if (found := stated(update, self.state)) is not None:
-            self.state[found[0]] = found[1]
-            self._put_state(*found)
+        if (state := state_from_update(update, self.state)) is not None:
+            self.state[state[0]] = state[1]
+            self._put_state(*state)
         match kind:
             case "agent_message_chunk":
-                self._chunk("text", update)
+                self._record_chunk("text", update)
             case "agent_thought_chunk":
-                self._chunk("thought", update)
-            case "tool_call" | "tool_call_update" if known := name(update.get("toolCallId")):
-                self._calls.told(known, update, begins=kind == "tool_call")
+                self._record_chunk("thought", update)
+            case "tool_call" | "tool_call_update" if call_id := name(update.get("toolCallId")):
+                self._calls.told(call_id, update, begins=kind == "tool_call")
             case "plan" | "plan_update":
-                self._planned(update)
+                self._record_plan(update)
             case "session_info_update":
                 if title := text(update.get("title")).strip():
                     self._retitle(title)
             case "user_message_chunk":
-                return  # what the person said is known here, and better
-            case _ if found is None:
-                self._raw(update)
+                return  # the prompt is already stored
+            case _ if state is None:
+                self._record_unknown(update)
             case _:
                 return
 
-    def link(self, id: str, ours: Ours) -> bool:
+    def link(self, id: str, own_call: OwnCall) -> bool:
         """Link a call of ours to the agent's call `id`, or to one it did not name; False without a message."""
         if self._message is None:
             return False
-        self._calls.link(id, ours)
+        self._calls.link(id, own_call)
         return True
 
     def settled(self, call: str, ending: Ending) -> None:
-        """A call of ours has its outcome."""
+        """A call of ours has settled."""
         self._calls.settled(call, ending)
 
     def known(self, id: str) -> Json:
-        """What the agent has said of a call of its own, in its own words."""
+        """The kept fields of the agent's updates about one of its tool calls."""
         return self._calls.said(id)
 
     def note(self, words: str) -> None:
-        """Say something of our own, to both."""
+        """Add a note from Handrail to the message."""
         self._add("note", words)
 
     def fail(self, problem: AgentError) -> None:
-        """Say why the agent cannot go on."""
+        """Record why the agent cannot go on."""
         logins = [
             {"id": each.id, "name": each.name, "description": each.description, "command": each.command or ""}
             for each in problem.logins
         ]
         self._add("error", problem.sentence, _json({"said": list(problem.said), "logins": logins}))
 
-    def _chunk(self, kind: PartKind, update: Json) -> None:
+    def _record_chunk(self, kind: PartKind, update: Json) -> None:
         block = record(update.get("content"))
         match block.get("type"):
             case "text" if self._notes and _is_note(update):
-                self._noted(text(block.get("text")))
+                self._add_agent_note(text(block.get("text")))
             case "text":
-                self._say(kind, text(block.get("text")), name(update.get("messageId")))
-            case "image" if (shown := tool_calls.picture(block, self._keep)) is not None:
-                self._add("image", data={"image": shown[0], "mime": shown[1]})
+                self._append_text(kind, text(block.get("text")), name(update.get("messageId")))
+            case "image" if (image := tool_calls.store_image_block(block, self._store_image)) is not None:
+                self._add("image", data={"image": image[0], "mime": image[1]})
             case "resource_link":
-                uri, called = text(block.get("uri"))[:MOST_NAME], text(block.get("name"))[:MOST_NAME]
-                self._add("file", data={"uri": uri, "name": called or uri})
+                uri, name_of_file = text(block.get("uri"))[:MOST_NAME], text(block.get("name"))[:MOST_NAME]
+                self._add("file", data={"uri": uri, "name": name_of_file or uri})
             case "resource":
                 inner = record(block.get("resource"))
                 uri, words = text(inner.get("uri"))[:MOST_NAME], cut(text(inner.get("text")))
-                if self._takes(len(words)):
+                if self._count_text(len(words)):
                     self._add("file", words, {"uri": uri, "name": uri.rsplit("/", 1)[-1]})
             case _:
-                self._raw(update)
+                self._record_unknown(update)
 
-    def _say(self, kind: PartKind, words: str, message_id: str) -> None:
-        """Words of one kind and of one message of the agent's grow one part."""
-        if not words or not self._takes(len(words)):
+    def _append_text(self, kind: PartKind, words: str, message_id: str) -> None:
+        """Append to the last part if kind and message id match, else start a part."""
+        if not words or not self._count_text(len(words)):
             return
-        if self._growing is not None and self._growing[:2] == (kind, message_id):
-            self._growing[2].grow(words)
+        if self._last_text is not None and self._last_text[:2] == (kind, message_id):
+            self._last_text[2].grow(words)
         elif (part := self._add(kind, words)) is not None:
-            self._growing = (kind, message_id, part)
+            self._last_text = (kind, message_id, part)
 
-    def _noted(self, words: str) -> None:
-        """A line of its own. Those are bounded as all that an agent says is, which our own need not be."""
-        if words and self._takes(len(words)) and self._has_room():
+    def _add_agent_note(self, words: str) -> None:
+        """Add a note sent by our own agent. It counts towards the limits; Handrail's own notes do not."""
+        if words and self._count_text(len(words)) and self._has_room():
             self.note(words)
 
-    def _takes(self, size: int) -> bool:
-        """Whether so many more characters are kept; the first time that they are not, it is said."""
+    def _count_text(self, size: int) -> bool:
+        """Whether this many more characters are stored; the first time they are not, a note is added."""
         before, self._texts = self._texts, self._texts + size
         if before <= MOST_TEXT < self._texts:
             self.note(f"More than {MOST_TEXT:,} characters were said here; the rest is not kept.")
         return self._texts <= MOST_TEXT
 
-    def _planned(self, update: Json) -> None:
-        data = _json(plan(update))
+    def _record_plan(self, update: Json) -> None:
+        data = _json(plan_from_update(update))
         if self._plan is None:
             self._plan = self._add("plan", data=data)
         else:
             self._plan.put(data)
 
-    def _raw(self, update: Json) -> None:
+    def _record_unknown(self, update: Json) -> None:
         self._raws += 1
         if self._raws <= MOST_RAW:
             self._add("raw", data={"update": bounded(update)})
@@ -186,8 +184,8 @@ class Recorder:
             self.note(f"The agent sent more than {MOST_RAW} things here that Handrail does not know.")
 
     def _add(self, kind: PartKind, words: str = "", data: Json | None = None) -> Part | None:
-        """A new part; nothing that is said before the first prompt has a place."""
-        self._growing = None
+        """Add a part; None before the first prompt, or above the limits."""
+        self._last_text = None
         if self._message is None or not (kind in ("note", "error") or self._has_room()):
             return None
         return self._message.add(kind, words, data)
@@ -200,30 +198,30 @@ class Recorder:
 
 
 def _is_note(update: Json) -> bool:
-    """What the agent itself, not its model, has to say."""
+    """Whether the text comes from the agent program rather than its model."""
     return record(record(update.get("_meta")).get("handrail")).get("note") is True
 
 
 def _json(data: object) -> Json:
-    """As the store takes it: the shapes of part.py are JSON, which types cannot say."""
+    """The typed parts are JSON, which the type checker cannot know."""
     return cast("Json", data)
 
 
 log = logging.getLogger(__name__)
 
 MOST = 20_000
-"""Of one operation; what is told beyond is not kept."""
+"""Activities of one operation; bounds the journal. Further ones are dropped."""
 LONGEST_ID = 64
 LONGEST_TITLE = 500
 LONGEST_DETAIL = 2000
-"""Characters; people see them in a line."""
+"""Characters; people see these in one line."""
 MOST_WORDS = 100
-"""Of what was cancelled with an operation: nobody reads more."""
+"""Activities listed when an operation is cancelled; more are not useful."""
 
 
 @dataclass(slots=True)
 class _Open:
-    """One that is under way."""
+    """An activity that is running."""
 
     sort: ActivitySort
     title: str
@@ -232,7 +230,7 @@ class _Open:
 
 
 class Activities:
-    """Those of one agent on one thread, for the operation that runs."""
+    """The activities of one agent on one thread, for the running operation."""
 
     def __init__(self, journal: Journal, thread: str) -> None:
         self._journal, self._thread = journal, thread
@@ -241,30 +239,32 @@ class Activities:
         self._known: set[str] = set()
 
     def begin(self, operation: Operation) -> None:
-        """From now on they are this operation's."""
+        """Assign activities to this operation from now on."""
         self._operation, self._open, self._known = operation, {}, set()
-        operation.busy_with = self._words
+        operation.busy_with = self._describe_running
 
     def end(self) -> None:
-        """None is told any more."""
+        """The prompt has ended; further activities are dropped."""
         self._operation, self._open, self._known = None, {}, set()
 
-    def hear(self, told: Json) -> None:
-        """One began or ended. What is told of no operation, or of one that has ended, is nobody's."""
-        told_id, sort = _id(told.get("id")), told.get("sort")
+    def hear(self, activity: Json) -> None:
+        """Record the begin or end of an activity; dropped without a running operation."""
+        activity_id, sort = _id(activity.get("id")), activity.get("sort")
         operation = self._operation
-        if operation is None or operation.ended or not told_id or sort not in get_args(ActivitySort):
+        if operation is None or operation.ended or not activity_id or sort not in get_args(ActivitySort):
             return
-        if told.get("how") is None:
-            self._begun(operation, told_id, cast("ActivitySort", sort), told)
-        elif told.get("how") in _ENDINGS and told_id in self._open:
-            self._ended(operation, told_id, cast("ActivityEnding", told["how"]), text(told.get("detail")))
+        if activity.get("how") is None:
+            self._record_start(operation, activity_id, cast("ActivitySort", sort), activity)
+        elif activity.get("how") in _ENDINGS and activity_id in self._open:
+            self._record_end(
+                operation, activity_id, cast("ActivityEnding", activity["how"]), text(activity.get("detail"))
+            )
 
     def is_root(self, id: str) -> bool:
         return id in self._open and self._open[id].sort == "operation"
 
     def note_cancel(self, id: str, by: Actor) -> None:
-        """Somebody wants this one cancelled. Raises LookupError, and Conflict where it is over."""
+        """Note who cancels an activity. Raises LookupError, and Conflict if it has ended."""
         if id in self._open:
             self._open[id].cancelled_by = by
         elif id in self._known:
@@ -272,15 +272,15 @@ class Activities:
         else:
             raise LookupError(f"There is no activity {id} in this operation.")
 
-    def _begun(self, operation: Operation, id: str, sort: ActivitySort, told: Json) -> None:
+    def _record_start(self, operation: Operation, id: str, sort: ActivitySort, activity: Json) -> None:
         if id in self._known or len(self._known) >= MOST:
             return
-        above = _id(told.get("parent"))
-        parent = above if above in self._open else None
-        title = text(told.get("title"))[:LONGEST_TITLE]
+        claimed_parent = _id(activity.get("parent"))
+        parent = claimed_parent if claimed_parent in self._open else None
+        title = text(activity.get("title"))[:LONGEST_TITLE]
         self._known.add(id)
         self._open[id] = _Open(sort, title, parent)
-        self._note(
+        self._append(
             ActivityStarted(
                 thread=self._thread,
                 operation=operation.id,
@@ -288,38 +288,38 @@ class Activities:
                 parent=parent,
                 sort=sort,
                 title=title,
-                tool_call=name(told.get("toolCallId"))[:LONGEST_TITLE],
+                tool_call=name(activity.get("toolCallId"))[:LONGEST_TITLE],
             )
         )
 
-    def _ended(self, operation: Operation, id: str, how: ActivityEnding, detail: str) -> None:
-        by = self._by(id) if how == "cancelled" else None
-        gone = self._open.pop(id)
-        self._note(
+    def _record_end(self, operation: Operation, id: str, how: ActivityEnding, detail: str) -> None:
+        by = self._find_canceller(id) if how == "cancelled" else None
+        ended = self._open.pop(id)
+        self._append(
             ActivityEnded(
                 thread=self._thread,
                 operation=operation.id,
                 activity=id,
-                sort=gone.sort,
+                sort=ended.sort,
                 how=how,
                 by="" if by is None else str(by),
                 detail=detail[:LONGEST_DETAIL],
             )
         )
 
-    def _by(self, id: str) -> Actor | None:
-        """Who cancelled it, or something it is part of."""
-        found = self._open.get(id)
-        while found is not None and found.cancelled_by is None:
-            found = self._open.get(found.parent or "")
-        return None if found is None else found.cancelled_by
+    def _find_canceller(self, id: str) -> Actor | None:
+        """Who cancelled it or one of its parents."""
+        current = self._open.get(id)
+        while current is not None and current.cancelled_by is None:
+            current = self._open.get(current.parent or "")
+        return None if current is None else current.cancelled_by
 
-    def _words(self) -> tuple[str, ...]:
-        """What is under way, as people say it; steps and the whole are none of it."""
+    def _describe_running(self) -> tuple[str, ...]:
+        """The running activities, as words for people; without steps and the operation itself."""
         busy = [each for each in self._open.values() if each.sort not in ("operation", "step")]
         return tuple(_WORDS.get(each.sort) or each.title for each in busy[:MOST_WORDS])
 
-    def _note(self, event: ActivityStarted | ActivityEnded) -> None:
+    def _append(self, event: ActivityStarted | ActivityEnded) -> None:
         try:
             self._journal.append(event)
         except Unwritable as problem:
@@ -327,9 +327,9 @@ class Activities:
 
 
 def _id(value: object) -> str:
-    """One that is too long is none, rather than another's."""
-    found = name(value)
-    return found if len(found) <= LONGEST_ID else ""
+    """An activity's id; empty if it is too long, because a cut id could match another."""
+    text_id = name(value)
+    return text_id if len(text_id) <= LONGEST_ID else ""
 
 
 _ENDINGS = ("done", "failed", "cancelled")

@@ -1,11 +1,7 @@
-"""Asking an agent: its session opened or taken up again, what it has not heard handed over, the prompt sent.
+"""Sending one prompt to an agent: open or resume its session, summarise missed messages, convert the parts.
 
-Owns the steps of one prompt towards its agent, and the words for what goes wrong on the way. It does not know whose turn
-it is (floor.py), nor what the agent then says (recorder.py).
-
-Handing a conversation over to an agent that has not heard all of it.
-
-What a person says, as an agent is sent it: pieces of a prompt become content blocks.
+Failures end up in the answer as an error part. It does not know the order of prompts (`thread_prompts.py`),
+nor how the answer is recorded (`recorder.py`).
 """
 
 import base64
@@ -20,9 +16,9 @@ import anyio
 from pydantic import JsonValue
 
 from handrail.agents.acp.agent_errors import AgentError
-from handrail.agents.acp.capabilities import About, Folder, McpDoor
+from handrail.agents.acp.capabilities import AgentInfo, Folder, McpDoor
 from handrail.agents.acp.session import Session
-from handrail.agents.conversation.participants import Talk, Talks
+from handrail.agents.conversation.participants import Participant, Participants
 from handrail.agents.lenient_json import text
 from handrail.agents.pool import Agents
 from handrail.gate.operation import Operation
@@ -32,7 +28,7 @@ from handrail.store.threads.threads import Threads
 from handrail.store.values import Handover, Json, PartKind, Stop
 
 LONGEST = 60_000
-"""Bytes of a summary: an agent's context is dear, and its tools can look up the rest."""
+"""Bytes of a summary; bounds its share of the agent's context. The agent's tools can look up the rest."""
 _BEFORE = "This is what was said in this conversation before. It is for your information; what is asked of you follows it."
 _STOPS = {
     "cancelled": "cancelled",
@@ -44,37 +40,38 @@ _STOPS = {
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What an agent is sent of what it has not heard."""
+    """The text sent to an agent about messages it has not seen."""
 
     text: str
     messages: int
     left_out: int
-    """Older ones that did not fit."""
+    """Older messages that did not fit."""
 
 
-def summary(unheard: Sequence[MessageRecord]) -> Summary | None:
-    """The newest messages, oldest first, as many as fit; None when there is nothing to tell."""
-    written = [words for each in unheard if (words := _message(each))]
-    taken: list[str] = []
+def summarize_messages(messages: Sequence[MessageRecord]) -> Summary | None:
+    """Summarise the newest messages that fit, oldest first; None if there are none."""
+    texts = [text_of_message for each in messages if (text_of_message := _format_message(each))]
+    chosen: list[str] = []
     room = LONGEST - len(_BEFORE)
-    for words in reversed(written):
-        size = len(words.encode()) + 2
+    for text_of_message in reversed(texts):
+        size = len(text_of_message.encode()) + 2
         if size > room:
-            if not taken:
-                taken.append(_fitting(words, room))
+            if not chosen:
+                chosen.append(_cut_to_fit(text_of_message, room))
             break
-        taken.append(words)
+        chosen.append(text_of_message)
         room -= size
-    if not taken:
+    if not chosen:
         return None
-    left_out = len(written) - len(taken)
+    left_out = len(texts) - len(chosen)
     begin = [f"({left_out} older messages are left out.)"] if left_out else []
-    whole = "\n\n".join([_BEFORE, *begin, *reversed(taken), "(End of what was said before.)"])
-    return Summary(whole, len(taken), left_out)
+    whole = "\n\n".join([_BEFORE, *begin, *reversed(chosen), "(End of what was said before.)"])
+    return Summary(whole, len(chosen), left_out)
 
 
-def told(agent: str, how: Handover, sent: Summary | None) -> str:
-    """How an agent knows what was said before, as a sentence for the person; empty when it need not be said."""
+def describe_handover(agent: str, how: Handover, sent: Summary | None) -> str:
+    """One sentence for the person: how the agent got the earlier messages. Empty if there is nothing to
+    report."""
     sentences = [_HOW[how].format(agent)] if how in _HOW else []
     if sent is not None:
         many = "1 message" if sent.messages == 1 else f"{sent.messages} messages"
@@ -89,8 +86,8 @@ _HOW: dict[Handover, str] = {
 }
 
 
-def _message(message: MessageRecord) -> str:
-    body = "\n".join(filter(None, _parts(message.parts)))
+def _format_message(message: MessageRecord) -> str:
+    body = "\n".join(filter(None, _format_parts(message.parts)))
     if not body:
         return ""
     stop = _STOPS.get(message.stop or "")
@@ -98,8 +95,8 @@ def _message(message: MessageRecord) -> str:
     return f"{who}{f' ({stop})' if stop else ''}:\n{body}"
 
 
-def _parts(parts: Iterable[MessagePart]) -> Iterable[str]:
-    """What was said, and what was done by its title; not what was thought or printed."""
+def _format_parts(parts: Iterable[MessagePart]) -> Iterable[str]:
+    """Texts, and titles of calls; no thoughts and no output."""
     for part in parts:
         match part.kind:
             case "text":
@@ -114,20 +111,20 @@ def _parts(parts: Iterable[MessagePart]) -> Iterable[str]:
                 yield ""
 
 
-def _fitting(words: str, room: int) -> str:
-    """The beginning and the end of a message that is too long by itself."""
+def _cut_to_fit(words: str, room: int) -> str:
+    """The beginning and end of a message that alone exceeds the limit."""
     half, whole = (room - 100) // 2, words.encode()
     begin, end = (piece.decode(errors="ignore") for piece in (whole[:half], whole[-half:]))
     return f"{begin}\n… {len(words) - len(begin) - len(end):,} characters left out …\n{end}"
 
 
-Look = Callable[[str], Awaitable[bytes | None]]
-"""The picture of a hash; None when it is no longer kept."""
+LoadImage = Callable[[str], Awaitable[bytes | None]]
+"""Loads an image by its hash; None if it is no longer stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A part of a prompt: text, a file it points to, or a picture that is kept by its hash (store/part.py)."""
+    """A part of a prompt: text, a link to a file, or a stored image."""
 
     kind: PartKind
     text: str = ""
@@ -135,18 +132,20 @@ class Piece:
 
 
 def pieces_of(message: Message) -> tuple[Piece, ...]:
-    """What a message was made of."""
+    """The pieces of a stored message."""
     return tuple(Piece(kind=part.kind, text=part.text, data=part.data) for part in message.parts)
 
 
 def first_line(pieces: Iterable[Piece]) -> str:
-    """What a prompt begins with; empty when it says nothing."""
+    """The first non-empty line of a prompt's text, or an empty string."""
     lines = [line.strip() for piece in pieces if piece.kind == "text" for line in piece.text.splitlines()]
     return next(filter(None, lines), "")
 
 
-async def blocks_of(pieces: Iterable[Piece], about: About, look: Look) -> tuple[list[Json], list[str]]:
-    """The blocks, and a sentence for each piece that was left out."""
+async def blocks_of(
+    pieces: Iterable[Piece], about: AgentInfo, load_image: LoadImage
+) -> tuple[list[Json], list[str]]:
+    """The content blocks, and a sentence for each piece that was left out."""
     blocks: list[Json] = []
     unsent: list[str] = []
     for piece in pieces:
@@ -159,7 +158,7 @@ async def blocks_of(pieces: Iterable[Piece], about: About, look: Look) -> tuple[
             case "image" if not about.takes_images:
                 unsent.append(f"{about.name} takes no pictures, so it was not sent the one above.")
             case "image":
-                content = await look(text(piece.data.get("image")))
+                content = await load_image(text(piece.data.get("image")))
                 if content is None:
                     unsent.append("A picture above is no longer kept, so it was not sent.")
                 else:
@@ -174,106 +173,125 @@ async def blocks_of(pieces: Iterable[Piece], about: About, look: Look) -> tuple[
 log = logging.getLogger(__name__)
 
 Door = Callable[[str, str | None, str], McpDoor | None]
-"""Our MCP server for a thread, its workspace and an agent's name; None where there is none."""
+"""Builds the entry of our MCP server for a thread, a workspace and an agent's name; None if there is none."""
 
 LEAVE_SECONDS = 5.0
-"""What an agent gets to let go of a conversation that is deleted."""
+"""Bounds each step of an agent's release of a deleted thread."""
 
 
-class Asking:
-    """How prompts reach agents."""
+class PromptSender:
+    """Sends prompts to agents."""
 
-    def __init__(self, threads: Threads, agents: Agents, door: Door, talks: Talks) -> None:
+    def __init__(self, threads: Threads, agents: Agents, door: Door, participants: Participants) -> None:
         self._threads = threads
         self._agents = agents
         self._door = door
-        self._talks = talks
+        self._participants = participants
 
     async def ask(
-        self, talk: Talk, pieces: tuple[Piece, ...], prompt: Message, answer: Message, operation: Operation
+        self,
+        participant: Participant,
+        pieces: tuple[Piece, ...],
+        prompt: Message,
+        answer: Message,
+        operation: Operation,
     ) -> Stop:
-        """Prompt the agent; returns when it has stopped, however it did. What went wrong is said in its answer."""
+        """Prompt the agent; returns its stop reason. A failure is recorded in the answer and returned as
+        "failed"."""
         try:
-            return await self._ask(talk, pieces, prompt, answer)
+            return await self._send_prompt(participant, pieces, prompt, answer)
         except AgentError as problem:
             failure = problem
         except Exception as problem:
             log.exception("the prompt of operation %s broke", operation.id)
             failure = AgentError(f"Handrail itself failed here: {type(problem).__name__}: {problem}.")
         operation.error = failure.sentence
-        talk.recorder.fail(failure)
+        participant.recorder.fail(failure)
         return "failed"
 
-    async def open(self, talk: Talk) -> Handover:
-        """See to it that the agent has a session for the thread. Raises AgentError, and LookupError where it is gone."""
-        async with talk.opening:
-            await self._talks.introduce(talk)
-            agent = await self._agents.get(talk.agent, talk.thread, talk.env)
-            if talk.session is not None and talk.session.agent is agent:
+    async def open(self, participant: Participant) -> Handover:
+        """Make sure that the agent has a session for the thread.
+
+        Raises AgentError, and LookupError if the thread was deleted.
+        """
+        async with participant.opening:
+            await self._participants.introduce(participant)
+            agent = await self._agents.get(participant.agent, participant.thread, participant.env)
+            if participant.session is not None and participant.session.agent is agent:
                 return "known"
-            kept = (await self._threads.sessions(talk.thread)).get(talk.agent)
-            how = await talk.open(agent, self._folder(talk), kept)
-            assert talk.session is not None
+            kept = (await self._threads.sessions(participant.thread)).get(participant.agent)
+            how = await participant.open(agent, self._session_folder(participant), kept)
+            assert participant.session is not None
             try:
-                self._threads.bind(talk.thread, talk.agent, talk.session.id, how, talk.upto)
+                self._threads.bind(
+                    participant.thread, participant.agent, participant.session.id, how, participant.upto
+                )
             except LookupError:  # deleted while the agent opened it
-                await self._let_go(talk)
+                await self._release_session(participant)
                 raise
             return how
 
-    async def leave(self, talk: Talk) -> None:
-        """The conversation is deleted: the agent forgets it too, as far as it can, and within a bound."""
+    async def leave(self, participant: Participant) -> None:
+        """The thread is deleted: release the agent's session, and delete its record if possible; bounded."""
         with anyio.move_on_after(LEAVE_SECONDS):
-            async with talk.opening:  # else whoever opens it lets go of it then
+            async with participant.opening:  # a concurrent `open` releases the session then
                 pass
-        await self._let_go(talk)
+        await self._release_session(participant)
 
-    async def _let_go(self, talk: Talk) -> None:
-        session, talk.session = talk.session, None
+    async def _release_session(self, participant: Participant) -> None:
+        session, participant.session = participant.session, None
         if session is not None and not session.agent.is_over:
             with anyio.move_on_after(LEAVE_SECONDS), suppress(AgentError):
                 await (session.delete() if session.agent.about.session("delete") else session.close())
         with anyio.move_on_after(LEAVE_SECONDS):
             await self._agents.end(
-                talk.agent, f"The thread that {talk.agent} worked for was deleted.", talk.thread
+                participant.agent,
+                f"The thread that {participant.agent} worked for was deleted.",
+                participant.thread,
             )
 
-    async def _ask(self, talk: Talk, pieces: tuple[Piece, ...], prompt: Message, answer: Message) -> Stop:
-        how = await self.open(talk)
-        session = talk.session
-        if session is None:
-            raise AgentError(f"{talk.agent} ended just as it was to be asked.")
-        sent = await self._unheard(talk, prompt)
-        if words := told(talk.agent, how, sent):
-            talk.recorder.note(words)
-        blocks, unsent = await blocks_of(pieces, session.agent.about, self._talks.look)
-        for sentence in unsent:
-            talk.recorder.note(sentence)
-        first: list[Json] = [] if sent is None else [{"type": "text", "text": sent.text}]
-        return await self._send(talk, session, [*first, *blocks], answer, "transcript" if sent else how)
-
-    async def _send(
-        self, talk: Talk, session: Session, blocks: list[Json], answer: Message, how: Handover
+    async def _send_prompt(
+        self, participant: Participant, pieces: tuple[Piece, ...], prompt: Message, answer: Message
     ) -> Stop:
-        """Whatever becomes of it, the agent knows the prompt; unless it failed before it said a word."""
-        before, talk.upto = talk.upto, answer.n
-        self._threads.bind(talk.thread, talk.agent, session.id, how, talk.upto)
+        how = await self.open(participant)
+        session = participant.session
+        if session is None:
+            raise AgentError(f"{participant.agent} ended just as it was to be asked.")
+        sent = await self._summarize_unseen(participant, prompt)
+        if words := describe_handover(participant.agent, how, sent):
+            participant.recorder.note(words)
+        blocks, unsent = await blocks_of(pieces, session.agent.about, self._participants.look)
+        for sentence in unsent:
+            participant.recorder.note(sentence)
+        first: list[Json] = [] if sent is None else [{"type": "text", "text": sent.text}]
+        return await self._send_blocks(
+            participant, session, [*first, *blocks], answer, "transcript" if sent else how
+        )
+
+    async def _send_blocks(
+        self, participant: Participant, session: Session, blocks: list[Json], answer: Message, how: Handover
+    ) -> Stop:
+        """Send the blocks. The agent counts as knowing the prompt, unless it failed without any output."""
+        before, participant.upto = participant.upto, answer.n
+        self._threads.bind(participant.thread, participant.agent, session.id, how, participant.upto)
         try:
-            ended = await session.prompt(blocks)
+            result = await session.prompt(blocks)
         except AgentError:
             if not any(part.kind in ("text", "thought", "call") for part in answer.parts):
-                talk.upto = before
-                self._threads.bind(talk.thread, talk.agent, session.id, how, before)
+                participant.upto = before
+                self._threads.bind(participant.thread, participant.agent, session.id, how, before)
             raise
-        return cast("Stop", ended.stop) if ended.stop in get_args(Stop) else "end_turn"
+        return cast("Stop", result.stop) if result.stop in get_args(Stop) else "end_turn"
 
-    async def _unheard(self, talk: Talk, prompt: Message) -> Summary | None:
-        """What was said before this prompt that the agent does not know."""
-        said = await self._threads.transcript(talk.thread, talk.upto)
-        return summary([each for each in said if each.n < prompt.n])
+    async def _summarize_unseen(self, participant: Participant, prompt: Message) -> Summary | None:
+        """Summarise the messages before this prompt that the agent has not seen."""
+        messages = await self._threads.transcript(participant.thread, participant.upto)
+        return summarize_messages([each for each in messages if each.n < prompt.n])
 
-    def _folder(self, talk: Talk) -> Folder:
-        workspace = talk.workspace
-        self._threads.queued(talk.thread)  # raises LookupError: for a thread that is gone, nothing is lent
-        door = self._door(talk.thread, workspace, talk.agent)
+    def _session_folder(self, participant: Participant) -> Folder:
+        workspace = participant.workspace
+        self._threads.queued(
+            participant.thread
+        )  # raises LookupError for a deleted thread, before a credential is issued
+        door = self._door(participant.thread, workspace, participant.agent)
         return Folder(cwd=workspace or str(Path.home()), mcp=door)

@@ -1,7 +1,6 @@
-"""What an agent says of a conversation as a whole, in our words: modes, options, commands, usage, plan.
+"""Session state: an agent's modes, options, commands, usage and plan, parsed from its updates.
 
-Owns these shapes, which page and command line read as a thread's state, and how the agent's own words become them. It
-does not know threads, nor what the page makes of them.
+Defines the shapes that the page and the CLI read as a thread's state. It does not know threads.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +11,7 @@ from handrail.agents.lenient_json import name, number, record, records, text
 from handrail.store.threads.parts import PlanData, PlanEntry
 from handrail.store.values import Json
 
-NAMES = ("modes", "options", "commands", "usage", "plan")
+STATE_NAMES = ("modes", "options", "commands", "usage", "plan")
 
 
 class Mode(TypedDict):
@@ -33,7 +32,7 @@ class Choice(TypedDict):
     name: str
     description: str
     group: str
-    """The name of the group it stands in; empty where there is none."""
+    """The name of its group; empty if it has none."""
 
 
 class Option(TypedDict):
@@ -41,7 +40,7 @@ class Option(TypedDict):
     name: str
     description: str
     category: str
-    """`mode`, `model`, `thought_level`, or a word of the agent's; for the look of it only."""
+    """`mode`, `model`, `thought_level`, or another word; it affects display only."""
     type: str
     """`select` or `boolean`."""
     value: str | bool
@@ -56,10 +55,10 @@ class Options(TypedDict):
 
 class Command(TypedDict):
     name: str
-    """Without the slash."""
+    """Without the leading slash."""
     description: str
     hint: str
-    """What to type after it; empty when nothing."""
+    """The arguments to type after it; empty if there are none."""
 
 
 class Commands(TypedDict):
@@ -79,79 +78,79 @@ class Usage(TypedDict):
     used: int
     """Tokens in the agent's context now."""
     size: int
-    """How many fit."""
+    """Tokens that fit."""
     cost: Cost | None
-    """Of the conversation so far."""
+    """The cost of the conversation so far."""
 
 
-def stated(update: Json, before: Mapping[str, Json]) -> tuple[str, Json] | None:
-    """The name and the new data of the state that an update is about; None when it is about none."""
+def state_from_update(update: Json, before: Mapping[str, Json]) -> tuple[str, Json] | None:
+    """The name and new data of the state that an update changes; None if it changes none."""
     if update.get("sessionUpdate") == "current_mode_update":
         return "modes", {**before.get("modes", {"modes": []}), "current": name(update.get("currentModeId"))}
-    found = _KINDS.get(text(update.get("sessionUpdate")))
-    return None if found is None else (found[0], found[1](update))
+    parser = _KINDS.get(text(update.get("sessionUpdate")))
+    return None if parser is None else (parser[0], parser[1](update))
 
 
-def plan(update: Json) -> PlanData:
-    """The plan in a plan update, of either form."""
-    told = record(update.get("plan")) or update
-    return {"entries": [_entry(each) for each in records(told.get("entries"))]}
+def plan_from_update(update: Json) -> PlanData:
+    """The plan in an update of either form."""
+    body = record(update.get("plan")) or update
+    return {"entries": [_entry(each) for each in records(body.get("entries"))]}
 
 
-def _entry(told: Json) -> PlanEntry:
+def _entry(entry: Json) -> PlanEntry:
     return {
-        "content": text(told.get("content")),
-        "priority": text(told.get("priority")) or "medium",
-        "status": text(told.get("status")) or "pending",
+        "content": text(entry.get("content")),
+        "priority": text(entry.get("priority")) or "medium",
+        "status": text(entry.get("status")) or "pending",
     }
 
 
 def _modes(update: Json) -> Modes:
-    told = record(update.get("modes")) or update
+    body = record(update.get("modes")) or update
     modes: list[Mode] = [
         {
             "id": name(each.get("id")),
             "name": text(each.get("name")),
             "description": text(each.get("description")),
         }
-        for each in records(told.get("availableModes"))
+        for each in records(body.get("availableModes"))
     ]
-    return {"current": name(told.get("currentModeId")), "modes": modes}
+    return {"current": name(body.get("currentModeId")), "modes": modes}
 
 
 def _options(update: Json) -> Options:
-    told = update.get("configOptions", update.get("options"))
-    return {"options": [_option(each) for each in records(told) if name(each.get("id"))]}
+    options = update.get("configOptions", update.get("options"))
+    return {"options": [_option(each) for each in records(options) if name(each.get("id"))]}
 
 
-def _option(told: Json) -> Option:
-    value = told.get("currentValue")
+def _option(option: Json) -> Option:
+    value = option.get("currentValue")
     return {
-        "id": name(told.get("id")),
-        "name": text(told.get("name")) or name(told.get("id")),
-        "description": text(told.get("description")),
-        "category": text(told.get("category")),
-        "type": text(told.get("type")) or "select",
+        "id": name(option.get("id")),
+        "name": text(option.get("name")) or name(option.get("id")),
+        "description": text(option.get("description")),
+        "category": text(option.get("category")),
+        "type": text(option.get("type")) or "select",
         "value": value if isinstance(value, bool) else text(value),
-        "choices": _choices(records(told.get("options"))),
+        "choices": _choices(records(option.get("options"))),
     }
 
 
-def _choices(told: list[Json], group: str = "") -> list[Choice]:
-    """Choices stand in a list, or in a list of groups that have one each."""
-    found: list[Choice] = []
-    for each in told:
+def _choices(entries: list[Json], group: str = "") -> list[Choice]:
+    """Flatten choices, which come as a list or as a list of groups."""
+    choices: list[Choice] = []
+    for each in entries:
         if "options" in each:
-            found += _choices(records(each["options"]), text(each.get("name")) or name(each.get("group")))
+            choices += _choices(records(each["options"]), text(each.get("name")) or name(each.get("group")))
         else:
             value = name(each.get("value"))
             label, description = text(each.get("name")) or value, text(each.get("description"))
-            found.append({"value": value, "name": label, "description": description, "group": group})
-    return found
+            choices.append({"value": value, "name": label, "description": description, "group": group})
+    return choices
 
 
 def _commands(update: Json) -> Commands:
-    found: list[Command] = [
+    commands: list[Command] = [
         {
             "name": text(each.get("name")).removeprefix("/"),
             "description": text(each.get("description")),
@@ -159,7 +158,7 @@ def _commands(update: Json) -> Commands:
         }
         for each in records(update.get("availableCommands"))
     ]
-    return {"commands": found}
+    return {"commands": commands}
 
 
 def _usage(update: Json) -> Usage:
@@ -167,11 +166,11 @@ def _usage(update: Json) -> Usage:
     return {"used": used, "size": size, "cost": _cost(record(update.get("cost")))}
 
 
-def _cost(told: Json) -> Cost | None:
-    amount = told.get("amount")
+def _cost(cost: Json) -> Cost | None:
+    amount = cost.get("amount")
     if isinstance(amount, bool) or not isinstance(amount, int | float):
         return None
-    return {"amount": float(amount), "currency": text(told.get("currency"))}
+    return {"amount": float(amount), "currency": text(cost.get("currency"))}
 
 
 def _as_json(read: Callable[[Json], object]) -> Callable[[Json], Json]:
@@ -184,6 +183,6 @@ _KINDS: dict[str, tuple[str, Callable[[Json], Json]]] = {
     "config_option_update": ("options", _as_json(_options)),
     "available_commands_update": ("commands", _as_json(_commands)),
     "usage_update": ("usage", _as_json(_usage)),
-    "plan": ("plan", _as_json(plan)),
-    "plan_update": ("plan", _as_json(plan)),
+    "plan": ("plan", _as_json(plan_from_update)),
+    "plan_update": ("plan", _as_json(plan_from_update)),
 }

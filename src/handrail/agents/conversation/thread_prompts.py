@@ -1,9 +1,8 @@
-"""Prompts: one prompt on a thread is one operation, and a thread has one at a time.
+"""Prompts on threads: one operation per prompt, one prompt at a time per thread, the rest queued.
 
-Owns the verbs of a person in a conversation: prompt, send now, drop, set, forget. It does not know how turns are
-ordered (floor.py) and taken (turns.py), how an agent is asked (asking.py), nor what it says (recorder.py).
-
-The floor of one conversation: whose turn it is, and who waits for theirs.
+Implements a person's actions in a conversation: prompt, send now, drop a queued prompt, set a mode or option,
+delete. A Turn is one prompt; a TurnQueue holds the turns of a thread; the TurnRunner runs them. How an agent
+is reached is in `send_prompt.py`.
 """
 
 import logging
@@ -18,10 +17,10 @@ import anyio.lowlevel
 from anyio.abc import TaskStatus
 
 from handrail.agents.acp.agent_errors import AgentError
-from handrail.agents.conversation.participants import Talk, Talks
-from handrail.agents.conversation.send_prompt import Asking, Door, Piece, first_line, pieces_of
+from handrail.agents.conversation.participants import Participant, Participants
+from handrail.agents.conversation.send_prompt import Door, Piece, PromptSender, first_line, pieces_of
 from handrail.agents.pool import Agents
-from handrail.agents.requests.handlers import Hands
+from handrail.agents.requests.handlers import RequestHandlers
 from handrail.config import AgentSection
 from handrail.errors import Conflict
 from handrail.gate.call import Outcome
@@ -36,104 +35,105 @@ from handrail.store.threads.threads import Threads
 from handrail.store.values import Caller, Stop
 
 GOOD: tuple[Stop, ...] = ("end_turn", "max_tokens", "max_turn_requests")
-"""After these the queue goes on; after a cancel, a refusal or a failure the person decides."""
+"""Stop reasons after which the queue goes on. After a cancel, a refusal or a failure it is held for the
+person."""
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Turn:
-    """One prompt, until its work has ended."""
+    """One prompt, from its arrival until its work has ended."""
 
     caller: Caller
     pieces: tuple[Piece, ...]
     by: Actor
     message: Message | None = None
-    """The prompt's own, opened when it has to wait or when it begins."""
+    """The prompt's message, opened when it is queued or when it begins."""
     replaced: str | None = None
-    """The operation that is cancelled for it."""
+    """The operation that it cancels."""
     replaced_by: Actor | None = None
-    """Who said something else before it had begun."""
+    """Who replaced it before it had begun."""
     operation: Operation | None = None
     begun: anyio.Event = field(default_factory=anyio.Event)
     problem: Exception | None = None
     """Why it could not begin."""
 
     def fail(self, problem: Exception) -> None:
-        """It does not begin; whoever waits for that is told."""
+        """Mark it as failed before it began, and wake the waiting caller."""
         self.problem = problem
         self.begun.set()
 
 
-class Floor:
-    """Who speaks on one thread, and who waits."""
+class TurnQueue:
+    """The running turn of one thread, and those that wait."""
 
     def __init__(self) -> None:
         self.arriving = anyio.Lock()
-        """Keeps prompts in the order in which they came, while each is looked at."""
+        """Keeps prompts in order of arrival while each is being set up."""
         self.turn: Turn | None = None
-        """The one under way, until its work has unwound."""
+        """The running turn, until its work has unwound."""
         self.taken = False
-        """Somebody takes turns."""
+        """Whether a task runs the turns."""
         self.idle = anyio.Event()
         self.idle.set()
         self.last: Operation | None = None
-        """The newest operation, under way or over."""
+        """The newest operation, running or ended."""
         self.known = False
-        """What waited here since an earlier daemon was found."""
+        """Whether the prompts queued under an earlier daemon have been loaded."""
         self.closed = False
-        self._now: deque[Turn] = deque()
+        self._pressed: deque[Turn] = deque()
         self._queued: deque[Turn] = deque()
         self._held: deque[Turn] = deque()
-        """Queued ones that wait for a word of the person."""
+        """Queued turns that wait until the person continues."""
 
     @property
     def busy(self) -> bool:
-        return self.taken or self.turn is not None or bool(self._now)
+        return self.taken or self.turn is not None or bool(self._pressed)
 
     def press(self, turn: Turn) -> None:
-        """It goes next, in place of what runs and of whoever pressed before and has not begun."""
-        for other in self._now:
+        """Run this turn next: cancel the running one, and replace those that were to run next."""
+        for other in self._pressed:
             other.replaced_by = turn.by
         if self.turn is not None and self.turn.operation is not None and self.turn.operation.cancel(turn.by):
             turn.replaced = self.turn.operation.id
-        self._now.append(turn)
+        self._pressed.append(turn)
 
     def queue(self, turn: Turn) -> None:
-        """It goes when all before it have gone."""
+        """Run this turn after all turns before it."""
         self._queued.append(turn)
 
     def hold(self, turn: Turn) -> None:
-        """It goes when the person says so."""
+        """Hold this turn until the person continues."""
         self._held.append(turn)
 
     def release(self) -> None:
-        """The person goes on: what was held goes in its turn, before what was queued since."""
+        """Move the held turns to the front of the queue."""
         self._queued.extendleft(reversed(self._held))
         self._held.clear()
 
     def take_out(self, message: str) -> Turn | None:
-        """A turn that waits, out of its line; None when there is none, or no longer."""
-        for line in (self._now, self._queued, self._held):
-            for turn in line:
+        """Remove and return a waiting turn; None if it does not wait (any more)."""
+        for waiting_turns in (self._pressed, self._queued, self._held):
+            for turn in waiting_turns:
                 if turn.message is not None and turn.message.id == message:
-                    line.remove(turn)
+                    waiting_turns.remove(turn)
                     return turn
         return None
 
     def next(self, stop: Stop | None) -> Turn | None:
-        """Whose turn it is after one that ended so; None when everybody waits for the person."""
-        if self._now:
-            return self._now.popleft()
+        """The next turn after a turn with this stop reason; None if all wait for the person."""
+        if self._pressed:
+            return self._pressed.popleft()
         if stop is not None and stop not in GOOD:
             self._held.extend(self._queued)
             self._queued.clear()
         return self._queued.popleft() if self._queued else None
 
     def close(self, by: Actor) -> list[Turn]:
-        """Nobody speaks here any more; those who waited."""
+        """Close the queue and cancel the running operation; returns the turns that waited."""
         self.closed = True
-        waiting = [*self._now, *self._queued, *self._held]
-        for line in (self._now, self._queued, self._held):
-            line.clear()
+        waiting = [*self._pressed, *self._queued, *self._held]
+        for waiting_turns in (self._pressed, self._queued, self._held):
+            waiting_turns.clear()
         if self.turn is not None and self.turn.operation is not None:
             self.turn.operation.cancel(by)
         return waiting
@@ -142,29 +142,31 @@ class Floor:
 log = logging.getLogger(__name__)
 
 
-class Turns:
-    """Takes the turns that floors give out."""
+class TurnRunner:
+    """Runs the turns of all queues."""
 
-    def __init__(self, gate: Gate, threads: Threads, talks: Talks, asking: Asking) -> None:
+    def __init__(
+        self, gate: Gate, threads: Threads, participants: Participants, sender: PromptSender
+    ) -> None:
         self._gate = gate
         self._threads = threads
-        self._talks = talks
-        self._asking = asking
+        self._participants = participants
+        self._sender = sender
 
-    async def take_all(self, floor: Floor) -> None:
-        """Take turns until everybody waits for the person."""
+    async def take_all(self, turns: TurnQueue) -> None:
+        """Run turns until none is left, or all wait for the person."""
         stop: Stop | None = None
         try:
-            while (turn := floor.next(stop)) is not None:
-                floor.turn = turn
-                stop = await self._take(floor, turn)
-                floor.turn = None
+            while (turn := turns.next(stop)) is not None:
+                turns.turn = turn
+                stop = await self._run_turn(turns, turn)
+                turns.turn = None
         finally:
-            floor.taken, floor.turn = False, None
-            floor.idle.set()
+            turns.taken, turns.turn = False, None
+            turns.idle.set()
 
     def write(self, turn: Turn, operation: Operation | None) -> Message:
-        """The prompt's own message: waiting, or at its place once its work begins."""
+        """Write the prompt's message: queued without an operation, else in its place in the thread."""
         if turn.message is not None and operation is not None:
             return self._threads.sent(turn.message.id, operation.id)
         message = self._threads.open_message(
@@ -179,43 +181,45 @@ class Turns:
         message.end("end_turn")
         return message
 
-    async def _take(self, floor: Floor, turn: Turn) -> Stop:
-        """One prompt, from its beginning to the end of all that was done for it."""
-        talk, answer = self._talks.get(turn.caller), None
+    async def _run_turn(self, turns: TurnQueue, turn: Turn) -> Stop:
+        """Run one turn, to the end of all work done for it."""
+        participant, answer = self._participants.get(turn.caller), None
         try:
             async with self._gate.operation(turn.caller) as operation:
-                floor.last = turn.operation = operation
+                turns.last = turn.operation = operation
                 prompt = turn.message = self.write(turn, operation)
                 answer = self._threads.open_message(
-                    talk.thread, "assistant", agent=talk.agent, operation=operation.id
+                    participant.thread, "assistant", agent=participant.agent, operation=operation.id
                 )
-                talk.begin(operation, answer)
+                participant.begin(operation, answer)
                 turn.begun.set()
-                with _interrupting(operation):
-                    await _heed(turn, talk, operation)
-                    operation.stop = await self._asking.ask(talk, turn.pieces, prompt, answer, operation)
-        except Exception as problem:  # it could not even begin: the journal cannot be written
-            log.exception("a prompt on thread %s could not be taken", talk.thread)
+                with _mark_interrupted(operation):
+                    await _cancel_if_replaced(turn, participant, operation)
+                    operation.stop = await self._sender.ask(
+                        participant, turn.pieces, prompt, answer, operation
+                    )
+        except Exception as problem:  # it could not begin: the journal cannot be written
+            log.exception("a prompt on thread %s could not be taken", participant.thread)
             turn.fail(problem)
         finally:
-            stop = _stop(turn)
+            stop = _stop_reason(turn)
             if answer is not None:
-                talk.end(stop)
+                participant.end(stop)
                 answer.end(stop)
         return stop
 
 
-async def _heed(turn: Turn, talk: Talk, operation: Operation) -> None:
-    """Somebody may have said something else before this began."""
+async def _cancel_if_replaced(turn: Turn, participant: Participant, operation: Operation) -> None:
+    """Cancel a turn that was replaced before it began."""
     if turn.replaced_by is not None:
-        talk.recorder.note(f"Another prompt came before {talk.agent} was asked.")
+        participant.recorder.note(f"Another prompt came before {participant.agent} was asked.")
         operation.cancel(turn.replaced_by)
         await anyio.lowlevel.checkpoint()
 
 
 @contextmanager
-def _interrupting(operation: Operation) -> Generator[None]:
-    """A cancel that is not the operation's own is the end of the daemon."""
+def _mark_interrupted(operation: Operation) -> Generator[None]:
+    """Mark the operation as interrupted if the daemon, not a person, cancels it."""
     try:
         yield
     except anyio.get_cancelled_exc_class():
@@ -223,7 +227,7 @@ def _interrupting(operation: Operation) -> Generator[None]:
         raise
 
 
-def _stop(turn: Turn) -> Stop:
+def _stop_reason(turn: Turn) -> Stop:
     if turn.problem is not None:
         return "failed"
     return (None if turn.operation is None else turn.operation.stop) or "interrupted"
@@ -231,24 +235,24 @@ def _stop(turn: Turn) -> Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompted:
-    """What became of a prompt."""
+    """The message and the operation of a prompt."""
 
     message: str
     operation: str | None
     """None while it is queued."""
     replaced: str | None = None
-    """The operation that was cancelled for it."""
+    """The operation that it cancelled."""
 
 
 class Prompts:
-    """What people say to agents. `run` must run before anything can be said."""
+    """The prompts of all threads. Nothing can be prompted unless `run` is running."""
 
     def __init__(
         self,
         gate: Gate,
         threads: Threads,
         agents: Agents,
-        hands: Hands,
+        request_handlers: RequestHandlers,
         records: Records,
         *,
         specs: Callable[[str], AgentSection | None],
@@ -259,22 +263,22 @@ class Prompts:
         self._journal = gate.journal
         self._threads = threads
         self._records = records
-        self._talks = Talks(gate.journal, threads, records, hands, specs, images)
-        self._asking = Asking(threads, agents, door, self._talks)
-        self._turns = Turns(gate, threads, self._talks, self._asking)
-        self._floors: dict[str, Floor] = {}
+        self._participants = Participants(gate.journal, threads, records, request_handlers, specs, images)
+        self._sender = PromptSender(threads, agents, door, self._participants)
+        self._runner = TurnRunner(gate, threads, self._participants, self._sender)
+        self._turn_queues: dict[str, TurnQueue] = {}
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Take what people say to the agents, until cancelled."""
+        """Accept prompts until cancelled."""
         journal = self._journal
         async with anyio.create_task_group() as group:
-            self._talks.group = group
-            group.start_soon(journal.follow, journal.head, self._talks.hear)
+            self._participants.group = group
+            group.start_soon(journal.follow, journal.head, self._participants.hear)
             task_status.started()
             try:
                 await anyio.sleep_forever()
             finally:
-                self._talks.group = None
+                self._participants.group = None
 
     async def prompt(
         self,
@@ -286,63 +290,64 @@ class Prompts:
         queue: bool = False,
         env: Mapping[str, str] | None = None,
     ) -> Prompted:
-        """Say something to an agent; returns when its work has begun, or when it is queued.
+        """Prompt an agent; returns when its work has begun, or when it is queued.
 
-        What runs is cancelled for it, and has unwound before it begins. `env` is what this agent's program shall find
-        around it from now on, on this thread. Raises LookupError where there is no thread.
+        The running prompt is cancelled first and has unwound before this one begins, unless `queue` is set.
+        `env` replaces the extra environment of this agent on this thread. Raises LookupError if there is no
+        such thread.
         """
-        floor = self._floor(thread)
-        async with floor.arriving:
-            record = await self._arrived(thread, floor)
+        turns = self._get_queue(thread)
+        async with turns.arriving:
+            record = await self._load_thread(thread, turns)
             turn = Turn(caller=_caller(record, agent or record.agent), pieces=tuple(pieces), by=by)
             if env:
-                self._talks.get(turn.caller).env = dict(env)
+                self._participants.get(turn.caller).env = dict(env)
             if not record.title and (words := first_line(pieces)):
-                self._talks.title(thread, words)
-            waits = queue and floor.busy
-            if floor.busy:
-                turn.message = self._turns.write(turn, None)
-            self._go(floor, turn, waits=waits)
-        return _prompted(turn) if waits else await _begun(turn)
+                self._participants.title(thread, words)
+            waits = queue and turns.busy
+            if turns.busy:
+                turn.message = self._runner.write(turn, None)
+            self._add_turn(turns, turn, waits=waits)
+        return _result_of(turn) if waits else await _wait_until_begun(turn)
 
     async def send_now(self, thread: str, message: str, *, by: Actor) -> Prompted:
-        """A queued prompt shall not wait any longer. Raises LookupError where it does not wait."""
-        floor = self._floor(thread)
-        async with floor.arriving:
-            await self._arrived(thread, floor)
-            turn = _waiting(floor, message)
+        """Run a queued prompt now. Raises LookupError if it does not wait."""
+        turns = self._get_queue(thread)
+        async with turns.arriving:
+            await self._load_thread(thread, turns)
+            turn = _take_waiting(turns, message)
             turn.by = by
-            floor.release()
-            self._go(floor, turn)
-        return await _begun(turn)
+            turns.release()
+            self._add_turn(turns, turn)
+        return await _wait_until_begun(turn)
 
     def drop(self, thread: str, message: str, *, by: Actor) -> None:
-        """A queued prompt is taken back. Raises LookupError where it does not wait."""
-        turn = self._floor(thread).take_out(message)
+        """Remove a queued prompt. Raises LookupError if it does not wait."""
+        turn = self._get_queue(thread).take_out(message)
         self._threads.dropped(message, by)
         if turn is not None:
             turn.fail(LookupError(f"The prompt {message} was taken back by {by}."))
 
     async def cancel_activity(self, operation: str, activity: str, *, by: Actor) -> None:
-        """End one thing that an operation is busy with; the operation goes on, as far as that is not all of it.
+        """Cancel one activity of an operation; the operation goes on.
 
-        Raises LookupError where there is no such thing, AgentError, and Conflict where it is over.
+        Raises LookupError if there is no such activity, AgentError, and Conflict if it has ended.
         """
-        talk = self._talks.working_for(operation)
-        if talk is None:
+        participant = self._participants.working_for(operation)
+        if participant is None:
             raise Conflict(f"The operation {operation} has ended, and all that it was busy with.")
-        await talk.cancel_activity(activity, by)
+        await participant.cancel_activity(activity, by)
 
     def running(self, thread: str) -> str | None:
         """The operation that runs for a thread, or still unwinds."""
-        floor = self._floors.get(thread)
-        turn = None if floor is None else floor.turn
+        turns = self._turn_queues.get(thread)
+        turn = None if turns is None else turns.turn
         return None if turn is None or turn.operation is None else turn.operation.id
 
     def calling(self, thread: str) -> str | None:
-        """The operation that an agent's calls are made for now; one that was cancelled, until the next prompt."""
-        floor = self._floors.get(thread)
-        last = None if floor is None else floor.last
+        """The operation that an agent's calls belong to; a cancelled one counts until the next prompt."""
+        turns = self._turn_queues.get(thread)
+        last = None if turns is None else turns.last
         return None if last is None or (last.ended and last.cancelled_by is None) else last.id
 
     async def set(
@@ -354,90 +359,90 @@ class Prompts:
         id: str = "",
         agent: str | None = None,
     ) -> None:
-        """Choose a mode, or the option `id`, of the agent that speaks. Raises AgentError and LookupError."""
-        floor = self._floor(thread)
-        async with floor.arriving:
-            record = await self._arrived(thread, floor)
-        speaker = agent or await self._talks.speaker(thread) or record.agent
-        talk = self._talks.get(_caller(record, speaker))
+        """Set a mode, or the option `id`, of the thread's current agent. Raises AgentError and LookupError."""
+        turns = self._get_queue(thread)
+        async with turns.arriving:
+            record = await self._load_thread(thread, turns)
+        speaker = agent or await self._participants.speaker(thread) or record.agent
+        participant = self._participants.get(_caller(record, speaker))
         try:
-            await self._asking.open(talk)
-        except LookupError:  # it was deleted meanwhile
-            self._talks.part(thread)
+            await self._sender.open(participant)
+        except LookupError:  # deleted in the meantime
+            self._participants.part(thread)
             raise
-        if talk.session is None:
-            raise AgentError(f"{talk.agent} ended just as it was to be told.")
+        if participant.session is None:
+            raise AgentError(f"{participant.agent} ended just as it was to be told.")
         if setting == "mode":
-            await talk.session.set_mode(str(value))
+            await participant.session.set_mode(str(value))
         else:
-            await talk.session.set_option(id, value)
+            await participant.session.set_option(id, value)
 
     async def forget(self, thread: str, *, by: Actor = PERSON) -> None:
-        """End all that is done for a thread, and have its agents forget it."""
-        floor = self._floor(thread)
-        for turn in floor.close(by):
+        """End all work for a thread, and release it in its agents."""
+        turns = self._get_queue(thread)
+        for turn in turns.close(by):
             turn.fail(LookupError(f"The thread {thread} was deleted by {by}."))
-        await floor.idle.wait()
-        for talk in self._talks.part(thread):
-            await self._asking.leave(talk)
-        self._floors.pop(thread, None)
-        self._withdraw(thread, by)
+        await turns.idle.wait()
+        for participant in self._participants.part(thread):
+            await self._sender.leave(participant)
+        self._turn_queues.pop(thread, None)
+        self._cancel_calls(thread, by)
 
-    def _withdraw(self, thread: str, by: Actor) -> None:
-        """What its agents asked for outside any prompt ends too, but for what runs by itself."""
+    def _cancel_calls(self, thread: str, by: Actor) -> None:
+        """Cancel its agents' calls outside any prompt, except those that run in the background."""
         gone = Outcome(ending="cancelled", by=by, message="Its thread was deleted")
         for call in list(self._gate.open.values()):
             alone = call.status == "running" and (call.handed_back or call.client_gone)
             if call.caller.thread == thread and not alone:
                 self._gate.end(call, gone)
 
-    def _floor(self, thread: str) -> Floor:
-        self._threads.queued(thread)  # raises LookupError where there is no such thread
-        return self._floors.setdefault(thread, Floor())
+    def _get_queue(self, thread: str) -> TurnQueue:
+        self._threads.queued(thread)  # raises LookupError if there is no such thread
+        return self._turn_queues.setdefault(thread, TurnQueue())
 
-    async def _arrived(self, thread: str, floor: Floor) -> ThreadRecord:
-        """What is known of the thread, once all that waits there is known too."""
+    async def _load_thread(self, thread: str, turns: TurnQueue) -> ThreadRecord:
+        """The thread's record, once its queued prompts are loaded."""
         await self._threads.written()
         record = await self._records.threads.get(thread)
-        if record is None or floor.closed:
+        if record is None or turns.closed:
             raise LookupError(f"There is no thread {thread}.")
-        if self._talks.group is None:
+        if self._participants.group is None:
             raise AgentError("Nothing can be asked now: Handrail is just starting, or ending.")
-        if not floor.known:
-            floor.known = True
+        if not turns.known:
+            turns.known = True
             for message in self._threads.queued(thread):
                 caller = _caller(record, message.agent or record.agent)
-                floor.hold(Turn(caller=caller, pieces=pieces_of(message), by=PERSON, message=message))
+                turns.hold(Turn(caller=caller, pieces=pieces_of(message), by=PERSON, message=message))
         return record
 
-    def _go(self, floor: Floor, turn: Turn, *, waits: bool = False) -> None:
-        """Let it have its turn, and see to it that somebody takes the turns."""
-        (floor.queue if waits else floor.press)(turn)
-        if not floor.taken and self._talks.group is not None:
-            floor.taken, floor.idle = True, anyio.Event()
-            self._talks.group.start_soon(self._turns.take_all, floor)
+    def _add_turn(self, turns: TurnQueue, turn: Turn, *, waits: bool = False) -> None:
+        """Add a turn, and start a task for the queue if none runs."""
+        (turns.queue if waits else turns.press)(turn)
+        if not turns.taken and self._participants.group is not None:
+            turns.taken, turns.idle = True, anyio.Event()
+            self._participants.group.start_soon(self._runner.take_all, turns)
 
 
 def _caller(record: ThreadRecord, agent: str) -> Caller:
-    """Everything an agent does for a thread has one key, whichever way it comes."""
+    """The caller of an agent on a thread: the same key over ACP and MCP."""
     return Caller(door="acp", client=agent, key=record.id, workspace=record.workspace, thread=record.id)
 
 
-def _waiting(floor: Floor, message: str) -> Turn:
-    turn = floor.take_out(message)
+def _take_waiting(turns: TurnQueue, message: str) -> Turn:
+    turn = turns.take_out(message)
     if turn is None:
         raise LookupError(f"The prompt {message} is not waiting any more.")
     return turn
 
 
-async def _begun(turn: Turn) -> Prompted:
+async def _wait_until_begun(turn: Turn) -> Prompted:
     await turn.begun.wait()
     if turn.problem is not None:
         raise turn.problem
-    return _prompted(turn)
+    return _result_of(turn)
 
 
-def _prompted(turn: Turn) -> Prompted:
+def _result_of(turn: Turn) -> Prompted:
     assert turn.message is not None
     operation = None if turn.operation is None else turn.operation.id
     return Prompted(message=turn.message.id, operation=operation, replaced=turn.replaced)

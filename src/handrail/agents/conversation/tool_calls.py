@@ -1,9 +1,7 @@
-"""The calls that a message shows: what its agent tells of them, and which of them are ours.
+"""Tool calls in a message: the agent's `tool_call` updates, merged with our own calls for the same work.
 
-Owns which part each call has, and what joins an agent's words to our call. It never awaits. It does not know what is
-said beside them (recorder.py), nor what the data of a call means (telling.py).
-
-One call as its agent tells of it: `tool_call` and `tool_call_update`, laid over each other, in our words.
+Decides which part shows which call, and which of our calls an agent's updates are about. Nothing here awaits.
+The other parts of a message are in `recorder.py`.
 """
 
 import base64
@@ -19,21 +17,21 @@ from handrail.store.threads.message import Part
 from handrail.store.threads.parts import CallData, CallSort, CallStatus, Content, Location
 from handrail.store.values import Ending, Json, Stop
 
-Keep = Callable[[bytes], str | None]
-"""Keeps a picture; returns its SHA-256, or None where there is no room for it."""
+StoreImage = Callable[[bytes], str | None]
+"""Stores an image; returns its SHA-256, or None if there is no room for it."""
 
 ADVISORY = ("agent_work", "agent_form")
-"""The tools whose calls only say what the agent may do itself, or know."""
-SAID = ("title", "kind", "status", "content", "locations", "rawInput")
-"""What is remembered of a call in its agent's own words."""
-BRIEF = ("toolCallId", "title", "kind", "status")
-"""What is never too much of it: of a title, only the beginning is kept."""
+"""Tools whose calls only ask the person; the agent then does the work itself."""
+KEPT_FIELDS = ("title", "kind", "status", "content", "locations", "rawInput")
+"""Fields of the agent's updates that are kept for a later permission request."""
+BRIEF_FIELDS = ("toolCallId", "title", "kind", "status")
+"""Fields that are kept even above MOST_HEARD."""
 MOST_PIECES = 200
-"""Of one call's content or places; a list without end is somebody's mistake."""
+"""Entries of one call's content or locations; bounds a runaway list."""
 
 
-class Ours(NamedTuple):
-    """A call of ours, as far as a conversation shows it."""
+class OwnCall(NamedTuple):
+    """A call through the gate, as a conversation shows it."""
 
     id: str
     tool: str
@@ -41,8 +39,8 @@ class Ours(NamedTuple):
     input: Json
 
 
-def untold(id: str) -> CallData:
-    """A call of which nothing is known but the agent's id."""
+def empty_call(id: str) -> CallData:
+    """The data of a call of which only the agent's id is known."""
     return {
         "id": id,
         "title": "",
@@ -57,17 +55,19 @@ def untold(id: str) -> CallData:
     }
 
 
-def told(data: CallData, update: Json, keep: Keep) -> CallData:
-    """What is known once this update is heard: what it gives replaces what was, what it leaves out stays."""
+def apply_update(data: CallData, update: Json, store_image: StoreImage) -> CallData:
+    """Apply an update: given fields replace the old ones, missing fields stay."""
     after = data.copy()
     after["title"] = cut(text(update.get("title")), 2000) or data["title"]
     after["sort"] = _sort(update.get("kind")) or data["sort"]
     after["status"] = _status(_own_status(update) or update.get("status"), data["status"])
     after["tool"] = data["tool"] or _tool(update)
     if update.get("content") is not None:
-        after["content"] = [c for each in _most(update["content"]) for c in _content(each, keep)]
+        after["content"] = [
+            c for each in _limit_entries(update["content"]) for c in _content(each, store_image)
+        ]
     if update.get("locations") is not None:
-        after["locations"] = [_location(each) for each in _most(update["locations"])]
+        after["locations"] = [_location(each) for each in _limit_entries(update["locations"])]
     if update.get("rawInput") is not None:
         after["input"] = bounded(update["rawInput"])
     if update.get("rawOutput") is not None:
@@ -76,7 +76,7 @@ def told(data: CallData, update: Json, keep: Keep) -> CallData:
 
 
 def size(value: JsonValue) -> int:
-    """Characters, about."""
+    """Approximate number of characters."""
     match value:
         case str():
             return len(value)
@@ -88,18 +88,19 @@ def size(value: JsonValue) -> int:
             return 1
 
 
-def linked(data: CallData, ours: Ours) -> CallData:
-    """It is this call of ours."""
-    return {**data, "call": ours.id, "tool": ours.tool, "title": data["title"] or ours.title}
+def link_call(data: CallData, own_call: OwnCall) -> CallData:
+    """Link the data to a call of ours."""
+    return {**data, "call": own_call.id, "tool": own_call.tool, "title": data["title"] or own_call.title}
 
 
-def own(ours: Ours) -> CallData:
-    """A call of ours that no agent spoke of."""
-    return {**linked(untold(""), ours), "status": "in_progress", "input": bounded(ours.input)}
+def call_from_own(own_call: OwnCall) -> CallData:
+    """The data of a call of ours that the agent has not mentioned."""
+    return {**link_call(empty_call(""), own_call), "status": "in_progress", "input": bounded(own_call.input)}
 
 
-def stopped(data: CallData, stop: Stop) -> CallData:
-    """The agent has stopped: what it left open ended with it. One that ended in good order had what it wanted."""
+def stop_call(data: CallData, stop: Stop) -> CallData:
+    """Close a call that is open when the agent stops: completed after a normal stop, else cancelled or
+    failed."""
     if data["status"] not in ("pending", "in_progress"):
         return data
     ended: CallStatus = (
@@ -108,17 +109,17 @@ def stopped(data: CallData, stop: Stop) -> CallData:
     return {**data, "status": ended}
 
 
-def settled(data: CallData, ending: Ending) -> CallData:
-    """Our call has its outcome, and the agent says nothing about it any more."""
+def settle_call(data: CallData, ending: Ending) -> CallData:
+    """Close an open call with the outcome of ours."""
     return data if data["status"] not in ("pending", "in_progress") else {**data, "status": ENDED[ending]}
 
 
-def speaks_of(data: CallData, ours: Ours) -> bool:
-    """Whether what an agent told is about this call of ours, which it made without saying so."""
-    if _names(data, ours.tool):
-        return data["input"] in (None, {}, ours.input)
-    wanted = _SORTS.get(ours.tool, ())
-    return data["sort"] in wanted and any(thing in _things(data) for thing in _things_of(ours))
+def is_about(data: CallData, own_call: OwnCall) -> bool:
+    """Whether the agent's call is this call of ours, which the agent made without naming its id."""
+    if _ends_with_tool(data, own_call.tool):
+        return data["input"] in (None, {}, own_call.input)
+    kinds = _SORTS.get(own_call.tool, ())
+    return data["sort"] in kinds and any(thing in _subjects(data) for thing in _own_subjects(own_call))
 
 
 ENDED: dict[Ending, CallStatus] = {
@@ -134,30 +135,33 @@ _SORTS: dict[str, tuple[CallSort, ...]] = {
     "write_file": ("edit",),
     "read_text_file": ("read",),
 }
-"""What agents call the work that they do through our hands."""
+"""The kinds that agents give to work that they do through our tools."""
 
 
-def _names(data: CallData, tool: str) -> bool:
-    """`mcp__handrail__read_file`, `handrail_read_file`, `handrail/read_file`: the name stands at the end."""
+def _ends_with_tool(data: CallData, tool: str) -> bool:
+    """Whether title or tool name ends with our tool's name: `mcp__handrail__read_file`, `handrail_read_file`,
+    `handrail/read_file`."""
     pattern = rf"(?:^|[^A-Za-z0-9]){re.escape(tool)}(?:\W.*)?$"
-    return any(re.search(pattern, told) for told in (data["title"], data["tool"]) if told)
+    return any(re.search(pattern, label) for label in (data["title"], data["tool"]) if label)
 
 
-def _things(data: CallData) -> list[str]:
-    """The lines and paths that an agent's words are about."""
-    given = record(data["input"])
-    found = [text(given.get(key)) for key in ("command", "cmd", "path", "file_path", "filePath", "abs_path")]
-    found += [each["path"] for each in data["locations"]]
-    found += [each["path"] for each in data["content"] if each["kind"] == "diff"]
-    return [*filter(None, found), data["title"].strip("`")]
+def _subjects(data: CallData) -> list[str]:
+    """The commands and paths in an agent's description of a call."""
+    arguments = record(data["input"])
+    things = [
+        text(arguments.get(key)) for key in ("command", "cmd", "path", "file_path", "filePath", "abs_path")
+    ]
+    things += [each["path"] for each in data["locations"]]
+    things += [each["path"] for each in data["content"] if each["kind"] == "diff"]
+    return [*filter(None, things), data["title"].strip("`")]
 
 
-def _things_of(ours: Ours) -> list[str]:
-    found = [text(ours.input.get(key)) for key in ("command", "path")]
-    return [each for each in found if each]
+def _own_subjects(own_call: OwnCall) -> list[str]:
+    things = [text(own_call.input.get(key)) for key in ("command", "path")]
+    return [each for each in things if each]
 
 
-def _most(value: JsonValue) -> list[Json]:
+def _limit_entries(value: JsonValue) -> list[Json]:
     return records(value)[:MOST_PIECES]
 
 
@@ -166,24 +170,24 @@ def _sort(value: object) -> CallSort | None:
 
 
 def _status(value: object, before: CallStatus) -> CallStatus:
-    """What has ended does not begin again: an update may come twice, or late."""
+    """The new status; an ended call is not reopened, because updates may be repeated or late."""
     if value not in get_args(CallStatus):
         return before
-    given = cast("CallStatus", value)
+    status = cast("CallStatus", value)
     over = before not in ("pending", "in_progress")
-    if (over and given in ("pending", "in_progress")) or (before == "in_progress" and given == "pending"):
+    if (over and status in ("pending", "in_progress")) or (before == "in_progress" and status == "pending"):
         return before
-    return given
+    return status
 
 
 def _own_status(update: Json) -> CallStatus | None:
-    """Our own agent says `cancelled`, for which the protocol has no word."""
-    told = record(record(update.get("_meta")).get("handrail")).get("status")
-    return "cancelled" if told == "cancelled" else None
+    """Our own agent sends `cancelled`, which ACP does not have."""
+    status = record(record(update.get("_meta")).get("handrail")).get("status")
+    return "cancelled" if status == "cancelled" else None
 
 
 def _tool(update: Json) -> str:
-    """The agent's name for its tool, which some give beside the specification."""
+    """The agent's tool name, which some send in `_meta`."""
     meta = record(update.get("_meta"))
     near = [meta, *(record(each) for each in meta.values())]
     return next((text(each.get("toolName")) for each in near if text(each.get("toolName"))), "")
@@ -195,7 +199,7 @@ def _location(given: Json) -> Location:
     return {"path": path} if line is None else {"path": path, "line": line}
 
 
-def _content(given: Json, keep: Keep) -> list[Content]:
+def _content(given: Json, store_image: StoreImage) -> list[Content]:
     match given.get("type"):
         case "diff":
             old = given.get("oldText")
@@ -205,79 +209,80 @@ def _content(given: Json, keep: Keep) -> list[Content]:
         case "terminal":
             return [{"kind": "terminal", "terminal": name(given.get("terminalId"))}]
         case _:
-            return _block(record(given.get("content")) or given, keep)
+            return _block(record(given.get("content")) or given, store_image)
 
 
-def _block(block: Json, keep: Keep) -> list[Content]:
-    if block.get("type") == "image" and (shown := picture(block, keep)) is not None:
-        return [{"kind": "image", "image": shown[0], "mime": shown[1]}]
+def _block(block: Json, store_image: StoreImage) -> list[Content]:
+    if block.get("type") == "image" and (image := store_image_block(block, store_image)) is not None:
+        return [{"kind": "image", "image": image[0], "mime": image[1]}]
     words = (
         text(block.get("text")) or text(record(block.get("resource")).get("text")) or text(block.get("uri"))
     )
     return [{"kind": "text", "text": cut(words)}] if words else []
 
 
-def picture(block: Json, keep: Keep) -> tuple[str, str] | None:
-    """The hash and the kind of a picture in a content block; None when it holds none."""
+def store_image_block(block: Json, store_image: StoreImage) -> tuple[str, str] | None:
+    """Store the image of a content block: its hash and MIME type, or None if it holds no image."""
     try:
         content = base64.b64decode(text(block.get("data")), validate=True)
     except (binascii.Error, ValueError):
         return None
-    kept = keep(content) if content else None
-    return None if kept is None else (kept, text(block.get("mimeType")) or "image/png")
+    sha = store_image(content) if content else None
+    return None if sha is None else (sha, text(block.get("mimeType")) or "image/png")
 
 
 MOST_CALLS = 5_000
-"""Calls that one message shows; nobody reads more."""
+"""Calls shown in one message; more cannot be read."""
 MOST_HEARD = 32 * 1024 * 1024
-"""Characters that are kept of what is told of the calls of one message, about; of what is told beyond, only the rest."""
+"""Approximate characters kept for the calls of one message; bounds memory. Beyond it only BRIEF_FIELDS are
+kept."""
 
 
-class Shown:
-    """One call, and the part it has."""
+class ShownCall:
+    """One call in a message, and its part."""
 
     def __init__(self, part: Part | None, data: CallData) -> None:
         self._part = part
-        """None of a call that an agent speaks of before anybody prompted it, and of one too many."""
+        """None for a call before the first prompt, and for calls beyond MOST_CALLS."""
         self.data = data
-        self.ours: Ours | None = None
+        self.ours: OwnCall | None = None
         self.said: Json = {}
-        """The agent's own words."""
+        """The kept fields of the agent's updates."""
         self.heard = 0
-        """The most characters it was told in at once."""
-        self._left = False
-        """Its agent stopped without a word on how it ended."""
+        """The size of its largest update, in characters."""
+        self._was_left_open = False
+        """Whether the agent stopped while it was open."""
         self._ending: Ending | None = None
-        """How our call for it ended."""
+        """The outcome of our call for it."""
 
     @property
     def bound(self) -> bool:
-        """It is a call of ours that does the work itself; not merely one that allowed it."""
+        """Whether a call of ours does the work, rather than only allowing it."""
         return self.ours is not None and self.ours.tool not in ADVISORY
 
     @property
     def open(self) -> bool:
         return self.data["status"] in ("pending", "in_progress")
 
-    def hear(self, update: Json, keep: Keep) -> None:
-        """The agent says more of it."""
-        self.said |= {key: update[key] for key in SAID if update.get(key) is not None}
-        self.put(told(self.data, update, keep))
+    def hear(self, update: Json, store_image: StoreImage) -> None:
+        """Apply an update of the agent."""
+        self.said |= {key: update[key] for key in KEPT_FIELDS if update.get(key) is not None}
+        self.put(apply_update(self.data, update, store_image))
 
     def stop(self, stop: Stop) -> None:
-        """Its agent has stopped, and says no more of it."""
-        self._left = self._left or self.open
-        self.put(stopped(self.data, stop))
-        self._judge()
+        """Its agent has stopped."""
+        self._was_left_open = self._was_left_open or self.open
+        self.put(stop_call(self.data, stop))
+        self._apply_outcome()
 
     def end(self, ending: Ending) -> None:
-        """Our call for it has its outcome; the agent may still tell what it made of that."""
+        """Our call for it has settled; the agent may still send its own status."""
         self._ending = ending
-        self._judge()
+        self._apply_outcome()
 
-    def _judge(self) -> None:
-        """What was not allowed was not done, where nobody says otherwise."""
-        if self._left and self._ending in ("denied", "failed", "cancelled", "interrupted"):
+    def _apply_outcome(self) -> None:
+        """Without a final status from the agent, work that was not allowed was not done."""
+        if self._was_left_open and self._ending in ("denied", "failed", "cancelled", "interrupted"):
             self.put({**self.data, "status": ENDED[self._ending]})
 
     def put(self, data: CallData) -> None:
@@ -287,108 +292,110 @@ class Shown:
                 self._part.put(cast("Json", data))
 
 
-class Calls:
-    """The calls of the message that is being said, and of the one before."""
+class MessageCalls:
+    """The calls of the current message and the one before."""
 
-    def __init__(self, add: Callable[[Json], Part | None], keep: Keep) -> None:
-        """`add` makes a new part of the message."""
+    def __init__(self, add: Callable[[Json], Part | None], store_image: StoreImage) -> None:
+        """`add` appends a part to the message."""
         self._add = add
-        self._keep = keep
-        self._over = False
-        self._heard = 0
-        """Characters of what is kept of this message's calls, about."""
-        self._told: dict[str, Shown] = {}
-        """By the agent's ids, of this message."""
-        self._before: dict[str, Shown] = {}
-        """The same of the message before: what was begun there may end here."""
-        self._untold: list[Shown] = []
-        """Calls of ours in this message of which its agent has not spoken."""
-        self._ours: dict[str, Shown] = {}
-        """By our ids, those without an outcome, of any message."""
+        self._store_image = store_image
+        self._has_stopped = False
+        self._kept_chars = 0
+        """Approximate characters kept for this message's calls."""
+        self._agent_calls: dict[str, ShownCall] = {}
+        """This message's calls, by the agent's id."""
+        self._previous_calls: dict[str, ShownCall] = {}
+        """The previous message's calls: a call may begin there and end here."""
+        self._unmentioned: list[ShownCall] = []
+        """Calls of ours in this message that the agent has not mentioned."""
+        self._own_calls: dict[str, ShownCall] = {}
+        """Our unsettled calls of any message, by our id."""
 
     def begin(self) -> None:
-        """The next message begins."""
-        self._over = False
-        self._heard = 0
-        self._before, self._told = self._told, {}
-        self._untold = []
+        """Start the next message."""
+        self._has_stopped = False
+        self._kept_chars = 0
+        self._previous_calls, self._agent_calls = self._agent_calls, {}
+        self._unmentioned = []
 
     def end(self, stop: Stop) -> None:
-        """The agent has stopped: what it left open ended with it, but for calls of ours that go on."""
-        self._over = True
-        for shown in self._told.values():
-            if not (shown.bound and shown in self._ours.values()):
+        """The agent has stopped: close its open calls, except calls of ours that go on."""
+        self._has_stopped = True
+        for shown in self._agent_calls.values():
+            if not (shown.bound and shown in self._own_calls.values()):
                 shown.stop(stop)
 
     def told(self, id: str, update: Json, *, begins: bool) -> None:
-        """An agent tells of the call that it knows by this id. One that begins is of this message."""
-        shown = self._told.get(id)
+        """Apply an update to the call with this id. With `begins`, the call belongs to this message."""
+        shown = self._agent_calls.get(id)
         if shown is None and not begins:
-            shown = self._before.get(id)
-        heard = self._heard
-        update = self._bounded(shown, update)
+            shown = self._previous_calls.get(id)
+        kept_before = self._kept_chars
+        update = self._limit_update(shown, update)
         if shown is None:
-            data = told(untold(id), update, self._keep)
-            shown = self._adopt(data) or self._show(data)
-        shown.heard += self._heard - heard
-        shown.hear(update, self._keep)
+            data = apply_update(empty_call(id), update, self._store_image)
+            shown = self._match_unmentioned(data) or self._add_call(data)
+        shown.heard += self._kept_chars - kept_before
+        shown.hear(update, self._store_image)
 
-    def _bounded(self, shown: Shown | None, update: Json) -> Json:
-        """All of it; or where too much was told of the calls of one message, what it is and how it went."""
+    def _limit_update(self, shown: ShownCall | None, update: Json) -> Json:
+        """The update; reduced to BRIEF_FIELDS if the message has reached MOST_HEARD."""
         more = max(0, size(update) - (0 if shown is None else shown.heard))
-        if self._heard + more > MOST_HEARD:
-            return {key: value for key, value in update.items() if key in BRIEF and size(value) < 2000}
-        self._heard += more
+        if self._kept_chars + more > MOST_HEARD:
+            return {key: value for key, value in update.items() if key in BRIEF_FIELDS and size(value) < 2000}
+        self._kept_chars += more
         return update
 
     def said(self, id: str) -> Json:
-        """What the agent has said of a call of its own, in its own words."""
-        shown = self._told.get(id) or self._before.get(id)
+        """The kept fields of the agent's updates about one of its calls."""
+        shown = self._agent_calls.get(id) or self._previous_calls.get(id)
         return {} if shown is None else shown.said
 
-    def link(self, id: str, ours: Ours) -> None:
+    def link(self, id: str, own_call: OwnCall) -> None:
         """Link a call of ours to the agent's call `id`, or to one it did not name."""
-        shown = self._told.get(id) if id else self._spoken(ours)
-        if shown is None or shown.bound:  # of several things that one call does, the first stands for it
-            shown = self._show(untold(id) if id and shown is None else own(ours))
-        shown.ours = ours
-        shown.put(linked(shown.data, ours))
-        self._ours[ours.id] = shown
+        shown = self._agent_calls.get(id) if id else self._find_agent_call(own_call)
+        if shown is None or shown.bound:  # if one agent call causes several of ours, the first is linked
+            shown = self._add_call(empty_call(id) if id and shown is None else call_from_own(own_call))
+        shown.ours = own_call
+        shown.put(link_call(shown.data, own_call))
+        self._own_calls[own_call.id] = shown
 
     def settled(self, call: str, ending: Ending) -> None:
-        """A call of ours has its outcome."""
-        shown = self._ours.pop(call, None)
+        """A call of ours has settled."""
+        shown = self._own_calls.pop(call, None)
         if shown is None:
             return
         shown.end(ending)
-        under_way = shown.data["id"] in self._told and not self._over
-        if not shown.data["id"] or (shown.bound and not under_way):  # else its agent says how it ends
-            shown.put(settled(shown.data, ending))
+        under_way = shown.data["id"] in self._agent_calls and not self._has_stopped
+        if not shown.data["id"] or (
+            shown.bound and not under_way
+        ):  # otherwise the agent sends the final status
+            shown.put(settle_call(shown.data, ending))
 
-    def _adopt(self, data: CallData) -> Shown | None:
-        """The call of ours that is shown already and that the agent now speaks of."""
-        for shown in self._untold:
-            if shown.ours is not None and speaks_of(data, shown.ours):
-                self._untold.remove(shown)
-                self._told[data["id"]] = shown
-                shown.put(linked(data, shown.ours))
+    def _match_unmentioned(self, data: CallData) -> ShownCall | None:
+        """Find the call of ours that the agent now mentions, and link it."""
+        for shown in self._unmentioned:
+            if shown.ours is not None and is_about(data, shown.ours):
+                self._unmentioned.remove(shown)
+                self._agent_calls[data["id"]] = shown
+                shown.put(link_call(data, shown.ours))
                 return shown
         return None
 
-    def _spoken(self, ours: Ours) -> Shown | None:
-        """The call that an agent spoke of and that is this one of ours; the first one still open."""
-        for shown in self._told.values():
-            if shown.open and not shown.bound and speaks_of(shown.data, ours):
+    def _find_agent_call(self, own_call: OwnCall) -> ShownCall | None:
+        """Find the agent's open call that is this call of ours."""
+        for shown in self._agent_calls.values():
+            if shown.open and not shown.bound and is_about(shown.data, own_call):
                 return shown
         return None
 
-    def _show(self, data: CallData) -> Shown:
-        room = len(self._told) + len(self._untold) < MOST_CALLS
-        shown = Shown(self._add(cast("Json", data)) if room else None, data)
-        if len(self._told) + len(self._untold) >= 2 * MOST_CALLS:
-            return shown  # nobody asks for it again
+    def _add_call(self, data: CallData) -> ShownCall:
+        room = len(self._agent_calls) + len(self._unmentioned) < MOST_CALLS
+        shown = ShownCall(self._add(cast("Json", data)) if room else None, data)
+        if len(self._agent_calls) + len(self._unmentioned) >= 2 * MOST_CALLS:
+            return shown  # too many to track
         if data["id"]:
-            self._told[data["id"]] = shown
+            self._agent_calls[data["id"]] = shown
         else:
-            self._untold.append(shown)
+            self._unmentioned.append(shown)
         return shown

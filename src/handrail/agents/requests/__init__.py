@@ -1,1 +1,1 @@
-"""What a hosted agent asks of its host: permission, terminals, files."""
+"""Requests that a hosted agent makes of its host: permission, terminals, files."""

@@ -1,13 +1,7 @@
-"""`terminal/*`: the terminals that agents have from us.
+"""`terminal/*` requests: terminals that an agent creates through its host.
 
-Owns which agent holds which, from its creation until it is given back. Each is one call of execute_command, and its
-output stays for people. It does not know what an agent is told of one (lent.py).
-
-A terminal as an agent has it: by its id, until the agent gives it back.
-
-The shell line that an agent's request for a terminal means.
-
-The end of a terminal's output as an agent gets it: plain text of at most so many bytes, cut at its start.
+Each terminal is one call of execute_command, so it needs approval and people can watch it. An agent can name
+a terminal from its creation until it releases it; the output is kept after that.
 """
 
 import os
@@ -20,7 +14,7 @@ from pathlib import Path
 import anyio
 
 from handrail.agents.lenient_json import number, records, text
-from handrail.agents.requests.request_context import NOT_FOUND, Who, error, not_done
+from handrail.agents.requests.request_context import NOT_FOUND, RequestContext, error, error_from_outcome
 from handrail.errors import Unwritable
 from handrail.gate.call import Call, Outcome
 from handrail.gate.feedback import changed
@@ -35,60 +29,62 @@ from handrail.terminal.terminals import Terminals
 from handrail.terminal.thread_pool import AGENTS
 
 GRACE = 2.0
-"""Seconds between asking processes to end and killing them, where no call does that any more."""
+"""Seconds between SIGTERM and SIGKILL, if no call stops the terminal any more."""
 STOP_SECONDS = 20.0
-"""How long an agent waits for the end of what it killed; it goes on unwinding after that."""
+"""Bounds an agent's wait for `terminal/kill` and `terminal/release`; the processes are stopped even after
+that."""
 KILLED = Outcome(ending="cancelled", by=CLIENT, message="Ended by the agent")
 
 
 @dataclass(slots=True, kw_only=True)
-class Lent:
-    """One terminal in an agent's hands."""
+class AgentTerminal:
+    """One terminal that an agent has created and not yet released."""
 
     call: Call
     owner: tuple[str, str]
-    """Whose it is: nobody else can name it."""
+    """The key and client name of the agent's caller; other agents cannot use it."""
     terminal: Terminal | None
-    """None when its command had ended before anybody could look."""
+    """None if its command had ended before the terminal could be looked up."""
     tail: Tail
     limit: int
-    """Bytes of output that the agent wants at most."""
+    """The most bytes of output that the agent asked for."""
 
     @property
     def status(self) -> Json | None:
-        """How it ended; None while it runs. What a person completed is over for the agent, whatever still runs."""
+        """The exit status; None while it runs. A call that a person completed counts as ended, even if
+        processes still run."""
         if self.terminal is not None and self.terminal.exit is not None:
-            return _status(self.terminal.exit)
+            return _status_from_exit(self.terminal.exit)
         outcome = self.call.outcome
         if outcome is None or (self.terminal is not None and outcome.ending != "completed"):
             return None
-        known = {} if outcome.result is None else outcome.result.data
-        return {"exitCode": known.get("exit_code"), "signal": known.get("signal")}
+        data = {} if outcome.result is None else outcome.result.data
+        return {"exitCode": data.get("exit_code"), "signal": data.get("signal")}
 
     async def exited(self) -> Json:
-        """How it ended, as soon as it has."""
+        """Wait for the exit status."""
         while (status := self.status) is None:
             assert self.terminal is not None
             if self.call.outcome is None:
-                await self._first_end(self.terminal)
+                await self._wait_for_exit_or_outcome(self.terminal)
             else:
                 await self.terminal.wait()
         return status
 
     async def output(self) -> Json:
-        """What it printed, with a word about what a person did where the agent cannot know."""
-        head, foot = self._head, self._foot
+        """The output, with notes about actions of a person that the agent cannot see otherwise."""
+        head, foot = self._build_head, self._build_foot
         room = self.limit - len((head + foot).encode())
         if room < 0:
             head, foot, room = "", "", self.limit
         status = self.status
-        text, truncated = await AGENTS.run(last, self.tail, room)
+        text, truncated = await AGENTS.run(read_last_bytes, self.tail, room)
         foot = foot if text and not text.endswith("\n") else foot.removeprefix("\n")
-        told: Json = {"output": f"{head}{text}{foot}", "truncated": truncated}
-        return told if status is None else {**told, "exitStatus": status}
+        answer: Json = {"output": f"{head}{text}{foot}", "truncated": truncated}
+        return answer if status is None else {**answer, "exitStatus": status}
 
     async def stop(self, gate: Gate) -> None:
-        """End its whole tree; the output stays."""
+        """Stop its process tree; the output is kept."""
         if self.terminal is None or self.terminal.swept is not None:
             return
         ends = gate.end(self.call, KILLED)
@@ -98,8 +94,8 @@ class Lent:
             else:
                 await self.terminal.stop(GRACE)
 
-    async def _first_end(self, terminal: Terminal) -> None:
-        """Return when it has exited, or its call has been settled."""
+    async def _wait_for_exit_or_outcome(self, terminal: Terminal) -> None:
+        """Return when the terminal has exited or its call has settled."""
         async with anyio.create_task_group() as group:
 
             async def settled() -> None:
@@ -112,106 +108,107 @@ class Lent:
             group.cancel_scope.cancel()
 
     @property
-    def _head(self) -> str:
-        """What a person changed and said before they allowed it."""
-        told = [] if self.call.edited is None else [changed(self.call.input, self.call.edited)]
-        told += [f"The person who allowed it says: {self.call.said}"] if self.call.said else []
-        return "".join(f"[{each}]\n" for each in told)
+    def _build_head(self) -> str:
+        """Notes on the changes and the message of the person who allowed it."""
+        notes = [] if self.call.edited is None else [changed(self.call.input, self.call.edited)]
+        notes += [f"The person who allowed it says: {self.call.said}"] if self.call.said else []
+        return "".join(f"[{each}]\n" for each in notes)
 
     @property
-    def _foot(self) -> str:
-        """That a person ended it, or the waiting for it."""
+    def _build_foot(self) -> str:
+        """A note that a person cancelled or completed it."""
         outcome = self.call.outcome
         if outcome is None or not outcome.by.is_person:
             return ""
         if outcome.ending not in ("cancelled", "completed"):
             return ""
-        own = outcome.result.data if outcome.result is not None else {}
-        text = f"\n{own.get('output')}" if own and "terminal_id" not in own else ""
+        data = outcome.result.data if outcome.result is not None else {}
+        text = f"\n{data.get('output')}" if data and "terminal_id" not in data else ""
         return f"\n[{outcome.message}]{text}"
 
 
-def _status(exit: Exit) -> Json:
+def _status_from_exit(exit: Exit) -> Json:
     return {"exitCode": exit.code, "signal": exit.signal}
 
 
-MOST_OUTPUT = 1024 * 1024
-"""Bytes of output in one answer, also where an agent wants more: it is one message."""
-MOST_LENT = 1000
-"""Terminals held for agents; of those that ended and were never given back, the oldest are dropped beyond this."""
+MAX_OUTPUT = 1024 * 1024
+"""Bytes of output in one answer, also if an agent asks for more: it must fit into one message."""
+MAX_TERMINALS = 1000
+"""Terminals held for all agents. Above this, the oldest that have exited but were not released are dropped."""
 
 
-class Lending:
-    """Terminals in agents' hands, by id."""
+class AgentTerminals:
+    """The terminals of all agents, by id."""
 
     def __init__(self, gate: Gate, terminals: Terminals) -> None:
         self._gate = gate
         self._terminals = terminals
-        self._lent: dict[str, Lent] = {}
+        self._held: dict[str, AgentTerminal] = {}
 
-    async def create(self, params: Json, who: Who) -> Json:
-        """Returns once the terminal is there, with its command under way."""
-        cwd = text(params.get("cwd")) or who.cwd
-        given: Json = {"command": line_of(params, cwd), "cwd": cwd, "background": True}
-        if env := variables_of(params):
-            given["env"] = env
-        reply = await who.submit(self._gate, "execute_command", given)
+    async def create(self, params: Json, context: RequestContext) -> Json:
+        """Returns once the terminal exists and its command runs."""
+        cwd = text(params.get("cwd")) or context.cwd
+        arguments: Json = {"command": build_shell_line(params, cwd), "cwd": cwd, "background": True}
+        if env := parse_variables(params):
+            arguments["env"] = env
+        reply = await context.submit(self._gate, "execute_command", arguments)
         terminal = reply.call.terminal
-        if terminal is None or not reply.call.handed_back:  # it was not started
-            raise not_done(reply.outcome)
+        if terminal is None or not reply.call.handed_back:  # not started
+            raise error_from_outcome(reply.outcome)
         limit = number(params.get("outputByteLimit"))
-        self._make_room()
-        self._lent[terminal] = Lent(
+        self._drop_oldest()
+        self._held[terminal] = AgentTerminal(
             call=reply.call,
-            owner=who.owner,
+            owner=context.owner,
             terminal=self._terminals.get(terminal),
             tail=self._terminals.tail(terminal),
-            limit=MOST_OUTPUT if limit is None else min(max(0, limit), MOST_OUTPUT),
+            limit=MAX_OUTPUT if limit is None else min(max(0, limit), MAX_OUTPUT),
         )
         return {"terminalId": terminal}
 
-    async def output(self, params: Json, who: Who) -> Json:
-        return await self._named(params, who).output()
+    async def output(self, params: Json, context: RequestContext) -> Json:
+        return await self._get_terminal(params, context).output()
 
-    async def wait_for_exit(self, params: Json, who: Who) -> Json:
-        return await self._named(params, who).exited()
+    async def wait_for_exit(self, params: Json, context: RequestContext) -> Json:
+        return await self._get_terminal(params, context).exited()
 
-    async def kill(self, params: Json, who: Who) -> Json:
-        """End what runs; the terminal stays the agent's."""
-        await self._named(params, who).stop(self._gate)
+    async def kill(self, params: Json, context: RequestContext) -> Json:
+        """Stop the processes; the agent can still read the terminal."""
+        await self._get_terminal(params, context).stop(self._gate)
         return {}
 
-    async def release(self, params: Json, who: Who) -> Json:
-        """End what runs; the agent can name it no more, from the moment it said so."""
-        lent = self._named(params, who)
-        del self._lent[text(params.get("terminalId"))]
-        await lent.stop(self._gate)
+    async def release(self, params: Json, context: RequestContext) -> Json:
+        """Stop the processes; the agent cannot name the terminal from this moment on."""
+        held = self._get_terminal(params, context)
+        del self._held[text(params.get("terminalId"))]
+        await held.stop(self._gate)
         return {}
 
     def forget(self, caller: Caller) -> None:
-        """Its session is over; what still runs in its terminals goes on."""
+        """Drop the terminals of a session that is over; their processes go on."""
         owner = (caller.key, caller.client)
-        self._lent = {name: lent for name, lent in self._lent.items() if lent.owner != owner}
+        self._held = {name: held for name, held in self._held.items() if held.owner != owner}
 
-    def _named(self, params: Json, who: Who) -> Lent:
-        """Raises RequestError for one that it does not hold."""
+    def _get_terminal(self, params: Json, context: RequestContext) -> AgentTerminal:
+        """The terminal that the request names. Raises RequestError if this agent does not hold it."""
         name = text(params.get("terminalId"))
-        lent = self._lent.get(name)
-        if lent is None or lent.owner != who.owner:
-            told = f"There is no terminal {name!r}: it was released, or never created."
-            raise error(NOT_FOUND, told, {"terminalId": name})
-        return lent
+        held = self._held.get(name)
+        if held is None or held.owner != context.owner:
+            message = f"There is no terminal {name!r}: it was released, or never created."
+            raise error(NOT_FOUND, message, {"terminalId": name})
+        return held
 
-    def _make_room(self) -> None:
-        excess = len(self._lent) + 1 - MOST_LENT
+    def _drop_oldest(self) -> None:
+        excess = len(self._held) + 1 - MAX_TERMINALS
         if excess > 0:
-            ended = [name for name, lent in self._lent.items() if lent.status is not None]
+            ended = [name for name, held in self._held.items() if held.status is not None]
             for name in ended[:excess]:
-                del self._lent[name]
+                del self._held[name]
 
 
-def line_of(params: Json, cwd: str) -> str:
-    """Exactly the words that were asked for; a command that names no program is a shell line."""
+def build_shell_line(params: Json, cwd: str) -> str:
+    """The shell line for a request: quoted if it names a program or has arguments, else taken as a shell
+    line."""
     command, args = text(params.get("command")), params.get("args")
     words = [word for word in args if isinstance(word, str)] if isinstance(args, list) else []
     if words:
@@ -219,8 +216,8 @@ def line_of(params: Json, cwd: str) -> str:
     return shlex.quote(command) if _is_program(command, cwd) else command
 
 
-def variables_of(params: Json) -> Json:
-    """What it adds to the environment."""
+def parse_variables(params: Json) -> Json:
+    """The variables that it adds to the environment."""
     return {text(each.get("name")): text(each.get("value")) for each in records(params.get("env"))}
 
 
@@ -234,14 +231,14 @@ def _is_program(command: str, cwd: str) -> bool:
 
 
 _LEAST = 64 * 1024
-"""Bytes looked at, however few are wanted: colours and movements are bytes too."""
+"""The least bytes that are read, because escape sequences take bytes too."""
 _GROWTH = 4
 
 
-def last(tail: Tail, limit: int) -> tuple[str, bool]:
-    """The last `limit` bytes of the text, and whether anything before them is left out.
+def read_last_bytes(tail: Tail, limit: int) -> tuple[str, bool]:
+    """The last `limit` bytes of the text, and whether the output has more before them.
 
-    Looks at no more of the output than it takes. A line that began before that is left out.
+    Reads no more of the output than needed. A line that starts before the part read is left out.
     """
     kept = tail.extent
     window = max(_LEAST, _GROWTH * limit)
@@ -252,13 +249,13 @@ def last(tail: Tail, limit: int) -> tuple[str, bool]:
             text = text.partition("\n")[2]
         raw = text.encode()
         if begin == kept.first or len(raw) >= limit:
-            return cut(raw, limit), begin > 0 or len(raw) > limit
+            return cut_to_last_bytes(raw, limit), begin > 0 or len(raw) > limit
         window *= _GROWTH
 
 
-def cut(raw: bytes, limit: int) -> str:
-    """The end of a UTF-8 text, from the beginning of a character on."""
+def cut_to_last_bytes(raw: bytes, limit: int) -> str:
+    """The last `limit` bytes of a UTF-8 text, starting at a whole character."""
     begin = max(0, len(raw) - limit)
-    while begin < len(raw) and raw[begin] & 0xC0 == 0x80:  # within a character
+    while begin < len(raw) and raw[begin] & 0xC0 == 0x80:  # a continuation byte
         begin += 1
     return raw[begin:].decode()

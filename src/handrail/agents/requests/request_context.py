@@ -1,8 +1,6 @@
-"""On whose behalf an agent asks its host for something, and where.
+"""RequestContext: the agent, thread and folder of a request, and how it reaches the gate.
 
-Owns what hands need to know of a session. It does not know conversations (talk.py), nor what is asked for.
-
-How an agent is told that something it asked for was not done.
+Also builds the JSON-RPC errors for requests that were not carried out.
 """
 
 import math
@@ -21,7 +19,7 @@ GIVEN_UP = Outcome(ending="cancelled", by=CLIENT, message="Cancelled by the clie
 
 
 class Quirks(Protocol):
-    """What an agent needs beside the specification."""
+    """Deviations from the specification that an agent needs."""
 
     @property
     def missing_file_is_empty(self) -> bool: ...
@@ -30,43 +28,43 @@ class Quirks(Protocol):
     def writes_itself(self) -> bool: ...
 
 
-def _unsaid(_tool_call: str) -> Json:
+def _nothing_known(_tool_call: str) -> Json:
     return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Who:
-    """An agent in one of its sessions."""
+class RequestContext:
+    """One agent in one session."""
 
     caller: Caller
     cwd: str
-    """The session's; what an agent names without a folder is there."""
+    """The session's working directory; relative paths are resolved in it."""
     quirks: Quirks
     on_asked: Callable[[str, str], None]
-    """Called with the agent's id for its own work, and the id of our call that asks about that work."""
-    known: Callable[[str], Json] = _unsaid
-    """What the agent has said of a tool call of its own so far, in the protocol's words."""
+    """Called with the agent's tool call id and the id of our call that asks about it."""
+    known: Callable[[str], Json] = _nothing_known
+    """Returns the agent's updates about one of its tool calls, merged, in the protocol's fields."""
 
     @property
     def owner(self) -> tuple[str, str]:
-        """Who may name what it was given."""
+        """The key that owns the resources created for this agent."""
         return self.caller.key, self.caller.client
 
-    async def submit(self, gate: Gate, tool: str, given: Json) -> Reply:
-        """Carry a call to its end, or until it is under way by itself; who stops waiting for it ends it."""
+    async def submit(self, gate: Gate, tool: str, arguments: Json) -> Reply:
+        """Run a call until it ends or is handed back. If the caller is cancelled, the call is cancelled too."""
         opened: list[Call] = []
-        request = Request(tool=tool, input=given, caller=self.caller, patience=math.inf, anew=True)
+        request = Request(tool=tool, input=arguments, caller=self.caller, patience=math.inf, anew=True)
         try:
             return await gate.submit(request, opened.append)
         except anyio.get_cancelled_exc_class():
             for call in opened:
-                if call.handed_back and call.plan is not None:  # the agent will never learn that it runs
+                if call.handed_back and call.plan is not None:  # the agent will never learn its id
                     gate.end(call, GIVEN_UP)
             raise
 
-    async def ask(self, gate: Gate, tool: str, given: Json, tool_call: str) -> Reply:
-        """Ask about work of its own, which it calls `tool_call`."""
-        request = Request(tool=tool, input=given, caller=self.caller, patience=math.inf)
+    async def ask(self, gate: Gate, tool: str, arguments: Json, tool_call: str) -> Reply:
+        """Ask the person about work that the agent does itself, under its id `tool_call`."""
+        request = Request(tool=tool, input=arguments, caller=self.caller, patience=math.inf)
         return await gate.ask(request, lambda call: self.on_asked(tool_call, call.id))
 
 
@@ -76,7 +74,7 @@ FAILED = -32603
 CANCELLED = -32800
 NOT_FOUND = -32002
 DENIED = -32001
-"""Not the protocol's: it has none for a person's no. It says what is wrong in words."""
+"""Not a code of the protocol, which has none for a denial; the message explains it."""
 STOPPING = "Handrail is stopping, so this was not done. Ask again when it is back."
 
 
@@ -87,8 +85,8 @@ def error(code: int, sentence: str, data: Json | None = None) -> Exception:
     return RequestError(code, sentence, data)
 
 
-def not_done(outcome: Outcome | None) -> Exception:
-    """Why a call came to nothing; with None, it was left to the next daemon."""
+def error_from_outcome(outcome: Outcome | None) -> Exception:
+    """The error for a call that was not carried out; None means that it waits for the next daemon."""
     if outcome is None:
         return error(FAILED, STOPPING)
     data: Json = {"status": outcome.ending, "reason": outcome.message, "by": str(outcome.by)}
