@@ -1,6 +1,6 @@
-"""Minds: agents and what is said with them, built in one place, started in order and ended in order.
+"""AgentHost: builds the agent side of the daemon (threads, registry, pool, prompts), starts and ends it.
 
-The daemon's own, a part of its composition root. It knows what each part needs, and nothing of what they do.
+Part of the composition root: it holds no other behaviour.
 """
 
 import sys
@@ -26,16 +26,16 @@ from handrail.store.threads.threads import Threads
 from handrail.terminal.terminals import Terminals
 
 UNWIND_SECONDS = 1.0
-"""For agents that are at work to stop by themselves, when the daemon ends: a person waits for it."""
+"""Seconds for running prompts to unwind when the daemon stops: a person waits for it."""
 LEAVE_SECONDS = 3.0
-"""For their programs to end. What is left then ends with its pipes, or by the next daemon's hand."""
+"""Seconds for agent programs to end. The rest end when their pipes close, or are ended by the next daemon."""
 Environment = Callable[[Sequence[str]], Mapping[str, str]]
-"""What a program finds around it, with the variables that are passed on by name."""
+"""Builds a program's environment, with the named variables of the daemon's own added."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentHost:
-    """Who thinks, and what was said."""
+    """The parts that host agents."""
 
     threads: Threads
     images: Blobs
@@ -43,28 +43,28 @@ class AgentHost:
     registry: Registry
     agents: Agents
     prompts: Prompts
-    _talking: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    _silent: anyio.Event = field(default_factory=anyio.Event)
+    _prompts_scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    _prompts_ended: anyio.Event = field(default_factory=anyio.Event)
 
     async def start(self, group: TaskGroup) -> None:
-        """From here on there can be talk."""
+        """Accept prompts from now on."""
         await group.start(self.agents.run)
-        await group.start(self._talk)
+        await group.start(self._run_prompts)
         group.start_soon(self.pictures.run)
 
     async def leave(self) -> None:
-        """End what thinks; what was being said is marked as interrupted."""
-        self._talking.cancel()
+        """End the agents; running prompts are marked as interrupted."""
+        self._prompts_scope.cancel()
         with anyio.move_on_after(UNWIND_SECONDS):
-            await self._silent.wait()
+            await self._prompts_ended.wait()
         with anyio.move_on_after(LEAVE_SECONDS):
             await self.agents.close()
-            await self._silent.wait()
+            await self._prompts_ended.wait()
 
-    async def _talk(self, *, task_status: TaskStatus[None]) -> None:
-        with self._talking:
+    async def _run_prompts(self, *, task_status: TaskStatus[None]) -> None:
+        with self._prompts_scope:
             await self.prompts.run(task_status=task_status)
-        self._silent.set()
+        self._prompts_ended.set()
 
 
 def build_agent_host(
@@ -77,7 +77,7 @@ def build_agent_host(
     terminals: Terminals,
     door: Door,
 ) -> AgentHost:
-    """`home` is what leads a program to this Handrail's own files."""
+    """`home` are the variables by which a program finds this Handrail's files."""
     threads = Threads(gate.journal, records)
     own = own_agent(named, home)
     registry = Registry(
@@ -105,11 +105,11 @@ def build_agent_host(
 
 
 def build_mcp_door(access: Access, places: Places, url: str) -> Door:
-    """Our own MCP server, as an agent that works for a thread reaches it: with a credential for that thread alone."""
+    """Build the entry of our MCP server for a thread's agent, with a credential for that thread only."""
 
     def door(thread: str, workspace: str | None, agent: str) -> McpDoor:
         bearer = access.lend(thread, workspace, agent)
-        # -P: what an agent works on must not be taken for us.
+        # -P: a module in the agent's working directory must not shadow ours.
         command = (sys.executable, "-P", "-m", "handrail", "mcp")
         env = {**places.environment, "HANDRAIL_CREDENTIAL": bearer}
         return McpDoor(url=f"{url}/mcp", bearer=bearer, command=command, env=env)

@@ -1,8 +1,6 @@
-"""The daemon: builds everything, in order, in one place, and owns the root of the scope tree.
+"""The daemon: composition root. Builds every part in order and owns the root task group.
 
-The only composition root. It holds no behaviour of its own: each part is made, handed what it needs, and started.
-
-The toolbox: every tool there is, handed what it needs.
+It holds no behaviour of its parts: each part is created with its dependencies, and started.
 """
 
 import logging
@@ -89,11 +87,12 @@ from handrail.tools.undo.undo_call import Undo
 log = logging.getLogger(__name__)
 
 SWITCH_SECONDS = 0.0005
-"""Between threads: at the default 5 ms a busy loop would starve the journal's writer."""
+"""Interpreter switch interval, in seconds: at the default 5 ms a busy event loop would starve the journal's
+writer."""
 SHUTDOWN_SECONDS = 4.0
-"""After which a stop goes on without the keeper's word: a person waits for it."""
+"""Bounds the wait for the keeper when the daemon stops: a person waits for it."""
 SIGN_INS = "sign-ins"
-"""Under which the keeper remembers who is signed in."""
+"""The key under which the keeper stores the sign-ins."""
 SEALED_INSIDE = (
     "This daemon was started from inside something Handrail had started, so it takes nobody for a person, and no "
     "page can sign in. Run `handrail down` and then `handrail up` in a terminal of your own."
@@ -105,7 +104,7 @@ SEALED_KEEPER = (
 
 
 def run(places: Places, config: Config, *, port: int | None = None, announce: bool = False) -> int:
-    """Be the daemon until told to stop; the exit status."""
+    """Run the daemon until it is stopped; returns the exit status."""
     places.make()
     hide_memory()
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -122,7 +121,7 @@ def run(places: Places, config: Config, *, port: int | None = None, announce: bo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foundation:
-    """What everything else stands on."""
+    """The storage, the keeper and the terminals, on which all other parts depend."""
 
     journal: Journal
     records: Records
@@ -133,7 +132,7 @@ class Foundation:
 
 
 class Daemon:
-    """Everything, built once, in order."""
+    """Builds and runs all parts."""
 
     def __init__(
         self, places: Places, config: Config, standing: Standing, port: int | None, announce: bool
@@ -143,8 +142,8 @@ class Daemon:
         self._standing = standing
         self._port = config.server.port if port is None else port
         self._announce = announce
-        self._plate = DaemonFile(places, self._port)
-        self._told = anyio.Event()
+        self._daemon_file = DaemonFile(places, self._port)
+        self._stop_requested = anyio.Event()
         self._ends_all = True
         self._access: Access | None = None
         self._marked = Marked()
@@ -152,9 +151,9 @@ class Daemon:
         self._blobs = Blobs(places.blobs)
 
     def stop(self, ends_all: bool) -> None:
-        """End; with `ends_all`, end what was started too."""
+        """Stop the daemon; with `ends_all`, also end everything that was started."""
         self._ends_all = ends_all
-        self._told.set()
+        self._stop_requested.set()
 
     async def serve(self) -> int:
         database, head = self._places.database, self._places.head
@@ -195,146 +194,146 @@ class Daemon:
                 hands.cancel_scope.cancel()
         return 0
 
-    async def _work(self, ground: Foundation) -> None:
-        """Serve until told to stop, then let go of everything in order."""
+    async def _work(self, foundation: Foundation) -> None:
+        """Serve until stopped, then shut down in order."""
         async with anyio.create_task_group() as group:
-            gate = await self._gate(ground, group)
-            access = self._access = await self._make_access(ground)
-            listener = await ground.keeper.listen(*self._plate.ports)
-            self._plate.note_port(listener.getsockname()[1])
+            gate = await self._build_gate(foundation, group)
+            access = self._access = await self._build_access(foundation)
+            listener = await foundation.keeper.listen(*self._daemon_file.ports)
+            self._daemon_file.note_port(listener.getsockname()[1])
             url = f"http://{HOST}:{listener.getsockname()[1]}"
-            minds = self._minds(ground, gate, build_mcp_door(access, self._places, url))
-            rooms = await self._rooms(ground, gate, access, url, minds)
+            agent_host = self._build_agent_host(foundation, gate, build_mcp_door(access, self._places, url))
+            rooms = await self._build_rooms(foundation, gate, access, url, agent_host)
             mcp = Mcp(gate, self._config.command.wait_seconds)
             callers = Callers(rooms.prompts.calling)
             local = Local(mcp, rooms.access, callers, Lineage(), rooms.url)
             streamable = Streamable(mcp, callers)
             async with streamable.run():
-                self._attend(group, ground, gate)
-                await minds.start(group)
-                await self._open(group, rooms, listener, local, streamable)
-                await self._told.wait()
+                self._start_background(group, foundation, gate)
+                await agent_host.start(group)
+                await self._accept_connections(group, rooms, listener, local, streamable)
+                await self._stop_requested.wait()
                 if self._announce and not self._ends_all:
                     print_replaced()
                 gate.leave()
-                await minds.leave()
+                await agent_host.leave()
                 await local.leave()
-                await self._let_go(ground.keeper)
-                ground.journal.append(DaemonStopped(why="told to"))
-                self._plate.take_down()
+                await self._release_keeper(foundation.keeper)
+                foundation.journal.append(DaemonStopped(why="told to"))
+                self._daemon_file.take_down()
             group.cancel_scope.cancel()
 
-    async def _gate(self, ground: Foundation, group: TaskGroup) -> Gate:
+    async def _build_gate(self, foundation: Foundation, group: TaskGroup) -> Gate:
         tools: dict[str, Tool[Any, Any]] = {}
         gate = Gate(
-            ground.journal,
-            await self._rules(ground),
+            foundation.journal,
+            await self._build_rules(foundation),
             tools,
             group,
             self._config.approvals.expire_seconds,
         )
-        tools |= self._toolbox(gate, ground)
+        tools |= self._build_toolbox(gate, foundation)
         return gate
 
-    async def _rules(self, ground: Foundation) -> Rules:
-        """What the person's file says, what their answers made, and which folders they trust."""
-        kept = [record.rule for record in await ground.records.rules.all() if record.removed_at is None]
+    async def _build_rules(self, foundation: Foundation) -> Rules:
+        """The rules of the configuration, the rules made from answers, and the trusted folders."""
+        kept = [record.rule for record in await foundation.records.rules.all() if record.removed_at is None]
         trusted = [
             Trusted(folder=record.folder, config=record.config)
-            for record in await ground.records.rules.folders()
+            for record in await foundation.records.rules.folders()
         ]
-        return Rules(ground.journal, self._standing, kept, trusted)
+        return Rules(foundation.journal, self._standing, kept, trusted)
 
-    def _minds(self, ground: Foundation, gate: Gate, door: Door) -> AgentHost:
+    def _build_agent_host(self, foundation: Foundation, gate: Gate, door: Door) -> AgentHost:
         return build_agent_host(
             self._config.agents,
             Blobs(self._places.images),
             partial(child_environment, os.environ),
             self._places.environment,
             gate,
-            ground.records,
-            ground.terminals,
+            foundation.records,
+            foundation.terminals,
             door,
         )
 
-    async def _rooms(
-        self, ground: Foundation, gate: Gate, access: Access, url: str, minds: AgentHost
+    async def _build_rooms(
+        self, foundation: Foundation, gate: Gate, access: Access, url: str, agent_host: AgentHost
     ) -> Rooms:
-        """What the routes need."""
+        """Build the context of the HTTP routes."""
         return Rooms(
-            journal=ground.journal,
-            records=ground.records,
+            journal=foundation.journal,
+            records=foundation.records,
             gate=gate,
-            terminals=ground.terminals,
-            means=self._means(),
-            undo=Undo(ground.records, ground.journal, self._blobs, self._own),
+            terminals=foundation.terminals,
+            means=self._build_means(),
+            undo=Undo(foundation.records, foundation.journal, self._blobs, self._own_folders),
             marked=self._marked,
             access=access,
             url=url,
             command_line=build_connect_command(self._places.environment),
-            started=await self._restore(gate, ground, minds.threads),
-            pulse=Pulse(ground.keeper),
+            started=await self._restore(gate, foundation, agent_host.threads),
+            pulse=Pulse(foundation.keeper),
             stop=self.stop,
             presence=self._presence,
-            index=ground.index,
-            threads=minds.threads,
-            images=minds.images,
-            pictures=minds.pictures,
-            registry=minds.registry,
-            agents=minds.agents,
-            prompts=minds.prompts,
+            index=foundation.index,
+            threads=agent_host.threads,
+            images=agent_host.images,
+            pictures=agent_host.pictures,
+            registry=agent_host.registry,
+            agents=agent_host.agents,
+            prompts=agent_host.prompts,
         )
 
-    def _attend(self, group: TaskGroup, ground: Foundation, gate: Gate) -> None:
-        """Look after what goes on by itself: terminals, questions that nobody sees, and how long things are kept."""
+    def _start_background(self, group: TaskGroup, foundation: Foundation, gate: Gate) -> None:
+        """Start the background tasks: terminals, retention, the search index, notifications."""
         kept, undo = self._config.terminal, self._config.undo
         retention = Retention(
-            ground.records,
-            ground.terminals,
+            foundation.records,
+            foundation.terminals,
             self._places.spool,
             kept.keep_days,
             kept.keep_bytes,
-            ground.watch.forgotten,
+            foundation.watch.forgotten,
         )
         blobs = BlobRetention(self._blobs, undo.keep_days, undo.keep_bytes)
-        knowing = Knowing(ground.terminals, self._marked)
-        for work in (ground.terminals.run, knowing.run, retention.run, blobs.run, ground.index.run):
+        knowing = Knowing(foundation.terminals, self._marked)
+        for work in (foundation.terminals.run, knowing.run, retention.run, blobs.run, foundation.index.run):
             group.start_soon(work)
         if self._config.notify.desktop:
             group.start_soon(Notifier(gate, self._presence.count, os.environ).run)
 
-    async def _open(
+    async def _accept_connections(
         self, group: TaskGroup, rooms: Rooms, listener: socket.socket, local: Local, streamable: Streamable
     ) -> None:
-        """From here on anybody may come in."""
+        """Accept connections from now on."""
         web = Web(guarded(rooms, streamable, listener.getsockname()[1]))
         group.start_soon(rooms.pulse.run)
-        group.start_soon(self._heed_signals)
+        group.start_soon(self._stop_on_signal)
         group.start_soon(web.serve, [listener])
-        group.start_soon((await self._doorway()).serve, local.handle)
+        group.start_soon((await self._listen_on_socket()).serve, local.handle)
         group.start_soon(welcome, rooms)
-        self._plate.put_up(rooms.url)
+        self._daemon_file.put_up(rooms.url)
         if self._announce:
             wished = None if rooms.url.endswith(f":{self._port}") else self._port
             group.start_soon(ForegroundOutput(rooms.access, rooms.url, rooms.command_line, wished).run)
 
     @property
-    def _own(self) -> tuple[Path, ...]:
-        """Handrail's own files, which are protected."""
+    def _own_folders(self) -> tuple[Path, ...]:
+        """Handrail's own folders, which are protected."""
         return self._places.config_dir, self._places.data, self._places.state
 
-    def _toolbox(self, gate: Gate, ground: Foundation) -> Toolbox:
-        own = self._own
+    def _build_toolbox(self, gate: Gate, foundation: Foundation) -> Toolbox:
+        own = self._own_folders
         reach = Reach(
-            terminals=ground.terminals,
-            records=ground.records,
-            means=self._means(),
+            terminals=foundation.terminals,
+            records=foundation.records,
+            means=self._build_means(),
             own=own,
             marked=self._marked,
         )
         return build_toolbox(gate, reach, self._blobs, own)
 
-    def _means(self) -> Means:
+    def _build_means(self) -> Means:
         terminal, command = self._config.terminal, self._config.command
         return Means(
             environment=child_environment(os.environ, command.env_pass),
@@ -344,42 +343,42 @@ class Daemon:
             grace=command.stop_grace,
         )
 
-    async def _make_access(self, ground: Foundation) -> Access:
+    async def _build_access(self, foundation: Foundation) -> Access:
         clients = [
             (record.sha256, Client(credential=record.id, name=record.name, workspace=record.workspace))
-            for record in await ground.records.credentials.all()
+            for record in await foundation.records.credentials.all()
             if record.revoked_at is None
         ]
-        inside = started_inside()
-        # A daemon from inside may have met a keeper from inside, which remembers what it likes.
-        kept = b"" if inside else await ground.keeper.recall(SIGN_INS) or b""
-        access = Access(ground.journal, clients, kept)
-        access.keep = partial(_remember, ground.keeper)
-        if inside:
+        is_inside = started_inside()
+        # A keeper met by a daemon that an agent started may be the agent's, with forged sign-ins.
+        kept = b"" if is_inside else await foundation.keeper.recall(SIGN_INS) or b""
+        access = Access(foundation.journal, clients, kept)
+        access.keep = partial(_store_sign_ins, foundation.keeper)
+        if is_inside:
             access.seal(SEALED_INSIDE)
         return access
 
     def _keeper_lost(self, why: str) -> None:
-        if self._access is not None and not self._told.is_set():
+        if self._access is not None and not self._stop_requested.is_set():
             log.warning("the keeper was lost: %s", why)
             self._access.seal(SEALED_KEEPER)
 
-    async def _restore(self, gate: Gate, ground: Foundation, threads: Threads) -> Restart:
-        terminals = ground.terminals
+    async def _restore(self, gate: Gate, foundation: Foundation, threads: Threads) -> Restart:
+        terminals = foundation.terminals
 
         def output_of(terminal: str) -> Result:
             return as_result(read_output(terminals.tail(terminal)), terminal)
 
-        crashed = self._plate.hangs
-        await ground.watch.catch_up(ground.records, terminals)
+        crashed = self._daemon_file.hangs
+        await foundation.watch.catch_up(foundation.records, terminals)
         await threads.restore()
-        found = await restore(gate, ground.records, output_of)
+        restored = await restore(gate, foundation.records, output_of)
         event = DaemonStarted(
             version=__version__,
             pid=os.getpid(),
             crashed=crashed,
-            interrupted=found.interrupted,
-            approvals_kept=found.approvals_kept,
+            interrupted=restored.interrupted,
+            approvals_kept=restored.approvals_kept,
             terminals_adopted=sum(not terminal.pipes for terminal in terminals.live.values()),
         )
         seq = gate.journal.append(event)
@@ -389,17 +388,17 @@ class Daemon:
             seq=seq, at=now_ms(), **{name: facts[name] for name in Restart.model_fields if name in facts}
         )
 
-    async def _doorway(self) -> SocketListener:
+    async def _listen_on_socket(self) -> SocketListener:
         self._places.daemon_socket.unlink(missing_ok=True)
         return await anyio.create_unix_listener(self._places.daemon_socket, mode=0o600)
 
-    async def _heed_signals(self) -> None:
+    async def _stop_on_signal(self) -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             async for _ in signals:
                 self.stop(True)
 
-    async def _let_go(self, keeper: Keeper) -> None:
-        """End what was started, or leave it to the keeper for the next daemon."""
+    async def _release_keeper(self, keeper: Keeper) -> None:
+        """End everything that was started, or leave it to the keeper for the next daemon."""
         if not self._ends_all:
             keeper.leave()
             return
@@ -410,12 +409,12 @@ class Daemon:
             log.warning("the keeper did not end what it had started: %s", problem)
 
 
-def _remember(keeper: Keeper, sign_ins: bytes) -> None:
+def _store_sign_ins(keeper: Keeper, sign_ins: bytes) -> None:
     keeper.post(Remember(keeper.number(), SIGN_INS, sign_ins))
 
 
 def build_toolbox(gate: Gate, reach: Reach, blobs: Blobs, own: Sequence[Path]) -> Toolbox:
-    """`own` are Handrail's own files, which are protected."""
+    """Build all tools. `own` are Handrail's own folders, which are protected."""
     tools: list[Tool[Any, Any]] = [
         ReadFile(own),
         ListFiles(own),

@@ -1,7 +1,7 @@
-"""Word on the desktop that a question waits, for when no page is open to show it.
+"""Desktop notifications for open approvals, shown when no page is open.
 
-Owns when the person is told, how often, and in which words: those of agents are shown exactly, and short. It does not
-know pages (it is told how many there are), and answers nothing.
+Decides when to notify, how often, and with which text; text from agents is escaped and cut. It answers no
+approval.
 """
 
 import logging
@@ -22,23 +22,23 @@ from handrail.store.events import ApprovalOpened, Entry
 log = logging.getLogger(__name__)
 
 GRACE_SECONDS = 1.0
-"""In which a page may show the question, or a quick hand answer it."""
+"""Seconds to wait, in which a page may show the approval or a person may answer it."""
 BURST_SECONDS = 2.0
-"""Between two words: an agent that asks ten things at once is told of once."""
+"""Least seconds between two notifications; a burst of approvals gives one notification."""
 SHOW_SECONDS = 5.0
-"""For the program that shows it; one without a desktop may hang."""
+"""Bounds the notification program, which may hang without a desktop."""
 MOST_NAMED = 3
-"""Questions that are named; the others are counted."""
+"""Approvals listed by title; the others are counted."""
 LONGEST = 120
-"""Characters of a question."""
+"""Characters shown of an agent's name or a call's title."""
 ADVICE = "Answer with `handrail approvals -f`, or on the page: `handrail open`."
 DESKTOP = (
     *("DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR"),
     *("HOME", "LANG", "PATH"),
 )
-"""Of the daemon's own environment, what reaches the desktop; nothing else is passed on."""
+"""Environment variables passed to the notification program."""
 
-# What it starts is marked like everything Handrail starts, so that it cannot pass for a person.
+# The program is marked like everything Handrail starts, so that it cannot pass for a person.
 _LAUNCH = (
     "import os, sys; sys.path.insert(0, sys.argv[1]); from handrail.keeper.lineage import mark; "
     "mark(); os.execv(sys.argv[2], sys.argv[2:])"
@@ -47,7 +47,7 @@ _SCRIPT = ("on run argv", "display notification (item 2 of argv) with title (ite
 
 
 class Notifier:
-    """Tells of questions that nobody can see."""
+    """Sends desktop notifications for approvals that no page shows."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Notifier:
         bound: float = SHOW_SECONDS,
         system: str = sys.platform,
     ) -> None:
-        """`pages` says how many people follow what happens right now, and could answer."""
+        """`pages` returns the number of connected followers who could answer."""
         self._gate = gate
         self._pages = pages
         self._environment = {name: environment[name] for name in DESKTOP if name in environment}
@@ -68,43 +68,43 @@ class Notifier:
         self._burst = burst
         self._bound = bound
         self._system = system
-        self._asked: list[ApprovalOpened] = []
-        self._bell = anyio.Event()
+        self._opened: list[ApprovalOpened] = []
+        self._has_new = anyio.Event()
         self._missing = False
 
     async def run(self) -> None:
-        """Until cancelled. Of what was asked before, the page or another daemon told."""
+        """Notify until cancelled, of approvals opened from now on."""
         async with anyio.create_task_group() as group:
-            group.start_soon(self._gate.journal.follow, self._gate.journal.head, self._hear)
+            group.start_soon(self._gate.journal.follow, self._gate.journal.head, self._collect_approvals)
             while True:
-                await self._bell.wait()
-                self._bell = anyio.Event()
+                await self._has_new.wait()
+                self._has_new = anyio.Event()
                 await anyio.sleep(self._grace)
-                if await self._tell():
+                if await self._notify():
                     await anyio.sleep(self._burst)
 
-    async def _hear(self, entries: Sequence[Entry]) -> None:
-        asked = [entry.event for entry in entries if isinstance(entry.event, ApprovalOpened)]
-        if asked:
-            self._asked += asked
-            self._bell.set()
+    async def _collect_approvals(self, entries: Sequence[Entry]) -> None:
+        opened = [entry.event for entry in entries if isinstance(entry.event, ApprovalOpened)]
+        if opened:
+            self._opened += opened
+            self._has_new.set()
 
-    async def _tell(self) -> bool:
-        """Tell of all that is still open; False when there was no need to."""
-        asked, self._asked = self._asked, []
-        waiting = [call for each in asked if (call := self._open(each)) is not None]
+    async def _notify(self) -> bool:
+        """Notify of the approvals that are still open; False if no notification was needed."""
+        opened, self._opened = self._opened, []
+        waiting = [call for each in opened if (call := self._find_open_call(each)) is not None]
         if not waiting or self._pages():
             return False
         await self._show(*build_notification(waiting))
         return True
 
-    def _open(self, asked: ApprovalOpened) -> Call | None:
-        call = self._gate.open.get(asked.call)
+    def _find_open_call(self, opened: ApprovalOpened) -> Call | None:
+        call = self._gate.open.get(opened.call)
         is_open = call is not None and call.approval is not None and call.approval.open
         return call if is_open else None
 
     async def _show(self, title: str, body: str) -> None:
-        argv = _argv(self._system, title, body)
+        argv = _build_argv(self._system, title, body)
         program = shutil.which(argv[0], path=self._environment.get("PATH", ""))
         if program is None:
             if not self._missing:
@@ -129,20 +129,20 @@ class Notifier:
 
 
 def build_notification(waiting: Sequence[Call]) -> tuple[str, str]:
-    """A title in our own words, and a body with the agents'."""
+    """The notification's title, and its body with the agents' titles."""
     title = "A call needs you" if len(waiting) == 1 else f"{len(waiting)} calls need you"
-    named = [_line(call) for call in waiting[:MOST_NAMED]]
+    named = [_describe_call(call) for call in waiting[:MOST_NAMED]]
     more = len(waiting) - len(named)
     return title, "\n".join([*named, *([f"and {more} more"] if more else []), ADVICE])
 
 
 def escape_hidden(text: str) -> str:
-    """On one line, short, and with whatever could hide or disguise itself spelled out."""
-    shown = "".join(_spelled(each) if _is_hidden(each) else each for each in text[: LONGEST + 1])
+    """Cut to LONGEST, with invisible and control characters spelled out."""
+    shown = "".join(_spell_out(each) if _is_hidden(each) else each for each in text[: LONGEST + 1])
     return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
 
 
-def _line(call: Call) -> str:
+def _describe_call(call: Call) -> str:
     risk = call.approval.asked.risk if call.approval is not None else "high"
     return f"{escape_hidden(call.caller.client)}: {escape_hidden(call.title)} ({risk} risk)"
 
@@ -151,17 +151,17 @@ def _is_hidden(character: str) -> bool:
     return not character.isprintable() or hidden_name(character) != ""
 
 
-def _spelled(character: str) -> str:
+def _spell_out(character: str) -> str:
     return f"\\u{{{ord(character):x}}}"
 
 
-def _argv(system: str, title: str, body: str) -> tuple[str, ...]:
+def _build_argv(system: str, title: str, body: str) -> tuple[str, ...]:
     if system == "darwin":
         return ("osascript", *(part for line in _SCRIPT for part in ("-e", line)), title, body)
-    return ("notify-send", "--app-name=Handrail", "--", title, _plain(body))
+    return ("notify-send", "--app-name=Handrail", "--", title, _escape_markup(body))
 
 
-def _plain(body: str) -> str:
-    """For notify-send, which takes markup and undoes backslashes, by which markup could be spelled too."""
+def _escape_markup(body: str) -> str:
+    """Escape for notify-send, which interprets markup and backslash escapes."""
     text = body.replace("\\", "\\\\")
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

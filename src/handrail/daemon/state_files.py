@@ -1,13 +1,5 @@
-"""The doorplate: what a daemon leaves on disk so that it is found, and found again after a restart.
-
-The daemon's own. Owns two small files of its home, and what it can tell from those of the daemon before.
-
-One daemon per home: a lock that its holder's death releases.
-
-The daemon's log: rotated, and free of inputs, outputs and secrets, because nobody hands it any.
-
-What a person who starts Handrail in the foreground is told: where the page is, and a fresh link on Enter.
-"""
+"""The daemon's files and its terminal output: daemon.json, the last port, the lock, the log, the start-up
+message."""
 
 import fcntl
 import json
@@ -30,32 +22,33 @@ from handrail.server.access import Access
 
 
 class DaemonFile:
-    """Where this daemon is."""
+    """daemon.json, by which clients find the daemon, and the file with its last port."""
 
     def __init__(self, places: Places, wished: int) -> None:
-        """`wished` is the port that it would like."""
+        """`wished` is the requested port."""
         self._places = places
         self._wished = wished
 
     @property
     def ports(self) -> tuple[int, ...]:
-        """Those to try. The one it had last comes first, when it wished for the same one then: an open page finds it again."""
+        """Ports to try. The last port comes first if the same port was requested then: an open page
+        reconnects to it."""
         try:
-            wished, got = (int(word) for word in self._places.port.read_text().split())
+            wished, last = (int(word) for word in self._places.port.read_text().split())
         except (OSError, ValueError):
             return (self._wished,)
-        return (got, self._wished) if wished == self._wished else (self._wished,)
+        return (last, self._wished) if wished == self._wished else (self._wished,)
 
     @property
     def hangs(self) -> bool:
-        """The daemon before did not take it down: it crashed."""
+        """Whether the previous daemon left its file behind: it crashed."""
         return self._places.daemon_json.exists()
 
-    def note_port(self, got: int) -> None:
-        self._places.port.write_text(f"{self._wished} {got}\n")
+    def note_port(self, port: int) -> None:
+        self._places.port.write_text(f"{self._wished} {port}\n")
 
     def put_up(self, url: str) -> None:
-        """Whole, or not at all."""
+        """Write daemon.json atomically."""
         socket = str(self._places.daemon_socket)
         about = {"pid": os.getpid(), "url": url, "version": __version__, "socket": socket}
         path = self._places.daemon_json
@@ -69,12 +62,12 @@ class DaemonFile:
 
 
 class AlreadyRunning(Exception):
-    """Another daemon holds this home."""
+    """Another daemon has locked this home."""
 
 
 @contextmanager
 def hold_lock(path: Path) -> Generator[None]:
-    """Hold the lock, or raise Held at once. A stale file is no lock."""
+    """Hold the lock, or raise AlreadyRunning without waiting. The kernel releases it when the process dies."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
@@ -93,13 +86,13 @@ ExceptionFacts = tuple[type[BaseException], BaseException, TracebackType | None]
 
 LOG_BYTES = 2 * 1024 * 1024
 LOGS_KEPT = 3
-"""Together with the size: a log never fills a disk."""
+"""With LOG_BYTES, bounds the disk space of the log."""
 _QUIET = ("mcp", "uvicorn", "websockets", "sse_starlette", "asyncio")
-"""They log what clients sent, which may hold inputs."""
+"""Loggers that log client messages, which may contain inputs."""
 
 
 class RedactingFormatter(logging.Formatter):
-    """Tells of an exception where it happened and of what kind, but not what it said: that may hold inputs."""
+    """Formats exceptions without their messages, which may contain inputs."""
 
     def formatException(self, ei: ExceptionFacts) -> str:  # noqa: N802  (logging's own name)
         kind, _, trace = ei
@@ -119,37 +112,37 @@ def start_logging(folder: Path) -> None:
 
 
 class ForegroundOutput:
-    """Speaks on the terminal that started the daemon."""
+    """Prints the page's address and sign-in links on the terminal that started the daemon."""
 
     def __init__(self, access: Access, url: str, command_line: str, wished: int | None = None) -> None:
-        """`wished` is the port that was asked for, when it could not be had."""
+        """`wished` is the requested port, if it was taken."""
         self._wished = wished
         self._access = access
         self._url = url
         self._command_line = command_line
 
     async def run(self) -> None:
-        """Say it once, and the link again whenever Enter is pressed: a code lasts a minute."""
-        _say("", f"Handrail is ready at {self._url}", "")
+        """Print it once, and a new link each time Enter is pressed: a code lasts a minute."""
+        _print_lines("", f"Handrail is ready at {self._url}", "")
         if self._wished is not None:
-            _say(f"Port {self._wished} is taken, so it has another.", "")
-        self._link()
-        _say("", "Give this to an agent that speaks MCP:", f"  {self._command_line}", "")
+            _print_lines(f"Port {self._wished} is taken, so it has another.", "")
+        self._print_link()
+        _print_lines("", "Give this to an agent that speaks MCP:", f"  {self._command_line}", "")
         if not _has_keyboard():
             return
-        _say("Press Enter for a fresh link, Ctrl-C to stop everything.")
-        while await _line():
-            self._link()
+        _print_lines("Press Enter for a fresh link, Ctrl-C to stop everything.")
+        while await _wait_for_enter():
+            self._print_link()
 
-    def _link(self) -> None:
+    def _print_link(self) -> None:
         if self._access.sealed is not None:
-            _say(self._access.sealed)
+            _print_lines(self._access.sealed)
         else:
-            _say(f"Sign in:  {self._url}/#code={self._access.issue_code()}")
+            _print_lines(f"Sign in:  {self._url}/#code={self._access.issue_code()}")
 
 
 def build_connect_command(environment: Mapping[str, str]) -> str:
-    """What connects a client to this very daemon; a home of its own must be named, or the door would find another."""
+    """The command that connects a client to this daemon; it names HANDRAIL_HOME if that is set."""
     home = environment.get("HANDRAIL_HOME")
     words = ["env", f"HANDRAIL_HOME={home}"] if home else []
     words += [str(Path(sys.executable).parent / "handrail"), "mcp"]
@@ -157,11 +150,11 @@ def build_connect_command(environment: Mapping[str, str]) -> str:
 
 
 def print_replaced() -> None:
-    """Why this terminal is free again although Handrail runs on."""
-    _say("Told to restart: a new daemon takes over in the background. `handrail down` ends it.")
+    """Explain why this process ends while Handrail goes on."""
+    _print_lines("Told to restart: a new daemon takes over in the background. `handrail down` ends it.")
 
 
-def _say(*lines: str) -> None:
+def _print_lines(*lines: str) -> None:
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
 
@@ -173,6 +166,6 @@ def _has_keyboard() -> bool:
         return False
 
 
-async def _line() -> bool:
+async def _wait_for_enter() -> bool:
     await anyio.wait_readable(0)
     return bool(os.read(0, 4096))

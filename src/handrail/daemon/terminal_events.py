@@ -1,7 +1,7 @@
-"""What becomes of terminals, written down.
+"""Journaling of terminal events, and reconciliation with the keeper after a restart.
 
-Owns the translation of what terminals tell of themselves into facts in the journal, and the catching up after a
-restart. Does not know how any of it is noticed, nor who may do it.
+Translates the callbacks of `Terminals` into events. It does not know how a change is detected, or who may
+cause it.
 """
 
 from handrail.keeper.protocol import Exit
@@ -23,13 +23,13 @@ from handrail.terminal.terminal import Asks, Taken, Terminal
 from handrail.terminal.terminals import Terminals
 
 MOST_RUNNING = 10_000
-"""Terminals looked through after a restart: more never ran at once."""
+"""Terminals examined after a restart; bounds the query."""
 
 
 class TerminalEvents:
-    """Journals what becomes of terminals; a terminal belongs to the call that its note names.
+    """Appends terminal events to the journal; a terminal belongs to the call that its note names.
 
-    A program with pipes has nothing to be watched: whoever started it tells of it (agents/).
+    Programs with pipes are skipped: `agents/` journals their start and end.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -94,24 +94,24 @@ class TerminalEvents:
         self._journal.append(TerminalWentOn(terminal=terminal.id))
 
     async def forgotten(self, terminal: str, why: str) -> None:
-        """Returns when that is safe on disk: only then may the output be deleted."""
+        """Returns when the event is committed: only then may the output be deleted."""
         await self._journal.committed(self._journal.append(TerminalForgotten(terminal=terminal, why=why)))
 
     async def catch_up(self, records: Records, terminals: Terminals) -> None:
-        """Bring the record up to date with what the keeper holds, before anything is decided by it."""
+        """Update the records from the keeper's state, before anything relies on them."""
         await self._note_unrecorded(records, terminals)
         for record in await records.terminals.find(running_only=True, limit=MOST_RUNNING):
             terminal = terminals.get(record.id)
-            if terminal is None:  # it ended with a keeper nobody heard from again
+            if terminal is None:  # it ended with a keeper that was lost
                 size = terminals.tail(record.id).end
                 self._journal.append(
                     TerminalEnded(terminal=record.id, exit_code=None, signal=None, bytes=size, lost=True)
                 )
             elif terminal.exit is None:
-                self._share_again(terminal, record)
+                self._restore_sharing(terminal, record)
 
     async def _note_unrecorded(self, records: Records, terminals: Terminals) -> None:
-        """Terminals whose daemon died before it could write down that they had been opened."""
+        """Record terminals whose daemon crashed before it could journal them."""
         for terminal in terminals.known:
             if await records.terminals.get(terminal.id) is None:
                 self.opened(terminal)
@@ -119,8 +119,8 @@ class TerminalEvents:
                     self.ended(terminal)
         await self._journal.committed(self._journal.head)
 
-    def _share_again(self, terminal: Terminal, record: TerminalRecord) -> None:
-        """As it was: whoever held it holds it, whoever only typed does not, and what asked is looked at anew."""
+    def _restore_sharing(self, terminal: Terminal, record: TerminalRecord) -> None:
+        """Restore who holds a terminal and its open question; a hold that only came from typing is released."""
         if record.taken_by is not None and terminal.taken is None:
             if record.taken_holds:
                 terminal.taken = Taken(by=record.taken_by, holds=True)

@@ -1,7 +1,6 @@
-"""The doctor: what is wrong with Handrail on this machine, and the command that mends it.
+"""`handrail doctor`: the checks of this installation, in order, with a fix for each problem.
 
-Owns what is examined and in which order. It reads only; it works with and without a daemon, and does not know how
-findings are shown.
+The checks only read. They work with and without a running daemon.
 """
 
 import os
@@ -26,7 +25,8 @@ __all__ = ["Finding", "back_up", "examine"]
 
 
 def examine(places: Places) -> Iterator[Finding]:
-    """Everything, from what is most likely to be asked for; each as it is found, because a long journal takes time."""
+    """Run all checks, the most common problems first; yields each finding immediately, because a long journal
+    takes time."""
     yield from check_processes(places)
     yield check_config(places)
     yield from check_permissions(places)

@@ -1,13 +1,5 @@
-"""One thing that was looked at.
-
-The processes: a daemon that answers, its keeper, their versions, the port.
-
-What Handrail needs of the machine: its settings, private files, space, its page, and ripgrep.
-
-The journal's health: the chain of hashes, its head, and a copy on request.
-
-Our own agent: whether what it is made of is installed, and where it would find a key for a model.
-"""
+"""The checks of `handrail doctor`: processes, configuration, permissions, disk, page, ripgrep, journal,
+agent."""
 
 import http.client
 import json
@@ -38,7 +30,7 @@ Level = Literal["ok", "warn", "bad"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What was looked at, what was found, and what to do about it."""
+    """The result of one check, and the fix if there is a problem."""
 
     name: str
     level: Level
@@ -47,45 +39,45 @@ class Finding:
 
 
 ANSWER_SECONDS = 10.0
-"""A daemon answers in milliseconds; one that takes longer hangs, which is the finding."""
+"""Bounds the wait for a daemon that hangs; a healthy one answers in milliseconds."""
 
 
 def check_processes(places: Places, within: float = ANSWER_SECONDS) -> Iterator[Finding]:
     sock = dial(places)
     if sock is None:
         yield Finding(name="daemon", level="warn", says="The daemon is not running.", fix="handrail up")
-        yield from _left_keeper(places)
-        yield from _port(places, None)
+        yield from _check_orphaned_keeper(places)
+        yield from _check_port(places, None)
         return
     with closing(sock):
         try:
             reply = say_hello(sock, "read", within=within)
-            health = _health(reply["url"], reply["bearer"])
+            health = _fetch_health(reply["url"], reply["bearer"])
         except (HelloRefused, OSError, http.client.HTTPException, ValueError) as problem:
             says = f"The daemon runs but does not answer ({problem})."
             yield Finding(name="daemon", level="bad", says=says, fix="handrail restart")
             return
     yield Finding(name="daemon", level="ok", says=f"Runs at {reply['url']} (pid {reply['pid']}).")
-    yield _version(reply["version"])
-    yield _keeper(health)
-    yield from _port(places, reply["url"])
+    yield _check_version(reply["version"])
+    yield _check_keeper(health)
+    yield from _check_port(places, reply["url"])
 
 
-def _health(url: str, bearer: str) -> dict[str, Any]:
+def _fetch_health(url: str, bearer: str) -> dict[str, Any]:
     where = urlsplit(url).netloc
     with closing(http.client.HTTPConnection(where, timeout=ANSWER_SECONDS)) as connection:
         connection.request("GET", "/api/health", headers={"Authorization": f"Bearer {bearer}"})
         return json.loads(connection.getresponse().read())
 
 
-def _version(daemon: str) -> Finding:
+def _check_version(daemon: str) -> Finding:
     if daemon == __version__:
         return Finding(name="version", level="ok", says=f"Command and daemon are both {daemon}.")
     says = f"The daemon is version {daemon}, this command {__version__}."
     return Finding(name="version", level="warn", says=says, fix="handrail restart")
 
 
-def _keeper(health: dict[str, Any]) -> Finding:
+def _check_keeper(health: dict[str, Any]) -> Finding:
     keeper = health.get("keeper")
     if keeper:
         return Finding(name="keeper", level="ok", says=f"Lives (pid {keeper['pid']}).")
@@ -93,7 +85,7 @@ def _keeper(health: dict[str, Any]) -> Finding:
     return Finding(name="keeper", level="bad", says=says, fix="handrail restart")
 
 
-def _left_keeper(places: Places) -> Iterator[Finding]:
+def _check_orphaned_keeper(places: Places) -> Iterator[Finding]:
     keeper = dial_path(str(places.keeper_socket))
     if keeper is not None:
         keeper.close()
@@ -103,33 +95,34 @@ def _left_keeper(places: Places) -> Iterator[Finding]:
         )
 
 
-def _port(places: Places, url: str | None) -> Iterator[Finding]:
+def _check_port(places: Places, url: str | None) -> Iterator[Finding]:
     try:
         wanted = load(places.config).server.port
     except BadConfig:
-        return  # a finding of its own
+        return  # `check_config` reports it
     used = urlsplit(url).port if url else None
     if used in (wanted, None) and (used or _is_free(wanted)):
         yield Finding(name="port", level="ok", says=f"{wanted}, as configured.")
         return
     if used and _is_free(wanted):
-        yield _moved(places, wanted, used)
+        yield _explain_moved_port(places, wanted, used)
         return
     says = f"Port {wanted} is taken by another program" + (f", so {used} is used." if used else ".")
     fix = f"Set another port under [server] in {places.config}."
     yield Finding(name="port", level="warn", says=says, fix=fix)
 
 
-def _moved(places: Places, wanted: int, used: int) -> Finding:
-    """The port is not the configured one, although that is free: another was asked for, or it was taken then."""
-    if _wished(places) != wanted:
+def _explain_moved_port(places: Places, wanted: int, used: int) -> Finding:
+    """The finding for a configured port that is free but not used: another was requested, or it was taken at
+    the start."""
+    if _read_requested_port(places) != wanted:
         return Finding(name="port", level="ok", says=f"{used}, as asked for at the start.")
     says = f"{used}, because {wanted} was taken at the start; it is free now."
     return Finding(name="port", level="warn", says=says, fix="handrail down, then handrail up")
 
 
-def _wished(places: Places) -> int | None:
-    """The port that the daemon was to have, as it noted itself."""
+def _read_requested_port(places: Places) -> int | None:
+    """The port that was requested at the daemon's start."""
     try:
         return int(places.port.read_text().split()[0])
     except (OSError, ValueError, IndexError):
@@ -153,7 +146,7 @@ NO_BYTES = 100 << 20
 
 
 def check_rules(path: Path) -> None:
-    """Whether the rules in this file can be, and their examples hold. Raises BadConfig."""
+    """Check the rules in this file and their examples. Raises BadConfig."""
     config = load(path)
     if config.rules:
         from handrail.gate.rules.rules import Standing  # noqa: PLC0415 - brings the shell's grammar
@@ -171,10 +164,10 @@ def check_config(places: Places) -> Finding:
 
 
 def check_permissions(places: Places) -> list[Finding]:
-    """Whether other users could read or alter what is ours."""
-    found = [*_open_directories(places), *_open_files(places)]
-    if found:
-        return found
+    """Whether other users can read or change Handrail's files."""
+    findings = [*_find_open_directories(places), *_find_open_files(places)]
+    if findings:
+        return findings
     return [Finding(name="permissions", level="ok", says=f"{places.data} is private to this user.")]
 
 
@@ -206,7 +199,7 @@ def check_ripgrep() -> Finding:
     return Finding(name="ripgrep", level="bad", says=says, fix="Install ripgrep with your system's packages.")
 
 
-def _open_directories(places: Places) -> Iterator[Finding]:
+def _find_open_directories(places: Places) -> Iterator[Finding]:
     for folder in dict.fromkeys((places.config_dir, places.data, places.state, places.logs)):
         if not folder.exists():
             continue
@@ -219,8 +212,8 @@ def _open_directories(places: Places) -> Iterator[Finding]:
             yield Finding(name="permissions", level="bad", says=says, fix=f"chmod 700 {quote(str(folder))}")
 
 
-def _open_files(places: Places) -> Iterator[Finding]:
-    """Files that others could read if their folder were open; in a private one, a second lock that is missing."""
+def _find_open_files(places: Places) -> Iterator[Finding]:
+    """Files with open permissions: not readable while their folder is private, but one mistake away from it."""
     sockets = (places.daemon_socket, places.keeper_socket)
     database = (places.database.with_name(places.database.name + end) for end in ("", "-wal", "-shm"))
     for file in (*database, places.head, places.daemon_json, *sockets):
@@ -236,7 +229,7 @@ COPY = "Keep a copy with `handrail doctor --backup FILE`, then find out who wrot
 
 
 def check_journal(places: Places) -> Finding:
-    """Whether the record is as it was written."""
+    """Verify the journal's hash chain and its head."""
     if not places.database.exists():
         if places.head.exists():
             says = f"{places.database} is gone, though it was there: {places.head.name} still names its last event."
@@ -252,17 +245,17 @@ def check_journal(places: Places) -> Finding:
 
 
 def back_up(places: Places, target: Path) -> Finding:
-    """Copy the database to a new file, also while a daemon writes."""
+    """Copy the database to a new file; works while a daemon writes."""
     if not places.database.exists():
-        return _failed(
+        return _backup_failed(
             f"there is no database at {places.database} yet", "Start Handrail once: `handrail up`."
         )
     try:
         verdict = backup(places.database, target)
     except FileExistsError as error:
-        return _failed(str(error).rstrip("."), None)
+        return _backup_failed(str(error).rstrip("."), None)
     except (OSError, sqlite3.Error) as error:
-        return _failed(
+        return _backup_failed(
             f"{target} could not be written ({error})", "Name a file in a folder that you may write."
         )
     says = f"{verdict.rows} events are in {target}."
@@ -271,13 +264,13 @@ def back_up(places: Places, target: Path) -> Finding:
     return Finding(name="backup", level="ok" if verdict.ok else "bad", says=says)
 
 
-def _failed(why: str, fix: str | None) -> Finding:
+def _backup_failed(why: str, fix: str | None) -> Finding:
     return Finding(name="backup", level="bad", says=f"No copy was made: {why}.", fix=fix)
 
 
 MADE_OF = ("acp", "anthropic", "mcp", "openai", "pydantic_ai")
 SECRETS = tuple(name for name in PROVIDER_VARIABLES if name.endswith(("_KEY", "_TOKEN")))
-"""Those that a keyring keeps; the others are addresses, and a model's name."""
+"""Variables that a keyring stores; the others are base URLs and a model's name."""
 
 
 def check_own_agent(places: Places, environ: Mapping[str, str]) -> Finding:
@@ -286,9 +279,9 @@ def check_own_agent(places: Places, environ: Mapping[str, str]) -> Finding:
         says = f"Our own agent cannot run: {', '.join(missing)} cannot be imported."
         return Finding(name="agent", level="bad", says=says, fix="Install Handrail again.")
     found = {name: where for name, where in sources(places, environ).items() if where}
-    told = "; ".join(f"{name} ({', '.join(where)})" for name, where in found.items())
+    described = "; ".join(f"{name} ({', '.join(where)})" for name, where in found.items())
     says = (
-        f"Our own agent has {told}."
+        f"Our own agent has {described}."
         if found
         else "Our own agent has no key here, and needs one unless Ollama runs: `handrail keys set anthropic`."
     )
@@ -296,8 +289,8 @@ def check_own_agent(places: Places, environ: Mapping[str, str]) -> Finding:
 
 
 def sources(places: Places, environ: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """For each of the variables where it is found, in the order in which they count."""
-    configured, secret = _configured(places), kept(*SECRETS)
+    """The sources that set each variable, in order of precedence."""
+    configured, secret = _read_configured(places), kept(*SECRETS)
     return {
         name: (
             *(["environment"] if environ.get(name, "").strip() else []),
@@ -308,10 +301,10 @@ def sources(places: Places, environ: Mapping[str, str]) -> dict[str, tuple[str, 
     }
 
 
-def _configured(places: Places) -> set[str]:
-    """What `[[agents]]` sets for it."""
+def _read_configured(places: Places) -> set[str]:
+    """Variables that `[[agents]]` sets for our own agent."""
     try:
         sections = load(places.config).agents
     except BadConfig:
-        return set()  # a finding of its own
+        return set()  # `check_config` reports it
     return {name for section in sections if section.name == OWN_AGENT for name in section.env}

@@ -239,7 +239,7 @@ async def test_what_comes_after_the_end_still_belongs_to_the_message(tmp_path: P
         [session] = {each.session for each in await scene.facts(SessionBound)}
         agent = await scene.stage.agent()
         told: Obj = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "very late"}}
-        agent.desks.update({"sessionId": session, "update": told})
+        agent.sessions.update({"sessionId": session, "update": told})
         said = await scene.threads.messages(thread)
         assert (len(said), text(said[1])) == (2, "begun late very late")
         assert text(await scene.ask(thread, {"say": "next"})) == "next"
@@ -258,7 +258,7 @@ async def test_a_question_between_prompts_is_put_to_the_person_all_the_same(tmp_
             "toolCall": {"toolCallId": "9", "title": "On?"},
             "options": [option],
         }
-        scene.stage.group.start_soon(agent.desks.serve, "session/request_permission", question)
+        scene.stage.group.start_soon(agent.sessions.serve, "session/request_permission", question)
         call = await scene.asked(thread, "agent_work")
         assert call.caller.operation is None
         await scene.decide(call, "allow")

@@ -38,12 +38,12 @@ class Agent:
     def __init__(self, spec: AgentSection, process: Process, group: TaskGroup, grace: float) -> None:
         self.name, self.grace = spec.name, grace
         self.about = AgentInfo(spec.title or spec.name)
-        self.desks = SessionRouter()
+        self.sessions = SessionRouter()
         self.idle_since: float = anyio.current_time()
         self.gone = anyio.Event()
         """Set when its process tree has ended."""
         self._spec, self._process = spec, process
-        self._connection = AcpConnection(process, self.desks, group)
+        self._connection = AcpConnection(process, self.sessions, group)
 
     @property
     def pid(self) -> int:
@@ -78,18 +78,18 @@ class Agent:
         def on_answer(answer: Any) -> None:
             # Here and not after the await: updates of the session may arrive in the same read.
             session = record(answer).get("sessionId")
-            if isinstance(session, str) and self.desks.known.get(session, handler) is not handler:
+            if isinstance(session, str) and self.sessions.known.get(session, handler) is not handler:
                 taken.append(session)
             elif isinstance(session, str):
                 session_opened.append(Session(self, session))
-                self.desks.add(session, handler)
+                self.sessions.add(session, handler)
                 session_opened[0].tell_settings(answer)
 
-        self.desks.opening += 1
+        self.sessions.opening += 1
         try:
             await self.request("session/new", folder.params(self.about), on_answer=on_answer)
         finally:
-            self.desks.opening -= 1
+            self.sessions.opening -= 1
         if taken:
             raise self.failure(
                 f"{self.name} gave this session the id of another one that is open. If it can only have one at a time, "
@@ -170,7 +170,7 @@ class Agent:
     async def leave(self, why: str) -> None:
         """Mark it as over: fail all waiting requests, notify the sessions, end the process tree."""
         self._process.give_up(why)
-        self.desks.lost(self._process.why or "")
+        self.sessions.lost(self._process.why or "")
         # Both are bounded, and the tree must not wait for the requests to unwind.
         with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as group:
@@ -184,15 +184,15 @@ class Agent:
         resumed = Session(self, session)
 
         def on_answer(answer: Any) -> None:
-            self.desks.add(session, handler)
+            self.sessions.add(session, handler)
             resumed.tell_settings(answer)
 
-        self.desks.add(session, handler, muted=True)
+        self.sessions.add(session, handler, muted=True)
         try:
             params = {"sessionId": session, **folder.params(self.about)}
             await self.request(method, params, on_answer=on_answer)
         except AgentError as problem:
-            self.desks.drop(session)
+            self.sessions.drop(session)
             if problem.code is None or problem.code == LOGIN_NEEDED:
                 raise
             return None  # it has no record of this session

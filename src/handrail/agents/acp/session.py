@@ -61,7 +61,7 @@ class Session:
     async def set_mode(self, id: str) -> None:
         """Raises AgentError, as do all requests below."""
         await self.agent.request("session/set_mode", {"sessionId": self.id, "modeId": id})
-        self.agent.desks.update(
+        self.agent.sessions.update(
             self._wrap_update({"sessionUpdate": "current_mode_update", "currentModeId": id})
         )
 
@@ -96,10 +96,10 @@ class Session:
         if isinstance(answer, dict) and isinstance(models := cast("Json", answer).get("models"), dict):
             self._models = models
         for update in updates_from_settings(answer):
-            self.agent.desks.update(self._wrap_update(update))
+            self.agent.sessions.update(self._wrap_update(update))
 
     async def _leave(self, verb: str) -> None:
-        self.agent.desks.drop(self.id)
+        self.agent.sessions.drop(self.id)
         if self.agent.about.session(verb):
             await self.agent.request(f"session/{verb}", {"sessionId": self.id})
 
