@@ -3,14 +3,14 @@
 import subprocess
 import sys
 
-from handrail.demo.story import APPLES, EDIT, GATE, PEARS, scene
+from handrail.demo.story import APPLES, EDIT, GATE, PEARS, make_scene
 from handrail.tools.files.diff import unified
 from handrail.tools.files.edit_tools import apply
 from handrail.tools.files.patch import parse
 
 
 def test_the_project_is_there_while_it_is_needed() -> None:
-    with scene() as made:
+    with make_scene() as made:
         assert (made.project / "apples.py").read_text() == APPLES
         assert (made.elsewhere / "old-harvests").is_dir()
     assert not made.project.exists()

@@ -10,16 +10,16 @@ import pytest
 from tests.cli.scene import BOUND
 
 from handrail.demo import story
-from handrail.demo.mcp_client import Agent, Client, door
-from handrail.demo.story import scene
+from handrail.demo.mcp_client import Agent, Client, open_door
+from handrail.demo.story import make_scene
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
 
 @asynccontextmanager
 async def behind_a_door() -> AsyncGenerator[Client]:
-    with anyio.fail_after(BOUND), scene() as made:
-        async with door(made.project) as client:
+    with anyio.fail_after(BOUND), make_scene() as made:
+        async with open_door(made.project) as client:
             yield client
 
 
@@ -37,7 +37,7 @@ async def test_where_nobody_types_the_secret_the_agent_goes_on_and_closes_the_te
     said: list[str] = []
     left: set[str] = set()
     async with behind_a_door() as client:
-        await story.share(Agent(client, said.append, left), BOUND)
+        await story.play_terminal_act(Agent(client, said.append, left), BOUND)
         assert await running(client) == []
     told = "\n".join(said)
     assert "Nobody typed it" in told
@@ -57,12 +57,12 @@ async def test_an_agent_that_leaves_in_the_middle_leaves_no_terminal_behind() ->
                 if "It is recorded nowhere" in words:
                     scope.cancel()
 
-            await story.share(Agent(client, say, set()), BOUND)
+            await story.play_terminal_act(Agent(client, say, set()), BOUND)
         assert scope.cancelled_caught
         assert await running(client) == []
 
 
 def test_python_is_called_by_a_name_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shutil.which(story.python())
+    assert shutil.which(story.python_command())
     monkeypatch.setenv("PATH", "/nowhere")
-    assert story.python() == sys.executable
+    assert story.python_command() == sys.executable

@@ -1,12 +1,7 @@
-"""The demo's agent as a program that speaks the Agent Client Protocol: `python -m handrail.demo.acp_agent`.
+"""The demo's ACP agent: `python -m handrail.demo.acp_agent`.
 
-Owns which word makes it do what, and how it stops. It has no model and needs no key. What it does to files and
-terminals goes through its client, as with any agent; it knows nothing of Handrail but its words (lines.py).
-
-How the demo's agent speaks and acts: each thing it says or does is one message of the Agent Client
-Protocol.
-
-What the demo's agent says. Only words: who speaks them, and when, is mind.py's.
+It has no model and needs no key: a word in the prompt selects a scripted act. Files and terminals go through
+its client, as with any agent. Docstrings of the acts are the descriptions of its slash commands.
 """
 
 import logging
@@ -45,40 +40,40 @@ from acp.schema import (
 from handrail import __version__
 
 PACE = 0.015
-"""Seconds between two words: as fast as models speak."""
+"""Seconds between two words: about the speed of a model."""
 WINDOW = 8_000
-"""What it calls its context; it has none."""
+"""The context size that it reports; it has no context."""
 OPTIONS = [
     PermissionOption(option_id="yes", name="Yes", kind="allow_once"),
     PermissionOption(option_id="no", name="No", kind="reject_once"),
 ]
 
 
-class Voice:
-    """One session's side of the wire."""
+class SessionOutput:
+    """Sends the updates and requests of one session."""
 
     def __init__(self, client: acp.Client, session: str, cwd: Path) -> None:
         self.cwd = cwd
         self._client = client
         self._session = session
         self.brisk = False
-        self._said = 0
+        self._tokens = 0
         self._acts = 0
 
     async def say(self, text: str) -> None:
-        """Speak, word by word."""
+        """Send a text, word by word."""
         for word in re.findall(r"\S+\s*|\s+", text):
             await self._client.session_update(self._session, acp.update_agent_message_text(word))
-            await self._breathe()
-        await self._count(len(text))
+            await self._pause()
+        await self._send_usage(len(text))
 
     async def think(self, text: str) -> None:
         for word in re.findall(r"\S+\s*", text):
             await self._client.session_update(self._session, acp.update_agent_thought_text(word))
-            await self._breathe()
+            await self._pause()
 
     async def plan(self, steps: Sequence[str], done: int) -> None:
-        """The plan, of which so many steps are done and the next is under way."""
+        """Send the plan: `done` steps are completed, the next is in progress."""
         entries = [
             PlanEntry(
                 content=step,
@@ -90,14 +85,14 @@ class Voice:
         await self._client.session_update(self._session, acp.update_plan(entries))
 
     async def read(self, path: str) -> str | None:
-        """A file's text; None where there is none, or we may not."""
+        """A file's text; None if it is missing or may not be read."""
         try:
             return (await self._client.read_text_file(self._session, str(self.cwd / path))).content
         except RequestError:
             return None
 
     async def write(self, path: str, content: str) -> str | None:
-        """Write a file; returns why not, or None."""
+        """Write a file; returns the reason if that was refused, else None."""
         act = await self._begin(f"Write {path}", "edit", {"path": str(self.cwd / path)})
         try:
             await self._client.write_text_file(self._session, str(self.cwd / path), content)
@@ -108,36 +103,36 @@ class Voice:
         return None
 
     async def run(self, command: str, *arguments: str) -> tuple[str, int | None] | str:
-        """Run a program in a terminal: its output and exit code, or why not."""
+        """Run a program in a terminal; returns its output and exit code, or the reason if it was refused."""
         line = shlex.join((command, *arguments))
         act = await self._begin(line, "execute", {"command": line})
         try:
-            made = await self._client.create_terminal(self._session, command, list(arguments))
+            terminal = await self._client.create_terminal(self._session, command, list(arguments))
         except RequestError as refused:
             await self._end(act, "failed")
             return str(refused)
-        shown = acp.update_tool_call(act, content=[acp.tool_terminal_ref(made.terminal_id)])
-        await self._client.session_update(self._session, shown)
-        ended = await self._client.wait_for_terminal_exit(self._session, made.terminal_id)
-        output = await self._client.terminal_output(self._session, made.terminal_id)
-        await self._client.release_terminal(self._session, made.terminal_id)
+        update = acp.update_tool_call(act, content=[acp.tool_terminal_ref(terminal.terminal_id)])
+        await self._client.session_update(self._session, update)
+        ended = await self._client.wait_for_terminal_exit(self._session, terminal.terminal_id)
+        output = await self._client.terminal_output(self._session, terminal.terminal_id)
+        await self._client.release_terminal(self._session, terminal.terminal_id)
         await self._end(act, "completed")
         return output.output, ended.exit_code
 
     async def ask(self, title: str, kind: ToolKind) -> bool:
-        """Ask for something that it would do itself; whether it may."""
+        """Ask for permission for work that the agent would do itself."""
         act = await self._begin(title, kind)
         update = ToolCallUpdate(tool_call_id=act, title=title, kind=kind)
         answer = await self._client.request_permission(self._session, update, OPTIONS)
-        may = isinstance(answer.outcome, AllowedOutcome) and answer.outcome.option_id == "yes"
-        await self._end(act, "completed" if may else "failed")
-        return may
+        is_allowed = isinstance(answer.outcome, AllowedOutcome) and answer.outcome.option_id == "yes"
+        await self._end(act, "completed" if is_allowed else "failed")
+        return is_allowed
 
-    async def _breathe(self) -> None:
+    async def _pause(self) -> None:
         await anyio.sleep(PACE / 5 if self.brisk else PACE)
 
     async def _begin(self, title: str, kind: ToolKind, about: dict[str, str] | None = None) -> str:
-        """Tell of something it does, and what that is about: by this the host knows its own part in it."""
+        """Announce a tool call; the host matches `about` with its own calls."""
         self._acts += 1
         act = f"act-{self._acts}"
         started = acp.start_tool_call(act, title, kind=kind, status="in_progress", raw_input=about)
@@ -147,11 +142,11 @@ class Voice:
     async def _end(self, act: str, status: acp.schema.ToolCallStatus) -> None:
         await self._client.session_update(self._session, acp.update_tool_call(act, status=status))
 
-    async def _count(self, letters: int) -> None:
-        self._said += letters // 4
+    async def _send_usage(self, letters: int) -> None:
+        self._tokens += letters // 4
         cost = Cost(amount=0.0, currency="USD")
         used = UsageUpdate(
-            session_update="usage_update", used=min(self._said, WINDOW), size=WINDOW, cost=cost
+            session_update="usage_update", used=min(self._tokens, WINDOW), size=WINDOW, cost=cost
         )
         await self._client.session_update(self._session, used)
 
@@ -161,12 +156,12 @@ COUNT = 'i=0; while [ $i -lt 5 ]; do i=$((i+1)); echo "$i"; sleep 0.6; done'
 VERSES = 60
 
 
-class Mind:
-    """All sessions of one program."""
+class DemoAgent:
+    """The ACP agent, with all its sessions."""
 
     def __init__(self) -> None:
         self._client: acp.Client | None = None
-        self._voices: dict[str, Voice] = {}
+        self._outputs: dict[str, SessionOutput] = {}
         self._scopes: dict[str, anyio.CancelScope] = {}
 
     def on_connect(self, conn: acp.Client) -> None:
@@ -182,7 +177,7 @@ class Mind:
     async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
         assert self._client is not None
         session = f"demo-{secrets.token_hex(4)}"
-        self._voices[session] = Voice(self._client, session, Path(cwd))
+        self._outputs[session] = SessionOutput(self._client, session, Path(cwd))
         modes = [
             SessionMode(id="calm", name="Calm", description="Speaks at the pace of a model"),
             SessionMode(id="brisk", name="Brisk", description="Speaks faster"),
@@ -192,18 +187,18 @@ class Mind:
         )
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> None:
-        self._voices[session_id].brisk = mode_id == "brisk"
+        self._outputs[session_id].brisk = mode_id == "brisk"
 
     async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> PromptResponse:
         assert self._client is not None
-        voice = self._voices[session_id]
-        said = " ".join(block.text for block in prompt[-1:] if isinstance(block, TextContentBlock)).lower()
+        output = self._outputs[session_id]
+        text = " ".join(block.text for block in prompt[-1:] if isinstance(block, TextContentBlock)).lower()
         commands = [AvailableCommand(name=word, description=act.__doc__ or "") for word, act in ACTS.items()]
         await self._client.session_update(session_id, update_available_commands(commands))
         with anyio.CancelScope() as scope:
             self._scopes[session_id] = scope
-            await voice.think(THOUGHT)
-            await _act_for(said)(voice)
+            await output.think(THOUGHT)
+            await _act_for(text)(output)
         return PromptResponse(stop_reason="cancelled" if scope.cancelled_caught else "end_turn")
 
     async def cancel(self, session_id: str, **_: Any) -> None:
@@ -211,67 +206,67 @@ class Mind:
             scope.cancel()
 
 
-async def _edit(voice: Voice) -> None:
+async def _edit(output: SessionOutput) -> None:
     """Write a file, once you have seen the diff"""
-    await voice.say(EDIT)
-    before = await voice.read(NOTES) or ""
-    why = await voice.write(NOTES, before + NOTE.format(n=len(before.splitlines()) + 1))
-    await voice.say(EDITED if why is None else REFUSED.format(why=why))
+    await output.say(EDIT)
+    before = await output.read(NOTES) or ""
+    why = await output.write(NOTES, before + NOTE.format(n=len(before.splitlines()) + 1))
+    await output.say(EDITED if why is None else REFUSED.format(why=why))
 
 
-async def _run(voice: Voice) -> None:
+async def _run(output: SessionOutput) -> None:
     """Run a command in a terminal"""
-    await voice.say(RUN)
-    ran = await voice.run("sh", "-c", COUNT)
+    await output.say(RUN)
+    ran = await output.run("sh", "-c", COUNT)
     if isinstance(ran, str):
-        await voice.say(REFUSED.format(why=ran))
+        await output.say(REFUSED.format(why=ran))
     else:
-        output, code = ran
-        await voice.say(f"It printed this, and ended with {code}:\n\n```\n{output.strip()}\n```\n")
+        printed, code = ran
+        await output.say(f"It printed this, and ended with {code}:\n\n```\n{printed.strip()}\n```\n")
 
 
-async def _ask(voice: Voice) -> None:
+async def _ask(output: SessionOutput) -> None:
     """Ask leave for something it would do by itself"""
-    await voice.say(ASK)
-    await voice.say(MAY if await voice.ask("Water the plants", "other") else MAY_NOT)
+    await output.say(ASK)
+    await output.say(MAY if await output.ask("Water the plants", "other") else MAY_NOT)
 
 
-async def _plan(voice: Voice) -> None:
+async def _plan(output: SessionOutput) -> None:
     """Make a plan, and go through it"""
     for done, step in enumerate(PLAN):
-        await voice.plan(PLAN, done)
-        await voice.say(f"{step} …\n\n")
+        await output.plan(PLAN, done)
+        await output.say(f"{step} …\n\n")
         await anyio.sleep(0.5)
-    await voice.plan(PLAN, len(PLAN))
-    await voice.say(FOUND)
+    await output.plan(PLAN, len(PLAN))
+    await output.say(FOUND)
 
 
-async def _long(voice: Voice) -> None:
+async def _long(output: SessionOutput) -> None:
     """Talk for a while"""
-    await voice.say(LONG)
+    await output.say(LONG)
     for n in range(1, VERSES + 1):
-        await voice.say(VERSE.format(n=n))
+        await output.say(VERSE.format(n=n))
 
 
-async def _hang(voice: Voice) -> None:
+async def _hang(output: SessionOutput) -> None:
     """Do nothing until you stop it"""
-    await voice.say(HANG)
+    await output.say(HANG)
     await anyio.sleep_forever()
 
 
-async def _break(voice: Voice) -> None:
+async def _break(output: SessionOutput) -> None:
     """Crash in the middle of a word"""
-    await voice.say(BREAK)
+    await output.say(BREAK)
     sys.stderr.write(LAST_WORDS)
     sys.stderr.flush()
     os._exit(3)
 
 
-async def _hello(voice: Voice) -> None:
-    await voice.say(HELLO)
+async def _hello(output: SessionOutput) -> None:
+    await output.say(HELLO)
 
 
-ACTS: dict[str, Callable[[Voice], Awaitable[None]]] = {
+ACTS: dict[str, Callable[[SessionOutput], Awaitable[None]]] = {
     "edit": _edit,
     "run": _run,
     "ask": _ask,
@@ -282,16 +277,16 @@ ACTS: dict[str, Callable[[Voice], Awaitable[None]]] = {
 }
 
 
-def _act_for(said: str) -> Callable[[Voice], Awaitable[None]]:
-    """The first word that it knows; a greeting when it knows none."""
-    known = [word.strip("/`'\".,!?") for word in said.split()]
-    return next((ACTS[word] for word in known if word in ACTS), _hello)
+def _act_for(text: str) -> Callable[[SessionOutput], Awaitable[None]]:
+    """The act for the first known word; a greeting if no word is known."""
+    words = [word.strip("/`'\".,!?") for word in text.split()]
+    return next((ACTS[word] for word in words if word in ACTS), _hello)
 
 
 def main() -> None:
-    logging.disable(logging.CRITICAL)  # what the SDK logs of a client that leaves helps nobody here
-    # What it leaves out, such as loading a session, the SDK refuses for it.
-    anyio.run(acp.run_agent, cast("acp.Agent", Mind()), backend="asyncio")
+    logging.disable(logging.CRITICAL)  # the SDK logs an error when a client disconnects
+    # The SDK refuses methods that are not defined, such as loading a session.
+    anyio.run(acp.run_agent, cast("acp.Agent", DemoAgent()), backend="asyncio")
 
 
 HELLO = """Hello! I am Handrail's **demo agent**. I need no key and know nothing; I am here so that you can see how

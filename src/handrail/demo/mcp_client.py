@@ -1,8 +1,7 @@
-"""An MCP client, as small as one can be: lines of JSON-RPC to a door and back.
+"""A minimal MCP client over the stdio door, and the scripted agent that uses it.
 
-Owns the door's process and which answer belongs to which request. Does not know any tool.
-
-One agent: it uses tools, waits for what was handed back, and tells the person what came of each.
+The client matches answers to requests. The agent waits for calls that were handed back and prints each
+outcome.
 """
 
 import json
@@ -22,14 +21,14 @@ from handrail import __version__
 
 PROTOCOL = "2025-06-18"
 LINE_MAX = 32 << 20
-"""Bytes of one answer; bounds what a broken door can make us hold."""
+"""Bytes of one answer; bounds the memory that a broken door can take."""
 LEAVE_SECONDS = 10.0
-"""A door ends a moment after its input; bounds the wait for one that does not."""
+"""Bounds the wait for a door to exit after its input has closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came of a call, or how far it got."""
+    """The result of a call, or its state so far."""
 
     text: str
     data: dict[str, Any]
@@ -46,14 +45,14 @@ class _Pending:
 
 
 class DoorClosed(Exception):
-    """The door ended while something was asked of it."""
+    """The door exited while a request was in flight."""
 
     def __str__(self) -> str:
         return "The door closed. `handrail doctor` may say why."
 
 
 class Client:
-    """One line to Handrail; any number of requests at once."""
+    """A connection to Handrail, with any number of concurrent requests."""
 
     def __init__(self, door: Process) -> None:
         self._door = door
@@ -63,11 +62,11 @@ class Client:
 
     @property
     def pid(self) -> int:
-        """The door's."""
+        """The door's process id."""
         return self._door.pid
 
     async def call(self, tool: str, **arguments: object) -> Reply:
-        """Use a tool; returns when the call has ended, or was handed back. Raises DoorClosed."""
+        """Call a tool; returns when the call has ended or was handed back. Raises DoorClosed."""
         message = await self.ask("tools/call", {"name": tool, "arguments": arguments})
         if "error" in message:
             return Reply(str(message["error"].get("message")), {"status": "failed"})
@@ -90,12 +89,12 @@ class Client:
         await self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     async def listen(self) -> None:
-        """Hand out answers until the door closes; then nobody waits for one any more."""
+        """Receive answers until the door closes; then wake all waiting requests."""
         assert self._door.stdout is not None
         lines = BufferedByteReceiveStream(self._door.stdout)
         try:
             while True:
-                self._heard(json.loads(await lines.receive_until(b"\n", LINE_MAX)))
+                self._deliver(json.loads(await lines.receive_until(b"\n", LINE_MAX)))
         except (anyio.EndOfStream, anyio.IncompleteRead, anyio.ClosedResourceError):
             pass
         finally:
@@ -103,7 +102,7 @@ class Client:
             for pending in self._pending.values():
                 pending.come.set()
 
-    def _heard(self, message: dict[str, Any]) -> None:
+    def _deliver(self, message: dict[str, Any]) -> None:
         pending = self._pending.pop(message.get("id", 0), None)
         if pending is not None:
             pending.message = message
@@ -120,8 +119,8 @@ class Client:
 
 
 @asynccontextmanager
-async def door(workspace: Path) -> AsyncGenerator[Client]:
-    """A client behind a door of its own. When it leaves, the calls it still waits for are cancelled."""
+async def open_door(workspace: Path) -> AsyncGenerator[Client]:
+    """A client with its own door process. On exit, the calls it still waits for are cancelled."""
     argv = [sys.executable, "-m", "handrail", "mcp", "--workspace", str(workspace)]
     process = await anyio.open_process(argv, stderr=subprocess.DEVNULL, start_new_session=True)
     async with anyio.create_task_group() as group:
@@ -131,25 +130,25 @@ async def door(workspace: Path) -> AsyncGenerator[Client]:
             await client.greet()
             yield client
         finally:
-            await _leave(process)
+            await _end_door(process)
             group.cancel_scope.cancel()
 
 
-async def _leave(process: Process) -> None:
-    """End the door as a client does that goes away: its calls are cancelled, it is not asked to wait for them."""
+async def _end_door(process: Process) -> None:
+    """End the door like a client that disconnects: its calls are cancelled, not waited for."""
     with anyio.move_on_after(LEAVE_SECONDS, shield=True):
-        with suppress(ProcessLookupError):  # it may have ended by itself
+        with suppress(ProcessLookupError):  # it may already have exited
             process.terminate()
         await process.wait()
         await process.aclose()
 
 
-Say = Callable[[str], None]
+Print = Callable[[str], None]
 
 OPEN = ("running", "waiting")
 ASKS = "waiting_for_input"
 ROUND_SECONDS = 30.0
-"""Of one wait for a call that was handed back: below the patience of a door."""
+"""Seconds of one wait for a call that was handed back; below the door's own timeout."""
 
 OUTCOMES = {
     "done": "is done",
@@ -162,63 +161,63 @@ OUTCOMES = {
 
 
 class Agent:
-    """Behind one client."""
+    """The scripted agent on one client."""
 
-    def __init__(self, client: Client, say: Say, left: set[str]) -> None:
-        """`left` holds the calls that were handed back and are still open, for whoever tidies up."""
+    def __init__(self, client: Client, say: Print, left: set[str]) -> None:
+        """`left` receives the ids of calls that were handed back and are still open, for the final report."""
         self._client = client
         self._left = left
-        self._told_of: set[str] = set()
+        self._reported: set[str] = set()
         self.say = say
 
     async def do(self, what: str, tool: str, **arguments: object) -> Reply:
-        """One call to its end, however often it is handed back; or until its command asks something."""
+        """Make one call and wait until it ends, or until its command asks for input."""
         reply = await self._client.call(tool, **arguments)
-        return await self._on(what, reply)
+        return await self._follow(what, reply)
 
     async def go_on(self, what: str, reply: Reply) -> Reply:
-        """The same for a call whose command asked something: to its end, or to its next question."""
-        return await self._on(what, await self._wait(reply.data["call_id"]))
+        """Wait again for a call whose command asked for input: until its end, or its next question."""
+        return await self._follow(what, await self._wait(reply.data["call_id"]))
 
     async def quietly(self, tool: str, **arguments: object) -> Reply:
-        """A call of which nothing is told."""
+        """Make a call without printing its outcome."""
         return await self._client.call(tool, **arguments)
 
-    async def _on(self, what: str, reply: Reply) -> Reply:
+    async def _follow(self, what: str, reply: Reply) -> Reply:
         while reply.status in OPEN:
             self._note_handed_back(what, reply.data["call_id"])
             reply = await self._wait(reply.data["call_id"])
         if reply.status == ASKS:
             self._left.add(reply.data["call_id"])
-            self._told_of.add(reply.data["call_id"])  # that it was handed back is told by its question
+            self._reported.add(reply.data["call_id"])  # its question already implies that it was handed back
         else:
             self.say(f"  {what} {OUTCOMES.get(reply.status, reply.status)}{_why(reply)}")
         return reply
 
     def _note_handed_back(self, what: str, call: str) -> None:
         self._left.add(call)
-        if call not in self._told_of:
-            self._told_of.add(call)
+        if call not in self._reported:
+            self._reported.add(call)
             self.say(f"  {what} was handed back to the agent, which asks again for its outcome")
 
     async def _wait(self, call: str) -> Reply:
-        found = await self._client.call("wait_for_call", call_id=call, wait_seconds=ROUND_SECONDS)
-        reply = told(call, found)
+        answer = await self._client.call("wait_for_call", call_id=call, wait_seconds=ROUND_SECONDS)
+        reply = reply_from_record(call, answer)
         if reply.status not in (*OPEN, ASKS):
             self._left.discard(call)
         return reply
 
 
-def told(call: str, found: Reply) -> Reply:
-    """A call as the mailbox tells of it, in the shape of a reply to that call."""
-    record: dict[str, Any] = found.data.get("call") or {"status": found.status, "message": found.text}
+def reply_from_record(call: str, answer: Reply) -> Reply:
+    """Convert the record returned by `wait_for_call` into a reply to that call."""
+    record: dict[str, Any] = answer.data.get("call") or {"status": answer.status, "message": answer.text}
     result: dict[str, Any] = record.get("result") or {}
-    known = {name: value for name, value in record.items() if value is not None}
-    return Reply(found.text, {**result, **known, "call_id": call})
+    fields = {name: value for name, value in record.items() if value is not None}
+    return Reply(answer.text, {**result, **fields, "call_id": call})
 
 
 def _why(reply: Reply) -> str:
-    """The reason of what did not end well, or the exit code of a line."""
+    """The reason of a call that did not end well, or a command's exit code."""
     message, code = str(reply.data.get("message") or ""), reply.data.get("exit_code")
     if reply.status == "done":
         return f", exit code {code}" if code is not None else ""

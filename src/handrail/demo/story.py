@@ -1,11 +1,7 @@
-"""What the scripted agent does, and what the person is told to look at meanwhile.
+"""The script of `handrail demo`: the agent's calls, and the text that guides the person.
 
-Owns the order of things and the words. How calls travel is the client's; that anything is asked at all is
-Handrail's: nothing here knows of approvals but their outcome.
-
-The little project in which the scripted agent works, and the place beside it where it should not.
-
-The second act: a terminal that stays, in which the agent works and the person may join.
+The agent works in a temporary project; a second act uses a shared terminal. Handrail alone decides about
+approvals: the script sees only outcomes.
 """
 
 import shlex
@@ -20,7 +16,7 @@ from pathlib import Path
 
 import anyio
 
-from handrail.demo.mcp_client import ASKS, Agent, DoorClosed, Reply, Say, door
+from handrail.demo.mcp_client import ASKS, Agent, DoorClosed, Print, Reply, open_door
 
 README = """\
 # Orchard
@@ -90,7 +86,7 @@ print(count(TREES))
 print(count(TREES), "apples, and not one of them is bad")
 >>>>>>> REPLACE
 """
-"""Three hunks; the last is one that a person may not want."""
+"""Three hunks; the last is one that a person may want to reject."""
 
 PEARS = '''\
 """How many pears there are; the sister of apples.py."""
@@ -120,83 +116,85 @@ raise SystemExit(not word)
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The project, and a folder outside of it."""
+    """The temporary project, and a folder outside of it."""
 
     project: Path
     elsewhere: Path
 
 
 @contextmanager
-def scene() -> Generator[Scene]:
+def make_scene() -> Generator[Scene]:
     with tempfile.TemporaryDirectory(prefix="handrail-demo-", ignore_cleanup_errors=True) as base:
-        made = Scene(Path(base).resolve() / "orchard", Path(base).resolve() / "elsewhere")
-        made.project.mkdir()
-        (made.project / "README.md").write_text(README)
-        (made.project / "apples.py").write_text(APPLES)
-        (made.project / "gate.py").write_text(GATE)
-        (made.elsewhere / "old-harvests").mkdir(parents=True)
-        (made.elsewhere / "old-harvests" / "last-year.txt").write_text("19 apples\n")
-        yield made
+        scene = Scene(Path(base).resolve() / "orchard", Path(base).resolve() / "elsewhere")
+        scene.project.mkdir()
+        (scene.project / "README.md").write_text(README)
+        (scene.project / "apples.py").write_text(APPLES)
+        (scene.project / "gate.py").write_text(GATE)
+        (scene.elsewhere / "old-harvests").mkdir(parents=True)
+        (scene.elsewhere / "old-harvests" / "last-year.txt").write_text("19 apples\n")
+        yield scene
 
 
 COUNTER = 'i=0; while [ $i -lt 3600 ]; do i=$((i+1)); echo "tick $i"; sleep 1; done'
 FLOOD = "seq -f 'a line of output, one of very many: %06.0f' 1 120000"
-"""About five megabytes."""
+"""About 5 MB of output."""
 
 
-def tell(seconds: float, say: Say) -> list[str]:
-    """Play the whole story, for so long at most; returns the calls that still wait for a person."""
-    story = _Story(seconds, say)
+def tell(seconds: float, print_line: Print) -> list[str]:
+    """Play the script for at most `seconds`; returns the calls that still wait for a person."""
+    story = _Story(seconds, print_line)
     try:
         anyio.run(story.play)
     except KeyboardInterrupt:
-        say("\nThe agent leaves.")
+        print_line("\nThe agent leaves.")
     return list(story.left)
 
 
 class _Story:
-    """One run of the agent."""
+    """One run of the script."""
 
-    def __init__(self, seconds: float, say: Say) -> None:
+    def __init__(self, seconds: float, print_line: Print) -> None:
         self._seconds = seconds
-        self._say = say
+        self._print = print_line
         self.left: set[str] = set()
         """Calls that were handed back and are still open."""
 
     async def play(self) -> None:
-        with scene() as made:
+        with make_scene() as scene:
             try:
-                async with door(made.project) as client:
+                async with open_door(scene.project) as client:
                     with anyio.move_on_after(self._seconds) as limit:
-                        await self._act(Agent(client, self._say, self.left), made)
+                        await self._play_acts(Agent(client, self._print, self.left), scene)
                 if limit.cancelled_caught:
-                    self._say("Time is up: the agent leaves, and what it still waited for is cancelled.")
+                    self._print("Time is up: the agent leaves, and what it still waited for is cancelled.")
             except* DoorClosed:
-                self._say(str(DoorClosed()))
+                self._print(str(DoorClosed()))
 
-    async def _act(self, agent: Agent, made: Scene) -> None:
-        self._say(f"\nAn agent, “handrail demo”, works in {made.project}.")
+    async def _play_acts(self, agent: Agent, scene: Scene) -> None:
+        self._print(f"\nAn agent, “handrail demo”, works in {scene.project}.")
         await self._read(agent)
-        self._say("\nNow it asks for four things at once; each waits for you under “Needs you”:")
-        self._say("  · a counter that never ends:  allow it, watch it, then press Complete ▾ or Cancel")
-        self._say(
+        self._print("\nNow it asks for four things at once; each waits for you under “Needs you”:")
+        self._print("  · a counter that never ends:  allow it, watch it, then press Complete ▾ or Cancel")
+        self._print(
             "  · a new file, then an edit:   keep or reject each of the edit's three hunks, then send the review"
         )
-        self._say("  · a flood of output, 5 MB:    allow it; the page stays calm")
-        self._say("  · deleting outside its work:  high risk; deny it, and tell the agent why")
-        self._say("Ctrl-C ends the demo.\n")
+        self._print("  · a flood of output, 5 MB:    allow it; the page stays calm")
+        self._print("  · deleting outside its work:  high risk; deny it, and tell the agent why")
+        self._print("Ctrl-C ends the demo.\n")
         async with anyio.create_task_group() as group:
             group.start_soon(self._count, agent)
             group.start_soon(self._write, agent)
             group.start_soon(self._flood, agent)
-            group.start_soon(self._stray, agent, made)
+            group.start_soon(self._stray, agent, scene)
         await self._repeat(agent)
-        await share(agent, self._patience())
-        self._say("\nEvery call has its outcome. “Recent” on the page and `handrail calls` keep the record.")
+        await play_terminal_act(agent, self._patience())
+        self._print(
+            "\nEvery call has its outcome. “Recent” on the page and `handrail calls` keep the record."
+        )
 
     async def _read(self, agent: Agent) -> None:
-        """What only reads in the workspace is not asked about."""
-        self._say("\nIt reads; that needs nobody's leave, and is recorded all the same:")
+        """Reads inside the workspace, which need no approval."""
+        self._print("\nIt reads; that needs nobody's leave, and is recorded all the same:")
         await agent.do("looking around", "list_files")
         await agent.do("reading apples.py", "read_file", path="apples.py")
         await agent.do("searching for TODO", "search_content", pattern="TODO")
@@ -206,15 +204,15 @@ class _Story:
         limits = {"wait_seconds": self._patience(), "timeout_seconds": self._patience()}
         reply = await agent.do("the counter", "execute_command", command=COUNTER, **limits)
         if "May still be running" in str(reply.data.get("message")):
-            self._say("    It runs on, as Complete says; “Stop it” on its page ends it.")
+            self._print("    It runs on, as Complete says; “Stop it” on its page ends it.")
 
     async def _write(self, agent: Agent) -> None:
         await agent.do("the new file", "write_file", path="pears.py", content=PEARS)
         edit = await agent.do("the edit", "apply_diff", path="apples.py", diff=EDIT)
         if review := edit.data.get("review"):
-            self._say(f"    You kept {review['kept']} of its {review['hunks']} hunks; the agent was told.")
+            self._print(f"    You kept {review['kept']} of its {review['hunks']} hunks; the agent was told.")
         if edit.status == "done":
-            self._say(
+            self._print(
                 f"    `handrail undo {edit.data['call_id']}` takes it back, and shows what it would do first."
             )
 
@@ -222,21 +220,21 @@ class _Story:
         reply = await agent.do("the flood", "execute_command", command=FLOOD, wait_seconds=self._patience())
         if reply.status == "done":
             shown = len(reply.text)
-            self._say(
+            self._print(
                 f"    It printed {reply.data.get('output_bytes', 0):,} bytes; the agent was shown {shown:,}."
             )
 
-    async def _stray(self, agent: Agent, made: Scene) -> None:
-        where = {"command": "rm -rf old-harvests", "cwd": str(made.elsewhere)}
+    async def _stray(self, agent: Agent, scene: Scene) -> None:
+        where = {"command": "rm -rf old-harvests", "cwd": str(scene.elsewhere)}
         await agent.do("deleting outside its work", "execute_command", **where, wait_seconds=self._patience())
 
     async def _repeat(self, agent: Agent) -> None:
-        """Twice the same: the second time, a rule may answer."""
-        self._say(
+        """Run the same command twice: the second time, a rule may allow it."""
+        self._print(
             "\nThen it runs the same command twice: press “Always allow…” the first time, and a rule answers"
         )
-        self._say("the second. “Rules” on the page, or `handrail rules`, shows it, and takes it back:")
-        line = {"command": f"{python()} apples.py", "wait_seconds": self._patience()}
+        self._print("the second. “Rules” on the page, or `handrail rules`, shows it, and takes it back:")
+        line = {"command": f"{python_command()} apples.py", "wait_seconds": self._patience()}
         await agent.do("counting the apples", "execute_command", **line)
         await agent.do("counting them again", "execute_command", **line)
 
@@ -247,15 +245,15 @@ class _Story:
 ANSWER = "north"
 QUESTIONS_PROGRAM = "the program with questions"
 SECRET_SECONDS = 60.0
-"""How long the agent waits for what only a person can type."""
+"""Seconds that the agent waits for input that only a person may type."""
 STAYS_SECONDS = 20.0
-"""Of quiet before the agent closes its terminal: above the time for which typing keeps an agent out."""
+"""Seconds without output before the agent closes its terminal; longer than typing keeps an agent out."""
 CLOSE_SECONDS = 5.0
-"""Bounds the last word of an agent that leaves."""
+"""Bounds the closing of the terminal when the demo is interrupted."""
 
 
-async def share(agent: Agent, patience: float) -> None:
-    """Play it; `patience` bounds each call, in seconds."""
+async def play_terminal_act(agent: Agent, patience: float) -> None:
+    """Play the act with a shared terminal; `patience` bounds each call, in seconds."""
     agent.say(
         "\nLast, it opens a terminal that stays; “Terminals” on the page shows it live, and you may type there:"
     )
@@ -277,7 +275,7 @@ async def share(agent: Agent, patience: float) -> None:
 
 
 class _Visit:
-    """One terminal, from its first line to its end."""
+    """The calls in one terminal, from its first line to its end."""
 
     def __init__(self, agent: Agent, terminal: str, patience: float) -> None:
         self._agent = agent
@@ -285,28 +283,29 @@ class _Visit:
         self._patience = patience
 
     async def play(self) -> None:
-        await self._line("a line in it", f"{python()} apples.py")
+        await self._line("a line in it", f"{python_command()} apples.py")
         await self._line("a line that cannot work", "ls cherries.py")
         await self._serve()
-        unanswered = await self._talk()
+        unanswered = await self._answer_questions()
         if await self._close() and unanswered is not None:
             await self._agent.go_on(QUESTIONS_PROGRAM, unanswered)
 
     async def _line(self, what: str, command: str) -> Reply:
-        asked = {"command": command, "terminal_id": self._terminal, "wait_seconds": self._patience}
-        return await self._agent.do(what, "execute_command", **asked)
+        arguments = {"command": command, "terminal_id": self._terminal, "wait_seconds": self._patience}
+        return await self._agent.do(what, "execute_command", **arguments)
 
     async def _serve(self) -> None:
         port = free_port()
-        line = f"{python()} -m http.server {port} --bind 127.0.0.1 &"
+        line = f"{python_command()} -m http.server {port} --bind 127.0.0.1 &"
         if (await self._line("starting a server", line)).status == "done":
-            asked = {"terminalId": self._terminal, "until": "port", "value": port}
-            woke = await self._agent.do("waiting for its port", "wait_for_terminal", **asked)
-            self._agent.say(f"    {woke.text.partition(chr(10))[0]}")
+            arguments = {"terminalId": self._terminal, "until": "port", "value": port}
+            reply = await self._agent.do("waiting for its port", "wait_for_terminal", **arguments)
+            self._agent.say(f"    {reply.text.partition(chr(10))[0]}")
 
-    async def _talk(self) -> Reply | None:
-        """A question that the agent answers, then one that it cannot; the call, when that has no answer."""
-        reply = await self._line(QUESTIONS_PROGRAM, f"{python()} gate.py")
+    async def _answer_questions(self) -> Reply | None:
+        """Answer the program's first question, then wait for the person; returns the call if it stays
+        unanswered."""
+        reply = await self._line(QUESTIONS_PROGRAM, f"{python_command()} gate.py")
         if _asks(reply) and not reply.data[ASKS]["secret"]:
             self._agent.say(
                 f"    It asks: “{_prompt(reply)}” The agent would answer; you are asked, as for all it types."
@@ -330,7 +329,7 @@ class _Visit:
         return reply
 
     async def _close(self) -> bool:
-        """The end of it, unless the person has taken it over."""
+        """Close the terminal; False if the person has taken it over."""
         say = self._agent.say
         say(f"    The agent closes the terminal once it has been quiet for {STAYS_SECONDS:.0f} s.")
         say("    Try it on the page until then; after “Take over” it is yours, and stays.")
@@ -345,15 +344,15 @@ class _Visit:
         return True
 
 
-def python() -> str:
-    """As a person would type it, where that works."""
+def python_command() -> str:
+    """The Python command, as a person would type it if `python3` is on PATH."""
     return "python3" if shutil.which("python3") else shlex.quote(sys.executable)
 
 
 def free_port() -> int:
-    with socket.socket() as tried:
-        tried.bind(("127.0.0.1", 0))
-        return int(tried.getsockname()[1])
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
 
 
 def _asks(reply: Reply) -> bool:
