@@ -44,10 +44,10 @@ class _Entry:
 
     env: Mapping[str, str] = field(repr=False)
     """Environment variables beyond those of its spec."""
-    known: anyio.Event = field(default_factory=anyio.Event)
+    started: anyio.Event = field(default_factory=anyio.Event)
     agent: Agent | None = None
     problem: AgentError | None = None
-    left: anyio.Event = field(default_factory=anyio.Event)
+    ended: anyio.Event = field(default_factory=anyio.Event)
     """Set when its process tree has ended."""
 
     @property
@@ -55,7 +55,7 @@ class _Entry:
         return self.problem is not None or (self.agent is not None and self.agent.is_over)
 
     async def wait(self) -> Agent:
-        await self.known.wait()
+        await self.started.wait()
         if self.agent is None:
             raise self.problem or AgentError("The agent was ended before it had started.")
         return self.agent
@@ -119,19 +119,19 @@ class Agents:
         """Find the entry with exactly this environment; None once all others under this key have ended."""
         while (entry := self._entries.get(key)) is not None:
             if entry.is_ending:
-                await entry.left.wait()
+                await entry.ended.wait()
             elif entry.env == env:
                 return entry
             else:
-                await entry.known.wait()
+                await entry.started.wait()
                 if entry.agent is not None:
                     await entry.agent.end(f"{entry.agent.name} restarts with other keys.")
         return None
 
     async def end(self, name: str, why: str, thread: str | None = None) -> None:
         """End the programs of an agent: those of one thread, or all."""
-        for (known, of), entry in list(self._entries.items()):
-            if known == name and thread in (None, of) and entry.agent is not None:
+        for (agent_name, of), entry in list(self._entries.items()):
+            if agent_name == name and thread in (None, of) and entry.agent is not None:
                 await entry.agent.end(why)
 
     async def close(self) -> None:
@@ -164,8 +164,8 @@ class Agents:
             entry.problem = problem
         finally:
             del self._entries[key]
-            entry.known.set()
-            entry.left.set()
+            entry.started.set()
+            entry.ended.set()
 
     async def _run_agent(
         self, entry: _Entry, spec: AgentSection, process: Process, keys: Mapping[str, str]
@@ -177,7 +177,7 @@ class Agents:
                 await self._serve(entry, agent, process, keys)
             except AgentError as problem:
                 entry.problem, why = problem, problem.sentence
-                entry.known.set()
+                entry.started.set()
             finally:
                 await agent.leave(why)
                 self._note_end(spec, process)
@@ -187,15 +187,15 @@ class Agents:
         await agent.greet(self._start_seconds, keys)
         self._note_start(agent, process)
         entry.agent = agent
-        entry.known.set()
+        entry.started.set()
         await self._wait_until_over(agent, process)
 
     async def _wait_until_over(self, agent: Agent, process: Process) -> None:
         while process.why is None:
-            left = self._idle_seconds - (anyio.current_time() - agent.idle_since)
-            if left <= 0 and not agent.busy:
+            remaining = self._idle_seconds - (anyio.current_time() - agent.idle_since)
+            if remaining <= 0 and not agent.busy:
                 process.give_up(f"Nobody had used {agent.name} for {self._idle_seconds / 60:g} minutes.")
-            with anyio.move_on_after(left if left > 0 else self._idle_seconds):
+            with anyio.move_on_after(remaining if remaining > 0 else self._idle_seconds):
                 await process.over.wait()
 
     def _note_start(self, agent: Agent, process: Process) -> None:
@@ -208,10 +208,10 @@ class Agents:
             raise AgentError(str(problem)) from None
 
     def _note_end(self, spec: AgentSection, process: Process) -> None:
-        why, said = process.why or "", process.said
+        why, stderr = process.why or "", process.stderr_lines
         with suppress(Unwritable):
             self._journal.append(
-                AgentEnded(agent=spec.name, terminal=process.terminal.id, why=why, said=said)
+                AgentEnded(agent=spec.name, terminal=process.terminal.id, why=why, said=stderr)
             )
         self._terminals.release(process.terminal.id)
 

@@ -128,7 +128,7 @@ class Foundation:
     index: Index
     keeper: Keeper
     terminals: Terminals
-    watch: TerminalEvents
+    terminal_events: TerminalEvents
 
 
 class Daemon:
@@ -162,18 +162,18 @@ class Daemon:
             open_records(database) as records,
             open_index(self._places.words, journal, records) as index,
         ):
-            keeper, watch = Keeper(self._places), TerminalEvents(journal)
+            keeper, terminal_events = Keeper(self._places), TerminalEvents(journal)
             terminals = Terminals(
                 keeper,
                 self._places.spool,
-                opened=watch.opened,
-                ended=watch.ended,
+                opened=terminal_events.opened,
+                ended=terminal_events.ended,
                 lost=self._keeper_lost,
-                typed=watch.typed,
-                taken=watch.taken,
-                released=watch.released,
-                asked=watch.asked,
-                went_on=watch.went_on,
+                typed=terminal_events.typed,
+                taken=terminal_events.taken,
+                released=terminal_events.released,
+                asked=terminal_events.asked,
+                went_on=terminal_events.went_on,
             )
             async with anyio.create_task_group() as hands:
                 try:
@@ -188,7 +188,7 @@ class Daemon:
                         index=index,
                         keeper=keeper,
                         terminals=terminals,
-                        watch=watch,
+                        terminal_events=terminal_events,
                     )
                 )
                 hands.cancel_scope.cancel()
@@ -293,7 +293,7 @@ class Daemon:
             self._places.spool,
             kept.keep_days,
             kept.keep_bytes,
-            foundation.watch.forgotten,
+            foundation.terminal_events.forgotten,
         )
         blobs = BlobRetention(self._blobs, undo.keep_days, undo.keep_bytes)
         knowing = Knowing(foundation.terminals, self._marked)
@@ -314,8 +314,8 @@ class Daemon:
         group.start_soon(welcome, rooms)
         self._daemon_file.put_up(rooms.url)
         if self._announce:
-            wished = None if rooms.url.endswith(f":{self._port}") else self._port
-            group.start_soon(ForegroundOutput(rooms.access, rooms.url, rooms.command_line, wished).run)
+            taken_port = None if rooms.url.endswith(f":{self._port}") else self._port
+            group.start_soon(ForegroundOutput(rooms.access, rooms.url, rooms.command_line, taken_port).run)
 
     @property
     def _own_folders(self) -> tuple[Path, ...]:
@@ -370,7 +370,7 @@ class Daemon:
             return as_result(read_output(terminals.tail(terminal)), terminal)
 
         crashed = self._daemon_file.hangs
-        await foundation.watch.catch_up(foundation.records, terminals)
+        await foundation.terminal_events.catch_up(foundation.records, terminals)
         await threads.restore()
         restored = await restore(gate, foundation.records, output_of)
         event = DaemonStarted(

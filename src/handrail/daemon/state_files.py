@@ -24,20 +24,20 @@ from handrail.server.access import Access
 class DaemonFile:
     """daemon.json, by which clients find the daemon, and the file with its last port."""
 
-    def __init__(self, places: Places, wished: int) -> None:
-        """`wished` is the requested port."""
+    def __init__(self, places: Places, requested: int) -> None:
+        """`requested` is the port from the configuration or the command line."""
         self._places = places
-        self._wished = wished
+        self._requested_port = requested
 
     @property
     def ports(self) -> tuple[int, ...]:
         """Ports to try. The last port comes first if the same port was requested then: an open page
         reconnects to it."""
         try:
-            wished, last = (int(word) for word in self._places.port.read_text().split())
+            requested, last = (int(word) for word in self._places.port.read_text().split())
         except (OSError, ValueError):
-            return (self._wished,)
-        return (last, self._wished) if wished == self._wished else (self._wished,)
+            return (self._requested_port,)
+        return (last, self._requested_port) if requested == self._requested_port else (self._requested_port,)
 
     @property
     def hangs(self) -> bool:
@@ -45,7 +45,7 @@ class DaemonFile:
         return self._places.daemon_json.exists()
 
     def note_port(self, port: int) -> None:
-        self._places.port.write_text(f"{self._wished} {port}\n")
+        self._places.port.write_text(f"{self._requested_port} {port}\n")
 
     def put_up(self, url: str) -> None:
         """Write daemon.json atomically."""
@@ -114,9 +114,9 @@ def start_logging(folder: Path) -> None:
 class ForegroundOutput:
     """Prints the page's address and sign-in links on the terminal that started the daemon."""
 
-    def __init__(self, access: Access, url: str, command_line: str, wished: int | None = None) -> None:
-        """`wished` is the requested port, if it was taken."""
-        self._wished = wished
+    def __init__(self, access: Access, url: str, command_line: str, taken_port: int | None = None) -> None:
+        """`taken_port` is the requested port, if it was taken."""
+        self._taken_port = taken_port
         self._access = access
         self._url = url
         self._command_line = command_line
@@ -124,8 +124,8 @@ class ForegroundOutput:
     async def run(self) -> None:
         """Print it once, and a new link each time Enter is pressed: a code lasts a minute."""
         _print_lines("", f"Handrail is ready at {self._url}", "")
-        if self._wished is not None:
-            _print_lines(f"Port {self._wished} is taken, so it has another.", "")
+        if self._taken_port is not None:
+            _print_lines(f"Port {self._taken_port} is taken, so it has another.", "")
         self._print_link()
         _print_lines("", "Give this to an agent that speaks MCP:", f"  {self._command_line}", "")
         if not _has_keyboard():

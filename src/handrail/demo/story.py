@@ -86,7 +86,7 @@ print(count(TREES))
 print(count(TREES), "apples, and not one of them is bad")
 >>>>>>> REPLACE
 """
-"""Three hunks; the last is one that a person may want to reject."""
+"""Three hunks; a person may want to reject the last one."""
 
 PEARS = '''\
 """How many pears there are; the sister of apples.py."""

@@ -97,27 +97,27 @@ def _check_orphaned_keeper(places: Places) -> Iterator[Finding]:
 
 def _check_port(places: Places, url: str | None) -> Iterator[Finding]:
     try:
-        wanted = load(places.config).server.port
+        configured = load(places.config).server.port
     except BadConfig:
         return  # `check_config` reports it
     used = urlsplit(url).port if url else None
-    if used in (wanted, None) and (used or _is_free(wanted)):
-        yield Finding(name="port", level="ok", says=f"{wanted}, as configured.")
+    if used in (configured, None) and (used or _is_free(configured)):
+        yield Finding(name="port", level="ok", says=f"{configured}, as configured.")
         return
-    if used and _is_free(wanted):
-        yield _explain_moved_port(places, wanted, used)
+    if used and _is_free(configured):
+        yield _explain_moved_port(places, configured, used)
         return
-    says = f"Port {wanted} is taken by another program" + (f", so {used} is used." if used else ".")
+    says = f"Port {configured} is taken by another program" + (f", so {used} is used." if used else ".")
     fix = f"Set another port under [server] in {places.config}."
     yield Finding(name="port", level="warn", says=says, fix=fix)
 
 
-def _explain_moved_port(places: Places, wanted: int, used: int) -> Finding:
+def _explain_moved_port(places: Places, configured: int, used: int) -> Finding:
     """The finding for a configured port that is free but not used: another was requested, or it was taken at
     the start."""
-    if _read_requested_port(places) != wanted:
+    if _read_requested_port(places) != configured:
         return Finding(name="port", level="ok", says=f"{used}, as asked for at the start.")
-    says = f"{used}, because {wanted} was taken at the start; it is free now."
+    says = f"{used}, because {configured} was taken at the start; it is free now."
     return Finding(name="port", level="warn", says=says, fix="handrail down, then handrail up")
 
 
@@ -192,9 +192,9 @@ def check_page(package: Path) -> Finding:
 
 def check_ripgrep() -> Finding:
     beside = Path(sys.executable).parent / "rg"
-    found = shutil.which("rg") or (str(beside) if beside.exists() else None)
-    if found:
-        return Finding(name="ripgrep", level="ok", says=f"Search uses {found}.")
+    program = shutil.which("rg") or (str(beside) if beside.exists() else None)
+    if program:
+        return Finding(name="ripgrep", level="ok", says=f"Search uses {program}.")
     says = "There is no rg, so files and terminals cannot be searched."
     return Finding(name="ripgrep", level="bad", says=says, fix="Install ripgrep with your system's packages.")
 
@@ -203,12 +203,12 @@ def _find_open_directories(places: Places) -> Iterator[Finding]:
     for folder in dict.fromkeys((places.config_dir, places.data, places.state, places.logs)):
         if not folder.exists():
             continue
-        known = folder.stat()
-        if known.st_uid != os.getuid():
+        status = folder.stat()
+        if status.st_uid != os.getuid():
             says, fix = f"{folder} belongs to another user.", f"sudo chown -R $(id -u) {quote(str(folder))}"
             yield Finding(name="permissions", level="bad", says=says, fix=fix)
-        elif known.st_mode & 0o077:
-            says = f"{folder} is open to others ({stat.filemode(known.st_mode)})."
+        elif status.st_mode & 0o077:
+            says = f"{folder} is open to others ({stat.filemode(status.st_mode)})."
             yield Finding(name="permissions", level="bad", says=says, fix=f"chmod 700 {quote(str(folder))}")
 
 
@@ -278,11 +278,11 @@ def check_own_agent(places: Places, environ: Mapping[str, str]) -> Finding:
     if missing:
         says = f"Our own agent cannot run: {', '.join(missing)} cannot be imported."
         return Finding(name="agent", level="bad", says=says, fix="Install Handrail again.")
-    found = {name: where for name, where in sources(places, environ).items() if where}
-    described = "; ".join(f"{name} ({', '.join(where)})" for name, where in found.items())
+    sources_found = {name: where for name, where in sources(places, environ).items() if where}
+    described = "; ".join(f"{name} ({', '.join(where)})" for name, where in sources_found.items())
     says = (
         f"Our own agent has {described}."
-        if found
+        if sources_found
         else "Our own agent has no key here, and needs one unless Ollama runs: `handrail keys set anthropic`."
     )
     return Finding(name="agent", level="ok", says=says)

@@ -73,31 +73,31 @@ class Agent:
 
     async def open(self, folder: Folder, handler: SessionHandler) -> Session:
         """Open a new session. Raises AgentError, with the ways to log in if a login is missing."""
-        session_opened, taken = list[Session](), list[str]()
+        sessions, duplicates = list[Session](), list[str]()
 
         def on_answer(answer: Any) -> None:
             # Here and not after the await: updates of the session may arrive in the same read.
             session = record(answer).get("sessionId")
             if isinstance(session, str) and self.sessions.known.get(session, handler) is not handler:
-                taken.append(session)
+                duplicates.append(session)
             elif isinstance(session, str):
-                session_opened.append(Session(self, session))
+                sessions.append(Session(self, session))
                 self.sessions.add(session, handler)
-                session_opened[0].tell_settings(answer)
+                sessions[0].tell_settings(answer)
 
         self.sessions.opening += 1
         try:
             await self.request("session/new", folder.params(self.about), on_answer=on_answer)
         finally:
             self.sessions.opening -= 1
-        if taken:
+        if duplicates:
             raise self.failure(
                 f"{self.name} gave this session the id of another one that is open. If it can only have one at a time, "
                 "set `one_per_thread = true` for it."
             )
-        if not session_opened:
+        if not sessions:
             raise self.failure(f"{self.name} opened a session without an id.")
-        return session_opened[0]
+        return sessions[0]
 
     async def resume(
         self, session: str, folder: Folder, handler: SessionHandler
@@ -165,7 +165,7 @@ class Agent:
             lines = "a line" if self._connection.garbage == 1 else f"{self._connection.garbage} lines"
             last = self._connection.last_garbage
             sentence = f"{sentence} It printed {lines} that made no sense, the last: {last}"
-        return AgentError(sentence, self._process.said, logins)
+        return AgentError(sentence, self._process.stderr_lines, logins)
 
     async def leave(self, why: str) -> None:
         """Mark it as over: fail all waiting requests, notify the sessions, end the process tree."""

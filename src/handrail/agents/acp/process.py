@@ -62,7 +62,7 @@ class Process:
             raise AgentError(f"{name} could not be started. {problem}") from None
 
     @property
-    def said(self) -> tuple[str, ...]:
+    def stderr_lines(self) -> tuple[str, ...]:
         return self._stderr_tail.lines
 
     async def run(self) -> None:
@@ -140,8 +140,10 @@ class Process:
     async def _give_up_after_close(self) -> None:
         with anyio.move_on_after(LEAVE_SECONDS):
             await self.terminal.wait()
-        left = self.terminal.exit
-        self.give_up(f"{self.name} closed its output." if left is None else _describe_exit(self.name, left))
+        ending = self.terminal.exit
+        self.give_up(
+            f"{self.name} closed its output." if ending is None else _describe_exit(self.name, ending)
+        )
 
     async def _watch_exit(self) -> None:
         await self.terminal.wait()
@@ -170,10 +172,10 @@ class Process:
             self._stderr_tail.feed(data or b"")
 
     def _drain_stderr(self) -> None:
-        left = LAST_BYTES
-        while left > 0 and (data := self._read_stderr()):
+        remaining = LAST_BYTES
+        while remaining > 0 and (data := self._read_stderr()):
             self._stderr_tail.feed(data)
-            left -= len(data)
+            remaining -= len(data)
 
     def _read_stderr(self) -> bytes | None:
         try:

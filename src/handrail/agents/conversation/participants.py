@@ -132,7 +132,7 @@ class Participant:
     def update(self, update: Json) -> None:
         try:
             if text(update.get("sessionUpdate")) == ACTIVITY_UPDATE:
-                self.activities.hear(record(update.get("activity")))
+                self.activities.record(record(update.get("activity")))
             else:
                 self.recorder.update(update)
         except Exception:  # a bad update must not end the connection
@@ -264,7 +264,7 @@ class Participants:
         self._speakers.pop(thread, None)
         return [self._participants.pop(key) for key in list(self._participants) if key[0] == thread]
 
-    async def hear(self, entries: Sequence[Entry]) -> None:
+    async def link_calls(self, entries: Sequence[Entry]) -> None:
         """Link calls in the journal to the threads whose agents made them, over MCP or ACP."""
         for entry in entries:
             match entry.event:

@@ -88,7 +88,7 @@ class Recorder:
             case "agent_thought_chunk":
                 self._record_chunk("thought", update)
             case "tool_call" | "tool_call_update" if call_id := name(update.get("toolCallId")):
-                self._calls.told(call_id, update, begins=kind == "tool_call")
+                self._calls.update(call_id, update, begins=kind == "tool_call")
             case "plan" | "plan_update":
                 self._record_plan(update)
             case "session_info_update":
@@ -114,7 +114,7 @@ class Recorder:
 
     def known(self, id: str) -> Json:
         """The kept fields of the agent's updates about one of its tool calls."""
-        return self._calls.said(id)
+        return self._calls.known_fields(id)
 
     def note(self, words: str) -> None:
         """Add a note from Handrail to the message."""
@@ -247,7 +247,7 @@ class Activities:
         """The prompt has ended; further activities are dropped."""
         self._operation, self._open, self._known = None, {}, set()
 
-    def hear(self, activity: Json) -> None:
+    def record(self, activity: Json) -> None:
         """Record the begin or end of an activity; dropped without a running operation."""
         activity_id, sort = _id(activity.get("id")), activity.get("sort")
         operation = self._operation

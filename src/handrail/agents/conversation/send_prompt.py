@@ -173,7 +173,7 @@ async def blocks_of(
 log = logging.getLogger(__name__)
 
 Door = Callable[[str, str | None, str], McpDoor | None]
-"""Builds the entry of our MCP server for a thread, a workspace and an agent's name; None if there is none."""
+"""Builds the entry of our MCP server for a thread, a workspace and an agent's name, or None."""
 
 LEAVE_SECONDS = 5.0
 """Bounds each step of an agent's release of a deleted thread."""
@@ -219,8 +219,8 @@ class PromptSender:
             agent = await self._agents.get(participant.agent, participant.thread, participant.env)
             if participant.session is not None and participant.session.agent is agent:
                 return "known"
-            kept = (await self._threads.sessions(participant.thread)).get(participant.agent)
-            how = await participant.open(agent, self._session_folder(participant), kept)
+            stored = (await self._threads.sessions(participant.thread)).get(participant.agent)
+            how = await participant.open(agent, self._session_folder(participant), stored)
             assert participant.session is not None
             try:
                 self._threads.bind(

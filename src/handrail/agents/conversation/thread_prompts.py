@@ -71,13 +71,13 @@ class TurnQueue:
         """Keeps prompts in order of arrival while each is being set up."""
         self.turn: Turn | None = None
         """The running turn, until its work has unwound."""
-        self.taken = False
+        self.is_running = False
         """Whether a task runs the turns."""
         self.idle = anyio.Event()
         self.idle.set()
         self.last: Operation | None = None
         """The newest operation, running or ended."""
-        self.known = False
+        self.is_loaded = False
         """Whether the prompts queued under an earlier daemon have been loaded."""
         self.closed = False
         self._pressed: deque[Turn] = deque()
@@ -87,7 +87,7 @@ class TurnQueue:
 
     @property
     def busy(self) -> bool:
-        return self.taken or self.turn is not None or bool(self._pressed)
+        return self.is_running or self.turn is not None or bool(self._pressed)
 
     def press(self, turn: Turn) -> None:
         """Run this turn next: cancel the running one, and replace those that were to run next."""
@@ -162,7 +162,7 @@ class TurnRunner:
                 stop = await self._run_turn(turns, turn)
                 turns.turn = None
         finally:
-            turns.taken, turns.turn = False, None
+            turns.is_running, turns.turn = False, None
             turns.idle.set()
 
     def write(self, turn: Turn, operation: Operation | None) -> Message:
@@ -273,7 +273,7 @@ class Prompts:
         journal = self._journal
         async with anyio.create_task_group() as group:
             self._participants.group = group
-            group.start_soon(journal.follow, journal.head, self._participants.hear)
+            group.start_soon(journal.follow, journal.head, self._participants.link_calls)
             task_status.started()
             try:
                 await anyio.sleep_forever()
@@ -408,8 +408,8 @@ class Prompts:
             raise LookupError(f"There is no thread {thread}.")
         if self._participants.group is None:
             raise AgentError("Nothing can be asked now: Handrail is just starting, or ending.")
-        if not turns.known:
-            turns.known = True
+        if not turns.is_loaded:
+            turns.is_loaded = True
             for message in self._threads.queued(thread):
                 caller = _caller(record, message.agent or record.agent)
                 turns.hold(Turn(caller=caller, pieces=pieces_of(message), by=PERSON, message=message))
@@ -418,8 +418,8 @@ class Prompts:
     def _add_turn(self, turns: TurnQueue, turn: Turn, *, waits: bool = False) -> None:
         """Add a turn, and start a task for the queue if none runs."""
         (turns.queue if waits else turns.press)(turn)
-        if not turns.taken and self._participants.group is not None:
-            turns.taken, turns.idle = True, anyio.Event()
+        if not turns.is_running and self._participants.group is not None:
+            turns.is_running, turns.idle = True, anyio.Event()
             self._participants.group.start_soon(self._runner.take_all, turns)
 
 

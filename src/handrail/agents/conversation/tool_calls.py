@@ -193,23 +193,23 @@ def _tool(update: Json) -> str:
     return next((text(each.get("toolName")) for each in near if text(each.get("toolName"))), "")
 
 
-def _location(given: Json) -> Location:
-    line = number(given.get("line"))
-    path = text(given.get("path"))
+def _location(location: Json) -> Location:
+    line = number(location.get("line"))
+    path = text(location.get("path"))
     return {"path": path} if line is None else {"path": path, "line": line}
 
 
-def _content(given: Json, store_image: StoreImage) -> list[Content]:
-    match given.get("type"):
+def _content(entry: Json, store_image: StoreImage) -> list[Content]:
+    match entry.get("type"):
         case "diff":
-            old = given.get("oldText")
+            old = entry.get("oldText")
             before = cut(text(old)) if isinstance(old, str) else None
-            after = cut(text(given.get("newText")))
-            return [{"kind": "diff", "path": text(given.get("path")), "old": before, "new": after}]
+            after = cut(text(entry.get("newText")))
+            return [{"kind": "diff", "path": text(entry.get("path")), "old": before, "new": after}]
         case "terminal":
-            return [{"kind": "terminal", "terminal": name(given.get("terminalId"))}]
+            return [{"kind": "terminal", "terminal": name(entry.get("terminalId"))}]
         case _:
-            return _block(record(given.get("content")) or given, store_image)
+            return _block(record(entry.get("content")) or entry, store_image)
 
 
 def _block(block: Json, store_image: StoreImage) -> list[Content]:
@@ -246,7 +246,7 @@ class ShownCall:
         """None for a call before the first prompt, and for calls beyond MOST_CALLS."""
         self.data = data
         self.ours: OwnCall | None = None
-        self.said: Json = {}
+        self.fields: Json = {}
         """The kept fields of the agent's updates."""
         self.heard = 0
         """The size of its largest update, in characters."""
@@ -264,9 +264,9 @@ class ShownCall:
     def open(self) -> bool:
         return self.data["status"] in ("pending", "in_progress")
 
-    def hear(self, update: Json, store_image: StoreImage) -> None:
+    def apply(self, update: Json, store_image: StoreImage) -> None:
         """Apply an update of the agent."""
-        self.said |= {key: update[key] for key in KEPT_FIELDS if update.get(key) is not None}
+        self.fields |= {key: update[key] for key in KEPT_FIELDS if update.get(key) is not None}
         self.put(apply_update(self.data, update, store_image))
 
     def stop(self, stop: Stop) -> None:
@@ -325,7 +325,7 @@ class MessageCalls:
             if not (shown.bound and shown in self._own_calls.values()):
                 shown.stop(stop)
 
-    def told(self, id: str, update: Json, *, begins: bool) -> None:
+    def update(self, id: str, update: Json, *, begins: bool) -> None:
         """Apply an update to the call with this id. With `begins`, the call belongs to this message."""
         shown = self._agent_calls.get(id)
         if shown is None and not begins:
@@ -336,7 +336,7 @@ class MessageCalls:
             data = apply_update(empty_call(id), update, self._store_image)
             shown = self._match_unmentioned(data) or self._add_call(data)
         shown.heard += self._kept_chars - kept_before
-        shown.hear(update, self._store_image)
+        shown.apply(update, self._store_image)
 
     def _limit_update(self, shown: ShownCall | None, update: Json) -> Json:
         """The update; reduced to BRIEF_FIELDS if the message has reached MOST_HEARD."""
@@ -346,10 +346,10 @@ class MessageCalls:
         self._kept_chars += more
         return update
 
-    def said(self, id: str) -> Json:
+    def known_fields(self, id: str) -> Json:
         """The kept fields of the agent's updates about one of its calls."""
         shown = self._agent_calls.get(id) or self._previous_calls.get(id)
-        return {} if shown is None else shown.said
+        return {} if shown is None else shown.fields
 
     def link(self, id: str, own_call: OwnCall) -> None:
         """Link a call of ours to the agent's call `id`, or to one it did not name."""
