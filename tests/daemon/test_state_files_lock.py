@@ -28,7 +28,7 @@ def test_the_lock_of_a_killed_holder_is_taken_over(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     code = (
         "import sys\nfrom pathlib import Path\nfrom handrail.daemon.state_files import hold\n"
-        "with hold(Path(sys.argv[1])):\n    print('held', flush=True)\n    sys.stdin.read()\n"
+        "with hold_lock(Path(sys.argv[1])):\n    print('held', flush=True)\n    sys.stdin.read()\n"
     )
     holder = subprocess.Popen(
         [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
