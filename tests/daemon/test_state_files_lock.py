@@ -27,7 +27,7 @@ def test_a_released_lock_can_be_held_again(tmp_path: Path) -> None:
 def test_the_lock_of_a_killed_holder_is_taken_over(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     code = (
-        "import sys\nfrom pathlib import Path\nfrom handrail.daemon.state_files import hold\n"
+        "import sys\nfrom pathlib import Path\nfrom handrail.daemon.state_files import hold_lock\n"
         "with hold_lock(Path(sys.argv[1])):\n    print('held', flush=True)\n    sys.stdin.read()\n"
     )
     holder = subprocess.Popen(
