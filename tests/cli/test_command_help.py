@@ -1,4 +1,4 @@
-"""Help starts with examples, and only what exists is offered."""
+"""Help starts with examples and groups the commands; a mistake on the command line exits with 2."""
 
 import re
 import subprocess
@@ -44,6 +44,17 @@ COMMANDS = [
     "demo",
 ]
 
+HEADINGS = {
+    "Run": "up",
+    "Decide": "calls",
+    "Terminals": "terminals",
+    "Agents": "agents",
+    "Rules": "rules",
+    "Clients": "mcp",
+    "Diagnose": "doctor",
+}
+"""Each heading of the overview with its first command, in order."""
+
 INNER = [
     ["credentials", "revoke"],
     *(["keys", name] for name in ("set", "remove")),
@@ -57,8 +68,37 @@ def test_the_commands_are_these_and_no_others(capsys: pytest.CaptureFixture[str]
     assert run(["--help"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("Examples:\n  handrail up ")
-    listed = re.findall(r"^  (\w+) +\S", shown.partition("Commands:")[2], re.MULTILINE)
-    assert sorted(listed) == sorted(COMMANDS)
+    assert sorted(_commands_in(shown)) == sorted(COMMANDS)
+
+
+def test_the_overview_lists_each_command_once_under_a_heading(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    shown = capsys.readouterr().out
+    found = re.findall(r"^(\w+):$", shown, re.MULTILINE)
+    assert found == ["Examples", "Options", *HEADINGS]
+    sections = re.split(r"^\w+:$", _overview(shown), flags=re.MULTILINE)[1:]
+    listed = [name for section in sections for name in _commands_in(section)]
+    assert sorted(listed) == sorted(set(listed)) == sorted(COMMANDS)
+    assert [_commands_in(section)[0] for section in sections] == list(HEADINGS.values())
+
+
+def test_the_overview_fits_80_columns_and_cuts_no_description(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    assert [line for line in _overview(shown).splitlines() if line.endswith("...")] == []
+
+
+def _overview(shown: str) -> str:
+    """The part of the help that lists the commands."""
+    return shown[shown.index("\nRun:\n") :]
+
+
+def _commands_in(shown: str) -> list[str]:
+    return re.findall(r"^  ([a-z]+) +\S", shown[shown.find("\nRun:\n") + 1 :], re.MULTILINE)
 
 
 @pytest.mark.parametrize("command", [*([name] for name in COMMANDS), *INNER])

@@ -1,10 +1,7 @@
-"""Help that starts with examples.
+"""Plain `--help` output: examples first, then usage, options and commands, within 80 columns."""
 
-Owns how a command is described. Does not know any command.
-"""
-
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
 
 from typer import Typer
 from typer.core import TyperCommand, TyperGroup
@@ -13,31 +10,47 @@ Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
 class ExamplesFirst(TyperCommand):
-    """A command whose epilog is shown first: a person learns from an example, then looks up an option."""
+    """A command whose help starts with its epilog: people look for an example before they look up an option."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         _write_examples(self.epilog, formatter)
         super().format_help(ctx, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Nothing: it has been shown."""
+        """Write nothing: `format_help` has written the epilog."""
 
 
 class GroupWithExamples(TyperGroup):
-    """The same for a command that has commands."""
+    """A command with subcommands, in the same style."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         _write_examples(self.epilog, formatter)
         super().format_help(ctx, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Nothing: it has been shown."""
+        """Write nothing: `format_help` has written the epilog."""
 
 
-def plain(**settings: Any) -> Typer:
-    """A set of commands with plain help and no decorated tracebacks."""
+class GroupWithHeadings(GroupWithExamples):
+    """A group that lists its commands under headings instead of in one list."""
+
+    headings: ClassVar[Mapping[str, Sequence[str]]] = {}
+    """Heading → names of its commands, both in the order shown. Every command must be under exactly one heading."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        column = max(map(len, self.commands))
+        limit = formatter.width - column - 6
+        for heading, names in self.headings.items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(name.ljust(column), self.commands[name].get_short_help_str(limit)) for name in names]
+                )
+
+
+def plain(cls: type[GroupWithExamples] = GroupWithExamples, **settings: Any) -> Typer:
+    """A Typer app with plain help and plain tracebacks."""
     return Typer(
-        cls=GroupWithExamples,
+        cls=cls,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         add_completion=False,
@@ -47,7 +60,7 @@ def plain(**settings: Any) -> Typer:
 
 
 def verb(app: Typer, name: str, *examples: str, **settings: Any) -> Callable[[Verb], Verb]:
-    """Make a function the command `name`; its docstring is the description."""
+    """Decorator: register a function as the command `name`. Its docstring is the help text."""
     return app.command(name, cls=ExamplesFirst, epilog="\n".join(examples), **settings)
 
 

@@ -1,16 +1,13 @@
-"""All commands put together, and the one place where a failure becomes a sentence and an exit status.
-
-Does not know what any command does.
-"""
+"""The `handrail` command: all subcommands, and the one place that turns a Failure into a message and an exit code."""
 
 import os
 import sys
-from typing import Annotated, Any, TextIO, cast
+from typing import Annotated, Any, ClassVar, TextIO, cast
 
 import typer
 
 from handrail import __version__
-from handrail.cli.command_help import plain
+from handrail.cli.command_help import GroupWithHeadings, plain
 from handrail.cli.commands import (
     agents,
     approvals,
@@ -32,21 +29,38 @@ from handrail.cli.render.output import note, say
 
 EXAMPLES = """\
 handrail up                         start Handrail and open its page
-handrail calls -f                   watch every call as it happens
-handrail approvals -f               be asked here, in the terminal
-handrail cancel c3f                 stop a call; what it printed is kept
-handrail complete c3f               give the agent the output so far, and let it go on
-handrail rules test 'git push -f'   which rule decides, and why
-handrail undo c3f                   put back the files that a call changed
-handrail shell                      your own shell, in a terminal that agents may read
-handrail terminals                  the terminals that run; handrail terminal read ID shows one
-handrail chat                       talk with an agent; handrail agents says which there are
-handrail keys set anthropic         all that our own agent needs; handrail agent is it, for an editor
-handrail search 'flaky test'        find what was said, asked for or printed
-handrail demo                       see all of it at work, without an agent
+handrail calls -f                   watch calls as they happen
+handrail approvals -f               answer approvals in this terminal
+handrail cancel c3f                 stop a call; its output is kept
+handrail complete c3f               give the agent the output so far
+handrail rules test 'git push -f'   show which rule decides, and why
+handrail undo c3f                   restore the files that a call changed
+handrail shell                      open a shell that agents can read
+handrail chat                       talk with an agent
+handrail keys set anthropic         store an API key for Handrail's agent
+handrail search 'flaky test'        search conversations and calls
+handrail demo                       try everything with a scripted agent
 claude mcp add handrail -- handrail mcp"""
 
-app = plain(epilog=EXAMPLES, no_args_is_help=True, invoke_without_command=True)
+
+class HandrailHelp(GroupWithHeadings):
+    """The overview that `handrail --help` prints."""
+
+    headings: ClassVar = {
+        "Run": ("up", "open", "status", "restart", "down", "demo"),
+        "Decide": ("calls", "cancel", "complete", "approvals", "approve", "deny", "undo"),
+        "Terminals": ("terminals", "terminal", "shell"),
+        "Agents": (
+            *("agents", "agent", "keys", "chat"),
+            *("threads", "thread", "export", "import", "search"),
+        ),
+        "Rules": ("rules", "trust"),
+        "Clients": ("mcp", "credential", "credentials"),
+        "Diagnose": ("doctor", "config"),
+    }
+
+
+app = plain(HandrailHelp, epilog=EXAMPLES, no_args_is_help=True, invoke_without_command=True)
 COMMANDS = (
     lifecycle.add_to,
     status.add_to,
@@ -82,7 +96,7 @@ def handrail(
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command; the exit status."""
+    """Run one command and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
         cast("Any", stream).reconfigure(errors="backslashreplace")
     try:
@@ -95,11 +109,11 @@ def run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        _forget(sys.stdout)
+        _discard(sys.stdout)
         return 1
     return 0
 
 
-def _forget(stream: TextIO) -> None:
-    """Whoever read us has left; what is still held must not be written at exit."""
+def _discard(stream: TextIO) -> None:
+    """Point a closed pipe at /dev/null: flushing its buffer at exit would raise a second BrokenPipeError."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -20,7 +20,7 @@ from handrail.cli.render.formats import Row
 from handrail.cli.render.output import Piece, as_json, note, say, table
 from handrail.paths import Places
 
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -35,7 +35,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def agents(as_json_: AsJson = False) -> None:
-    """List the agents that can be talked to, and how to install those that are missing."""
+    """List installed agents, and how to install the others."""
     with reach("person") as link:
         found: list[Row] = link.get("agents")
     if as_json_:
@@ -57,7 +57,7 @@ def agents(as_json_: AsJson = False) -> None:
 
 
 def agent() -> NoReturn:
-    """Our own agent as an ACP program on stdin and stdout: what an editor launches. To talk here: handrail chat."""
+    """Run Handrail's own agent on stdin and stdout, for editors. It speaks ACP. To talk in the terminal: handrail chat."""
     os.execv(sys.executable, [sys.executable, "-P", "-m", "handrail", "agent"])
 
 
@@ -91,7 +91,7 @@ PROVIDERS = {
 LONGEST = 4096
 """Characters of a key; what is longer is something else."""
 Which = Annotated[
-    str, typer.Argument(metavar="PROVIDER|NAME", help="anthropic, openai, google, or a variable's name.")
+    str, typer.Argument(metavar="PROVIDER|NAME", help="anthropic, openai, google, or the name of a variable.")
 ]
 
 
@@ -112,7 +112,7 @@ def add_keys_to(app: typer.Typer) -> None:
 
 
 def keys(context: typer.Context, as_json_: AsJson = False) -> None:
-    """Which keys of models our own agent finds, and where; keep one in the system's keyring, or remove it."""
+    """List, set or remove the API keys of Handrail's own agent. Keys are stored in the system keyring."""
     if context.invoked_subcommand is not None:
         return
     from handrail.doctor.checks import SECRETS, sources  # noqa: PLC0415 - brings the settings and the keyring
@@ -127,7 +127,7 @@ def keys(context: typer.Context, as_json_: AsJson = False) -> None:
 
 
 def set_(which: Which) -> None:
-    """Keep a key in the system's keyring: typed here without being shown, or read from standard input."""
+    """Store a key in the system keyring. Type it at the prompt (not shown), or pipe it in."""
     from handrail.provider_keys import NoKeyring, keep  # noqa: PLC0415
 
     name = _named(which)
@@ -140,7 +140,7 @@ def set_(which: Which) -> None:
 
 
 def remove(which: Which) -> None:
-    """Remove a key from the system's keyring."""
+    """Remove a key from the system keyring."""
     from handrail.provider_keys import NoKeyring, forget  # noqa: PLC0415
 
     name = _named(which)

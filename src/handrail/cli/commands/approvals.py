@@ -34,7 +34,7 @@ from handrail.cli.render.formats import (
 )
 from handrail.cli.render.output import Piece, as_json, note, say, table
 
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -45,12 +45,15 @@ def add_to(app: typer.Typer) -> None:
 
 def approvals(
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Ask here for each one, as it comes; Ctrl-C ends it.")
+        bool,
+        typer.Option(
+            "--follow", "-f", help="Show each approval here and answer it with a key; Ctrl-C exits."
+        ),
     ] = False,
-    every: Annotated[bool, typer.Option("--all", help="Also those that were answered.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Include answered approvals.")] = False,
     as_json_: AsJson = False,
 ) -> None:
-    """List what waits for you, or be asked here in the terminal."""
+    """List open approvals, or answer them here with -f."""
     if follow:
         _follow(as_json_)
         return
@@ -209,7 +212,7 @@ def _is_of(event: Row, approval: str) -> bool:
     return event["kind"] == "RuleAdded" and event["approval"] == approval
 
 
-ApprovalId = Annotated[str, typer.Argument(metavar="ID", help="An approval's id, or its first letters.")]
+ApprovalId = Annotated[str, typer.Argument(metavar="ID", help="Id of an approval, or its first letters.")]
 
 _NOT_HERE = "It holds in every trusted folder. This one is not trusted, so here it goes on asking."
 
@@ -231,29 +234,31 @@ def add_answers_to(app: typer.Typer) -> None:
 def approve(
     approval: ApprovalId,
     session: Annotated[
-        bool, typer.Option("--session", help="And the like of it, from this client, until Handrail restarts.")
+        bool,
+        typer.Option("--session", help="Also allow similar calls of this client until Handrail restarts."),
     ] = False,
     always: Annotated[
         bool,
-        typer.Option("--always", help="And make a rule of it; --pattern, --scope and --expires say which."),
+        typer.Option("--always", help="Also create a rule; see --pattern, --scope and --expires."),
     ] = False,
     pattern: Annotated[
-        str | None, typer.Option(metavar="P", help="Of that rule, instead of the suggested one.")
+        str | None, typer.Option(metavar="P", help="Pattern of the rule; default: the suggested one.")
     ] = None,
     scope: Annotated[
         Literal["project", "user"] | None,
-        typer.Option(help="Where that rule holds: in this folder, or in every trusted one."),
+        typer.Option(help="Where the rule applies: in this folder, or in every trusted folder."),
     ] = None,
-    expires: Annotated[str | None, typer.Option(metavar="7d", help="How long that rule holds.")] = None,
+    expires: Annotated[str | None, typer.Option(metavar="7d", help="When the rule expires.")] = None,
     edited: Annotated[
         str | None, typer.Option("--input", metavar="JSON", help="Run with this input instead.")
     ] = None,
     written: Annotated[
-        Path | None, typer.Option("--content", metavar="FILE", help="Write what this file holds instead.")
+        Path | None,
+        typer.Option("--content", metavar="FILE", help="Write the content of this file instead; - is stdin."),
     ] = None,
     as_json_: AsJson = False,
 ) -> None:
-    """Allow one call: exactly what is shown, or what you would have instead; and the like of it, if you say so."""
+    """Allow a call as shown or edited, once or with a rule."""
     if session and always:
         raise typer.BadParameter("Either --session or --always: both say how long it holds.")
     if (pattern or expires) and not (session or always):
@@ -280,10 +285,10 @@ def approve(
 
 def deny(
     approval: ApprovalId,
-    reason: Annotated[str, typer.Option("-m", "--reason", help="What the agent is told.")] = "",
+    reason: Annotated[str, typer.Option("-m", "--reason", help="Reason; the agent reads it.")] = "",
     as_json_: AsJson = False,
 ) -> None:
-    """Deny one call. The reason reaches the agent as text; other calls are not touched."""
+    """Deny a call, with an optional reason for the agent. Other calls are not affected."""
     with reach("person") as link:
         asked = look_up(link, approval)
         _show(asked, as_json_)

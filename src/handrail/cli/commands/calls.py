@@ -20,8 +20,8 @@ ID_LENGTH = 11
 """Letters of a whole id; fewer are a prefix."""
 
 Status = Literal["waiting", "running", "done", "failed", "denied", "cancelled", "completed", "interrupted"]
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
-CallId = Annotated[str, typer.Argument(metavar="CALL", help="A call's id, or its first letters.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+CallId = Annotated[str, typer.Argument(metavar="CALL", help="Id of a call, or its first letters.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -45,16 +45,16 @@ def add_to(app: typer.Typer) -> None:
 
 def calls(
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on as calls change; Ctrl-C ends it.")
+        bool, typer.Option("--follow", "-f", help="Keep printing changes until Ctrl-C.")
     ] = False,
-    status: Annotated[Status | None, typer.Option(help="Only with this status.")] = None,
-    tool: Annotated[str | None, typer.Option(help="Only of this tool.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Only of this client.")] = None,
-    q: Annotated[str | None, typer.Option("--query", "-q", help="Only with this text.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 50,
+    status: Annotated[Status | None, typer.Option(help="Only calls with this status.")] = None,
+    tool: Annotated[str | None, typer.Option(help="Only calls of this tool.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only calls by this client.")] = None,
+    q: Annotated[str | None, typer.Option("--query", "-q", help="Only calls that contain this text.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of calls.")] = 50,
     as_json_: AsJson = False,
 ) -> None:
-    """List calls, newest first, or watch them."""
+    """List calls, newest first, or follow them with -f."""
     if follow:
         if status or tool or agent or q:
             raise typer.BadParameter("-f shows every call; leave the other options out.")
@@ -73,20 +73,18 @@ def calls(
 
 
 def cancel(call: CallId, as_json_: AsJson = False) -> None:
-    """Stop a call's work. What it printed so far is kept, and the agent gets it."""
+    """Stop a call. The agent gets the output so far."""
     with reach("person") as link:
         _tell(link.post("calls", _open_first(link, call), "cancel"), as_json_)
 
 
 def complete(
     call: CallId,
-    stop: Annotated[
-        bool, typer.Option("--stop", help="End the work too, instead of letting it run on.")
-    ] = False,
-    text: Annotated[str | None, typer.Option(help="Give the agent this text instead of the output.")] = None,
+    stop: Annotated[bool, typer.Option("--stop", help="Also stop the work.")] = False,
+    text: Annotated[str | None, typer.Option(help="Return this text instead of the output.")] = None,
     as_json_: AsJson = False,
 ) -> None:
-    """Stop the waiting: give the agent what there is and let the work run on. A waiting write is accepted."""
+    """Return the output so far to the agent; the work continues. A write that waits for approval is accepted."""
     with reach("person") as link:
         whole = _open_first(link, call)
         detail: Row = link.get("calls", whole)

@@ -33,7 +33,8 @@ from handrail.config import OWN_AGENT, PROVIDER_VARIABLES
 DEMO = "demo"
 """Whom one tries things out with: nobody to go on with by default."""
 AsJson = Annotated[
-    bool, typer.Option("--json", help="One JSON object for each update; the last has stop_reason and thread.")
+    bool,
+    typer.Option("--json", help="Print one JSON object per update; the last has stop_reason and thread."),
 ]
 
 
@@ -52,20 +53,23 @@ def add_to(app: typer.Typer) -> None:
 
 def chat(
     prompt: Annotated[
-        list[str] | None, typer.Argument(metavar="PROMPT", help="What to say; asked for here unless given.")
+        list[str] | None,
+        typer.Argument(metavar="PROMPT", help="The prompt; without it, you type in the terminal."),
     ] = None,
-    agent: Annotated[str | None, typer.Option("--agent", help="Whom; `handrail agents` lists them.")] = None,
-    thread: Annotated[str | None, typer.Option("--thread", help="Go on with this conversation.")] = None,
+    agent: Annotated[
+        str | None, typer.Option("--agent", help="Which agent; `handrail agents` lists them.")
+    ] = None,
+    thread: Annotated[str | None, typer.Option("--thread", help="Continue this conversation.")] = None,
     new: Annotated[
-        bool, typer.Option("--new", help="Begin another, instead of going on with the last.")
+        bool, typer.Option("--new", help="Start a new conversation instead of continuing the last.")
     ] = False,
     folder: Annotated[
-        Path | None, typer.Option("--workspace", help="The project; the current one unless given.")
+        Path | None, typer.Option("--workspace", help="The project; default: the current one.")
     ] = None,
-    thoughts: Annotated[bool, typer.Option("--thoughts", help="Also show what the agent thinks.")] = False,
+    thoughts: Annotated[bool, typer.Option("--thoughts", help="Also show the agent's thoughts.")] = False,
     as_json_: AsJson = False,
 ) -> None:
-    """Talk with an agent: one prompt, or a conversation until Ctrl-D."""
+    """Talk with an agent. Give one prompt, or none to chat until Ctrl-D."""
 
     words = " ".join(prompt or ()) or _piped()
     if as_json_ and not words:

@@ -15,7 +15,7 @@ from handrail.cli.folder import project
 from handrail.cli.render.formats import Row, by_prefix
 from handrail.cli.render.output import as_json, note, say, table
 
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -34,12 +34,12 @@ def add_to(app: typer.Typer) -> None:
 def credential(
     workspace: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="The folder it is for; the current project unless given."),
+        typer.Option(metavar="DIR", help="The folder it is for; default: the current project."),
     ] = None,
-    name: Annotated[str, typer.Option(help="What the client is called in lists.")] = "http client",
+    name: Annotated[str, typer.Option(help="Name of the client in lists.")] = "http client",
     as_json_: AsJson = False,
 ) -> None:
-    """Let a client call over HTTP, in one workspace. Its bearer is shown this once."""
+    """Create a credential for an HTTP client, for one workspace. Its bearer token is shown only once."""
     body = {"name": name, "workspace": str(project(workspace))}
     with reach("person") as link:
         made: Row = link.post("credentials", body=body)
@@ -57,7 +57,7 @@ def credential(
 
 
 def credentials(context: typer.Context, as_json_: AsJson = False) -> None:
-    """List the clients that may call over HTTP, or revoke one."""
+    """List or revoke the credentials of HTTP clients."""
     if context.invoked_subcommand is not None:
         return
     with reach("read") as link:
@@ -71,8 +71,10 @@ def credentials(context: typer.Context, as_json_: AsJson = False) -> None:
         note("No client calls over HTTP. `handrail credential` makes a credential for one.")
 
 
-def revoke(id: Annotated[str, typer.Argument(metavar="ID", help="Its id, or the first letters.")]) -> None:
-    """End a credential: whoever holds it can call no longer."""
+def revoke(
+    id: Annotated[str, typer.Argument(metavar="ID", help="Id of a credential, or its first letters.")],
+) -> None:
+    """Revoke a credential. Its client can no longer make calls."""
     with reach("person") as link:
         known = (row["id"] for row in link.get("credentials"))
         found = by_prefix(id, known, "credential")

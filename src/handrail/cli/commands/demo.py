@@ -20,10 +20,10 @@ def add_to(app: typer.Typer) -> None:
 
 
 def demo(
-    minutes: Annotated[float, typer.Option(min=0.05, max=60, help="Ends by itself after so long.")] = 10.0,
+    minutes: Annotated[float, typer.Option(min=0.05, max=60, help="Stop after this many minutes.")] = 10.0,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open the page.")] = False,
 ) -> None:
-    """A scripted agent that hangs, asks, edits, floods and shares a terminal, to see every part at work."""
+    """Run a scripted agent that shows what Handrail does. It hangs, asks, edits, floods and shares a terminal."""
     from handrail.demo.story import tell  # noqa: PLC0415
 
     with reach("read", start=True) as link:

@@ -26,7 +26,9 @@ from handrail.cli.render.output import note, say
 from handrail.door.connect import dial_path
 from handrail.paths import Places
 
-Port = Annotated[int | None, typer.Option(min=1, max=65535, help="Listen here; a free port if it is taken.")]
+Port = Annotated[
+    int | None, typer.Option(min=1, max=65535, help="Port of the page; if it is taken, a free one.")
+]
 NoOpen = Annotated[bool, typer.Option("--no-open", help="Do not open the page.")]
 
 
@@ -39,12 +41,12 @@ def add_to(app: typer.Typer) -> None:
 
 def up(
     foreground: Annotated[
-        bool, typer.Option("--foreground", help="Stay here; Ctrl-C ends all of it.")
+        bool, typer.Option("--foreground", help="Run in this terminal; Ctrl-C stops everything.")
     ] = False,
     port: Port = None,
     no_open: NoOpen = False,
 ) -> None:
-    """Start Handrail, if it does not run yet, and open its page."""
+    """Start Handrail if it is not running, and open its page."""
     if foreground:
         raise typer.Exit(_be_the_daemon(port, announce=not no_open))
     _check_config()
@@ -61,7 +63,7 @@ def up(
 
 
 def down() -> None:
-    """End Handrail and everything it started."""
+    """Stop Handrail and everything it started."""
     places = Places.find(os.environ)
     with reach("person", start=_keeper_lives(places)) as link:
         health: Row = link.get("health")
@@ -81,7 +83,7 @@ def _terminals(running: list[Row]) -> str:
 
 
 def restart(port: Port = None) -> None:
-    """Replace the daemon; terminals run on and waiting approvals are kept, and the page keeps its address."""
+    """Restart the daemon. Terminals keep running; waiting approvals and the page's address are kept."""
     port = port or (None if _check_config() else _asked_port())
     ran: list[str] = []
     try:
@@ -97,9 +99,11 @@ def restart(port: Port = None) -> None:
 
 
 def open_page(
-    only_print: Annotated[bool, typer.Option("--print", help="Only print the link.")] = False,
+    only_print: Annotated[
+        bool, typer.Option("--print", help="Print the link instead of opening it.")
+    ] = False,
 ) -> None:
-    """Open the page, already signed in; print a fresh link where there is no browser to open."""
+    """Open the page, signed in. Without a display, print a sign-in link instead."""
     with reach("person") as link:
         show_page(link, browse=not only_print)
 

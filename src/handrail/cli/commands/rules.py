@@ -28,10 +28,10 @@ from handrail.cli.render.output import Piece, as_json, note, say, table, width
 MOST_SUGGESTED = 3
 """Suggestions below the list; the page shows all."""
 
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Folder = Annotated[
     Path | None,
-    typer.Option("--workspace", metavar="DIR", help="The folder; the current project unless given."),
+    typer.Option("--workspace", metavar="DIR", help="The folder; default: the current project."),
 ]
 EXAMPLES = """\
 handrail rules
@@ -60,10 +60,10 @@ def add_to(app: typer.Typer) -> None:
 def rules(
     context: typer.Context,
     folder: Folder = None,
-    every: Annotated[bool, typer.Option("--all", help="Also those of other folders.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Include rules of other folders.")] = False,
     as_json_: AsJson = False,
 ) -> None:
-    """List what holds here, in the order of evaluation; or add, remove and test rules."""
+    """List the rules of this folder; add, remove or test rules."""
     if context.invoked_subcommand is not None:
         return
     here = workspace(folder)
@@ -86,26 +86,31 @@ def add(
     pattern: Annotated[
         str | None,
         typer.Argument(
-            metavar="PATTERN", help="The words a command begins with; with --tool, what that takes."
+            metavar="PATTERN", help="First words of a command; with --tool, that tool's own pattern."
         ),
     ] = None,
     tool: Annotated[str | None, typer.Option(help="Only calls of this tool.")] = None,
-    path: Annotated[str | None, typer.Option(metavar="GLOB", help="Files: 'src/**', '*.md'.")] = None,
-    host: Annotated[str | None, typer.Option(help="A host named in commands: '*.example.org'.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Only clients of this name: 'claude-*'.")] = None,
+    path: Annotated[
+        str | None, typer.Option(metavar="GLOB", help="Files that match: 'src/**', '*.md'.")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Commands that name this host: '*.example.org'.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only clients with this name: 'claude-*'.")] = None,
     user: Annotated[
-        bool, typer.Option("--user/--project", help="In every trusted folder, or in this one (the usual).")
+        bool,
+        typer.Option(
+            "--user/--project", help="Apply in every trusted folder, or only in this one (default)."
+        ),
     ] = False,
     folder: Folder = None,
-    expires: Annotated[str | None, typer.Option(metavar="7d", help="How long it holds.")] = None,
-    remark: Annotated[str, typer.Option("--note", help="Why; of a refusal, the agent reads it.")] = "",
-    match: Annotated[
-        list[str] | None, typer.Option(help="An example it must match; may be repeated.")
+    expires: Annotated[str | None, typer.Option(metavar="7d", help="When it expires.")] = None,
+    remark: Annotated[str, typer.Option("--note", help="Why; for a deny rule, the agent reads it.")] = "",
+    match: Annotated[list[str] | None, typer.Option(help="A command it must match. Repeatable.")] = None,
+    not_match: Annotated[
+        list[str] | None, typer.Option(help="A command it must not match. Repeatable.")
     ] = None,
-    not_match: Annotated[list[str] | None, typer.Option(help="An example it must not match.")] = None,
     as_json_: AsJson = False,
 ) -> None:
-    """Add a rule. Open questions that it decides are answered by it at once."""
+    """Add a rule. It also answers open approvals that it decides."""
     body: Row = {
         "effect": effect,
         "tool": tool,
@@ -130,10 +135,10 @@ def add(
 
 
 def remove(
-    id: Annotated[str, typer.Argument(metavar="ID", help="A rule's id, or its first letters.")],
+    id: Annotated[str, typer.Argument(metavar="ID", help="Id of a rule, or its first letters.")],
     as_json_: AsJson = False,
 ) -> None:
-    """Remove a rule that was made by an answer or by hand. Those in files are removed there."""
+    """Remove a rule. To remove a rule that is in a file, edit the file."""
     with reach("person") as link:
         rows = [flattened(view) for view in link.get("rules")["rules"] if not view["builtin"]]
         found = by_prefix(id, (row["id"] for row in rows), "rule")
@@ -192,20 +197,16 @@ def explain(
     command: Annotated[
         str | None, typer.Argument(metavar="COMMAND", help="A command line, as an agent would run it.")
     ] = None,
-    tool: Annotated[str | None, typer.Option(help="Another tool, with --input.")] = None,
-    given: Annotated[
-        str | None, typer.Option("--input", metavar="JSON", help="What that tool is given.")
-    ] = None,
+    tool: Annotated[str | None, typer.Option(help="Test this tool instead, with --input.")] = None,
+    given: Annotated[str | None, typer.Option("--input", metavar="JSON", help="Input of that tool.")] = None,
     folder: Annotated[
         Path | None,
-        typer.Option(
-            "--workspace", metavar="DIR", help="The agent's folder; the current project unless given."
-        ),
+        typer.Option("--workspace", metavar="DIR", help="The agent's folder; default: the current project."),
     ] = None,
-    agent: Annotated[str | None, typer.Option(help="The name of the client that would ask.")] = None,
-    as_json_: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    agent: Annotated[str | None, typer.Option(help="Name of the client that makes the call.")] = None,
+    as_json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say which rule decides about a call, and why. Nothing is run and nobody is asked."""
+    """Show which rule decides a call, and why. Nothing runs, and no approval is created."""
     if (command is None) == (tool is None):
         raise typer.BadParameter("Give a command line, or --tool with --input.")
     if given is not None and tool is None:

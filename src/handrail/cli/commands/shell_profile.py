@@ -176,19 +176,17 @@ def add_to(app: typer.Typer) -> None:
 
 def shell(
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="-- CMD", help="Run this instead of your shell.")
+        list[str] | None, typer.Argument(metavar="-- CMD", help="Run this command instead of your shell.")
     ] = None,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Go on when this window is closed, instead of ending.")
-    ] = False,
-    name: Annotated[str, typer.Option(help="What it is called in lists.")] = "",
+    keep: Annotated[bool, typer.Option("--keep", help="Keep running after this window is closed.")] = False,
+    name: Annotated[str, typer.Option(help="Name shown in lists.")] = "",
     or_plain: Annotated[
-        bool, typer.Option("--or-plain", help="Be the plain shell when Handrail cannot keep it.")
+        bool, typer.Option("--or-plain", help="Start a plain shell if Handrail is not available.")
     ] = False,
     install_profile: Annotated[
-        Editor | None, typer.Option(help="Make it the default terminal of this editor instead.")
+        Editor | None, typer.Option(help="Make this the default terminal of an editor; opens no shell.")
     ] = None,
-    undo: Annotated[bool, typer.Option("--undo", help="With --install-profile: take that back.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="With --install-profile: remove it again.")] = False,
     only_print: Annotated[
         bool, typer.Option("--print", help="With --install-profile: only show the change.")
     ] = False,
@@ -196,10 +194,10 @@ def shell(
         Path | None, typer.Option(help="With --install-profile: the editor's settings.json.")
     ] = None,
 ) -> None:
-    """Your own shell in a terminal that Handrail keeps: agents may read it, and it survives the daemon.
+    """Open your shell in a terminal that agents can read. It survives restarts of the daemon.
 
-    Everything is as without it: size, colours, keys, environment. It ends with the exit status of the shell, or by the
-    signal that ended it; 3 says that Handrail could not be started, 127 that there is no such command.
+    Size, colours, keys and environment are those of your own terminal. The exit status is that of the shell, or it ends
+    with the same signal. 3: Handrail could not be started. 127: the command was not found.
     """
     if install_profile is None:
         if undo or only_print or settings:

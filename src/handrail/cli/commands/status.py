@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from handrail.doctor.checks import Finding
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 _LEVELS = {"ok": ("✓ ok", "green"), "warn": ("! warn", "yellow"), "bad": ("✗ bad", "red")}
 
 
@@ -41,7 +41,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def status(as_json_: AsJson = False) -> None:
-    """What runs. Exit status 3 when nothing does."""
+    """Show whether Handrail runs, where, and how many calls wait. Exit status 3 if it does not run."""
     with reach("read") as link:
         found = _status(link)
     if as_json_:
@@ -56,11 +56,11 @@ def status(as_json_: AsJson = False) -> None:
 
 def doctor(
     backup: Annotated[
-        Path | None, typer.Option(help="Also copy the database to this new file, and check the copy.")
+        Path | None, typer.Option(help="Also back up the database to this new file, and check the copy.")
     ] = None,
     as_json_: AsJson = False,
 ) -> None:
-    """Say what is wrong, and the command that fixes it. Exit status 1 when something is bad."""
+    """Check the installation and show how to fix problems. Exit status 1 if a check fails."""
     found: list[Finding] = []
     for finding in _examined(backup):
         found.append(finding)
@@ -73,10 +73,12 @@ def doctor(
 
 
 def config(
-    show_origin: Annotated[bool, typer.Option("--show-origin", help="Where each value comes from.")] = False,
+    show_origin: Annotated[
+        bool, typer.Option("--show-origin", help="Also show where each value comes from.")
+    ] = False,
     as_json_: AsJson = False,
 ) -> None:
-    """The settings in force."""
+    """Show the effective settings."""
     from handrail.config import BadConfig, settings  # noqa: PLC0415 - pydantic, which most commands do without
     from handrail.doctor.checks import check_rules  # noqa: PLC0415 - brings the rules, where there are any
 
@@ -97,10 +99,10 @@ def config(
 
 def mcp(
     workspace: Annotated[
-        str | None, typer.Option(metavar="DIR", help="The folder its paths are relative to.")
+        str | None, typer.Option(metavar="DIR", help="The workspace; relative paths start here.")
     ] = None,
 ) -> None:
-    """Speak MCP on stdin and stdout: what an MCP client launches."""
+    """Run the MCP server on stdin and stdout. MCP clients launch this command."""
     from handrail.door import mcp_stdio  # noqa: PLC0415
 
     raise typer.Exit(mcp_stdio.main(["--workspace", workspace] if workspace else []))

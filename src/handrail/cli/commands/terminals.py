@@ -22,7 +22,7 @@ from handrail.cli.render.output import Piece, as_json, note, raw_bytes, say, tab
 
 Mode = Literal["text", "raw", "screen"]
 TerminalId = Annotated[
-    str, typer.Argument(metavar="ID", help="A terminal's id, its first letters, or its name.")
+    str, typer.Argument(metavar="ID", help="Id of a terminal, its first letters, or its name.")
 ]
 
 LOOK_SECONDS = 0.2
@@ -35,21 +35,22 @@ GONE_SECONDS = 60.0
 def read(
     terminal: TerminalId,
     lines: Annotated[
-        int | None, typer.Option("--lines", "-n", min=1, max=100_000, help="Only the last so many lines.")
+        int | None, typer.Option("--lines", "-n", min=1, max=100_000, help="Only the last N lines.")
     ] = None,
-    after: Annotated[int | None, typer.Option(min=0, help="Only what comes after this offset.")] = None,
-    screen: Annotated[bool, typer.Option("--screen", help="As it looks now.")] = False,
+    after: Annotated[int | None, typer.Option(min=0, help="Only output after this byte offset.")] = None,
+    screen: Annotated[bool, typer.Option("--screen", help="The screen as it is now.")] = False,
     raw: Annotated[
-        bool, typer.Option("--raw", help="The bytes as they came; they may do anything to your terminal.")
+        bool, typer.Option("--raw", help="The raw bytes. Escape sequences in them reach your terminal.")
     ] = False,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on until it ends; Ctrl-C leaves it running.")
+        bool,
+        typer.Option(
+            "--follow", "-f", help="Keep printing until the terminal ends; Ctrl-C only stops following."
+        ),
     ] = False,
-    as_json_: Annotated[
-        bool, typer.Option("--json", help="For programs; one piece, with its offsets.")
-    ] = False,
+    as_json_: Annotated[bool, typer.Option("--json", help="Print JSON: one chunk with its offsets.")] = False,
 ) -> None:
-    """Show what a terminal printed: all that is kept of it, unless told otherwise."""
+    """Print the output of a terminal, by default all that is stored."""
     if screen and (raw or follow or lines or after is not None):
         raise typer.BadParameter("--screen shows the screen as it is now; leave the other options out.")
     if lines and after is not None:
@@ -142,13 +143,11 @@ handrail terminal send t3f 'make test'
 handrail terminal search t3f 'error|warning'
 handrail terminal close t3f"""
 
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def add_to(app: typer.Typer) -> None:
-    group = plain(
-        epilog=EXAMPLES, no_args_is_help=True, help="Read a terminal, type into it, search it, close it."
-    )
+    group = plain(epilog=EXAMPLES, no_args_is_help=True, help="Read, type into, search or close a terminal.")
     verb(
         group,
         "read",
@@ -179,15 +178,18 @@ def add_to(app: typer.Typer) -> None:
 def send(
     terminal: TerminalId,
     text: Annotated[
-        str | None, typer.Argument(help="What to type; - takes it from stdin, where nobody sees it.")
+        str | None,
+        typer.Argument(help="Text to type; - reads it from stdin (for secrets)."),
     ] = None,
-    no_newline: Annotated[bool, typer.Option("--no-newline", help="Do not press Enter after it.")] = False,
+    no_newline: Annotated[
+        bool, typer.Option("--no-newline", help="Do not press Enter after the text.")
+    ] = False,
     key: Annotated[
-        list[str] | None, typer.Option(help="Then press this key: ctrl-c, enter, up, f1 … May be repeated.")
+        list[str] | None, typer.Option(help="Then press this key: ctrl-c, enter, up, f1, … Repeatable.")
     ] = None,
     as_json_: AsJson = False,
 ) -> None:
-    """Type into a terminal, as yourself."""
+    """Type into a terminal."""
     if text is None and not key:
         raise typer.BadParameter("Say what to type: a text, or --key.")
     typed = sys.stdin.read().removesuffix("\n") if text == "-" else text
@@ -206,14 +208,16 @@ def search(
     terminal: TerminalId,
     pattern: Annotated[str, typer.Argument(help="A regular expression.")],
     context: Annotated[
-        int, typer.Option("--context", "-C", min=0, max=100, help="Also so many lines around each.")
+        int, typer.Option("--context", "-C", min=0, max=100, help="Lines of context around each match.")
     ] = 0,
-    ignore_case: Annotated[bool, typer.Option("--ignore-case", "-i", help="Letters in any case.")] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="In the bytes as they came, escapes and all.")] = False,
-    most: Annotated[int, typer.Option("--max", min=1, max=1000, help="At most so many matches.")] = 100,
+    ignore_case: Annotated[bool, typer.Option("--ignore-case", "-i", help="Ignore case.")] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Search the raw bytes, including escape sequences.")
+    ] = False,
+    most: Annotated[int, typer.Option("--max", min=1, max=1000, help="Maximum number of matches.")] = 100,
     as_json_: AsJson = False,
 ) -> None:
-    """Search all that is kept of a terminal's output. Exit status 1 when nothing matches."""
+    """Search the stored output of a terminal. Exit status 1 if nothing matches."""
     with reach("person") as link:
         found: Row = link.get(
             *("terminals", which(link, terminal), "search"),
@@ -233,7 +237,7 @@ def search(
 
 
 def close(terminal: TerminalId, as_json_: AsJson = False) -> None:
-    """End everything that runs in a terminal. What it printed is kept."""
+    """Stop all processes of a terminal. Its output is kept."""
     with reach("person") as link:
         closed: Row = link.post("terminals", which(link, terminal), "close")
     if as_json_:
@@ -278,11 +282,11 @@ def add_list_to(app: typer.Typer) -> None:
 
 
 def terminals(
-    every: Annotated[bool, typer.Option("--all", help="Also those that have ended.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=MOST, help="At most so many.")] = 200,
+    every: Annotated[bool, typer.Option("--all", help="Include terminals that have ended.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Maximum number of terminals.")] = 200,
     as_json_: AsJson = False,
 ) -> None:
-    """List the terminals that run, newest first."""
+    """List running terminals, newest first."""
     with reach("read") as link:
         found: list[Row] = link.get("terminals", running=str(not every).lower(), limit=limit)
     if as_json_:

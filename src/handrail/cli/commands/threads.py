@@ -25,8 +25,8 @@ from handrail.cli.render.output import Piece, as_json, note, raw_bytes, say, tab
 MOST = 1000
 """Conversations in one listing; `handrail search` finds older ones."""
 
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
-ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="A thread's id, or its first letters.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="Id of a thread, or its first letters.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -34,7 +34,7 @@ def add_to(app: typer.Typer) -> None:
     group = plain(
         epilog="handrail thread rename h3f 'The login page'\nhandrail thread delete h3f",
         no_args_is_help=True,
-        help="Rename a conversation, or delete it.",
+        help="Rename or delete a conversation.",
     )
     verb(group, "rename", "handrail thread rename h3f 'The login page'")(rename)
     verb(group, "delete", "handrail thread delete h3f")(delete)
@@ -50,11 +50,11 @@ def add_to(app: typer.Typer) -> None:
 
 
 def threads(
-    here: Annotated[bool, typer.Option("--here", help="Only those of this project.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=MOST, help="At most so many.")] = 100,
+    here: Annotated[bool, typer.Option("--here", help="Only conversations in this project.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Maximum number of conversations.")] = 100,
     as_json_: AsJson = False,
 ) -> None:
-    """List conversations with agents, the one that was updated last first."""
+    """List conversations with agents, the most recent first."""
     workspace = str(project(None)) if here else None
     with reach("person") as link:
         found: list[Row] = link.get("threads", workspace=workspace, limit=limit)
@@ -69,16 +69,17 @@ def threads(
 def rename(
     thread: ThreadId, title: Annotated[str, typer.Argument(metavar="TITLE", help="The new title.")]
 ) -> None:
-    """Give a conversation another title."""
+    """Rename a conversation."""
     with reach("person") as link:
         renamed: Row = link.patch("threads", which(link, thread), body={"title": title})
     say(f"{renamed['id']} is now “{exact_line(renamed['title'])}”.")
 
 
 def delete(
-    thread: ThreadId, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False
+    thread: ThreadId,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Delete a conversation and all that was said in it. The calls made for it stay in the record."""
+    """Delete a conversation and its messages. Its calls stay in the history."""
     with reach("person") as link:
         meant = which(link, thread)
         found: Row = link.get("threads", meant, limit=1)
@@ -91,13 +92,13 @@ def delete(
 
 def export(
     thread: ThreadId,
-    as_json_: Annotated[bool, typer.Option("--json", help="As JSON, which `handrail import` takes.")] = False,
-    markdown: Annotated[bool, typer.Option("--md", help="As Markdown, which is usual.")] = False,
+    as_json_: Annotated[bool, typer.Option("--json", help="Export JSON, for `handrail import`.")] = False,
+    markdown: Annotated[bool, typer.Option("--md", help="Export Markdown (the default).")] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A new file to write to, instead of here.")
+        Path | None, typer.Option("--output", "-o", help="Write to this new file instead of stdout.")
     ] = None,
 ) -> None:
-    """Take a conversation elsewhere."""
+    """Export a conversation as Markdown or JSON."""
     if as_json_ and markdown:
         raise typer.BadParameter("Give --md or --json, not both.")
     with reach("person") as link:
@@ -114,9 +115,9 @@ def export(
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `handrail export --json` wrote.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file written by `handrail export --json`.")],
 ) -> None:
-    """Bring a conversation in, as a new one."""
+    """Import a conversation from an exported file, as a new one."""
     try:
         whole = json.loads(file.read_bytes())
     except (OSError, ValueError) as error:
@@ -160,12 +161,12 @@ def add_search_to(app: typer.Typer) -> None:
 
 
 def search(
-    words: Annotated[list[str], typer.Argument(metavar="TEXT", help="Words that all stand there.")],
+    words: Annotated[list[str], typer.Argument(metavar="TEXT", help="Words to find; all must match.")],
     here: Annotated[bool, typer.Option("--here", help="Only in this project.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="At most so many.")] = 30,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="Maximum number of hits.")] = 30,
     as_json_: AsJson = False,
 ) -> None:
-    """Search conversations, and what calls were asked for and gave back."""
+    """Search conversations, and the input and results of calls."""
     workspace = str(project(None)) if here else None
     with reach("person") as link:
         found: Row = link.get("search", q=" ".join(words), workspace=workspace, limit=limit)

@@ -91,7 +91,7 @@ def _allowed(rule: RuleSection) -> str:
     return flat(f"allow {', '.join(told)}{until}{said}   (line {rule.line})")
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -107,14 +107,17 @@ def add_to(app: typer.Typer) -> None:
 
 def trust(
     folder: Annotated[
-        Path | None, typer.Argument(metavar="DIR", help="The folder; the current project unless given.")
+        Path | None, typer.Argument(metavar="DIR", help="The folder; default: the current project.")
     ] = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Trust it no longer.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="List the folders that are known.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Stop trusting the folder.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List known folders.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json_: AsJson = False,
 ) -> None:
-    """Trust a folder: your rules for all folders hold in it, and what its own file allows, as it is now."""
+    """Trust a folder: your allow rules for all folders apply there.
+
+    The allow rules in the folder's own .handrail/config.toml apply too, until that file changes.
+    """
     if listed and (undo or folder is not None):
         raise typer.BadParameter("--list shows every folder; leave the rest out.")
     if listed:

@@ -44,14 +44,14 @@ def undo(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="ID", help="A call, an operation, a thread or an earlier undo; a call's first letters do."
+            metavar="ID", help="Id of a call (or its first letters), operation, thread or earlier undo."
         ),
     ],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what it would do.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
-    as_json_: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes without making them.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    as_json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Put files back as they were before a call, an operation or a thread changed them; or take back an undo."""
+    """Restore the files changed by a call, operation or thread. The id of an earlier undo reverts that undo."""
     with reach("person") as link:
         plan: Row = link.get("undo", _whole(link, what))
         if dry_run or not as_json_:
