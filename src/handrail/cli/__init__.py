@@ -1,1 +1,1 @@
-"""The commands for people. They speak to the daemon over its API, like any other client. Doors do not import this."""
+"""The command line. It uses the daemon's HTTP API like any other client. The door does not import it."""

@@ -1,7 +1,7 @@
-"""One prompt from the command line: sent, followed to its end, with whatever needs the person asked in between.
+"""A chat session: send a prompt, follow the answer to its end, and put approvals of this thread to the person.
 
-Owns the two flows (what is said, what is asked and done) and what Ctrl-C means. Does not know how either is shown
-(conversing.py, question.py), nor what the agent does.
+Reads two streams: the thread's message parts, and the journal (approvals, activities). Also handles Ctrl-C. Rendering is
+left to a `ChatView` and to `interactive.question`.
 """
 
 import json
@@ -25,44 +25,44 @@ from handrail.cli.render.formats import Row
 from handrail.cli.render.output import note
 
 TICK = 0.05
-"""Seconds between two looks at what is asked, while nothing is said."""
+"""Seconds to wait for message parts before the journal is polled; bounds the delay of an approval."""
 BURST = 100
-"""Batches of facts between two looks at what is said, at most: there is always more where many are at work."""
+"""Maximum journal batches read in one go: on a busy daemon they would otherwise starve the message stream."""
 LAST_FACTS = 2.0
-"""Seconds for the facts to come to the end that the answer has come to: they are on their way."""
+"""Seconds to wait for the journal to reach the end of the operation after the answer has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Whom:
-    """Whom a prompt is for; the thread's own agent unless named."""
+    """The agent that a prompt is sent to; None means the agent of the thread."""
 
     agent: str | None = None
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """Our own agent's way to a model, from this command's environment: for this thread alone, and kept nowhere."""
+    """Provider variables for Handrail's own agent, from this command's environment. Used for this thread, never stored."""
 
 
 class Ear(Protocol):
-    """Whoever is told what becomes of a prompt."""
+    """Displays the progress of a prompt."""
 
     def said(self, flow: Row) -> None:
-        """What the agent said."""
+        """Show new or grown message parts."""
         ...
 
     def began_or_ended(self, activity: Row) -> None:
-        """A fact about what the agent does."""
+        """Show that an activity of the agent started or ended."""
         ...
 
     def passes(self, doing: str) -> None:
-        """Time; with what, in a few words, if anything."""
+        """Called on every tick with a short description of the current activity; empty if there is none."""
         ...
 
     def rest(self) -> None:
-        """Something else is about to be written."""
+        """End the current line: something else is about to be written."""
         ...
 
 
 class Talk:
-    """A person and an agent, on one thread."""
+    """The conversation of one person with one thread."""
 
     def __init__(self, live: Live, thread: str, ear: Ear) -> None:
         self._live = live
@@ -73,7 +73,7 @@ class Talk:
         self._elsewhere: set[str] = set()
 
     def prompt(self, words: str, whom: Whom, *, queue: bool = False) -> str:
-        """Say something, and follow the answer; how it ended."""
+        """Send a prompt, follow the answer, and return its stop reason."""
         link = self._live.link
         rev: int = link.get("threads", self._thread, limit=1)["rev"]
         body: Row = {"text": words, "agent": whom.agent, "queue": queue}
@@ -104,7 +104,7 @@ class Talk:
         answer.stopping = True
         self._ear.rest()
         note(("Stopping; Ctrl-C again leaves without waiting.", "dim"))
-        with suppress(Failure):  # it has ended by itself
+        with suppress(Failure):  # the operation has already ended
             self._live.link.post("operations", answer.operation, "cancel")
 
     def _hear(self, entries: list[Row]) -> None:
@@ -112,13 +112,13 @@ class Talk:
             self._ear.began_or_ended(activity)
 
     def _hear_out(self, operation: str | None) -> None:
-        """What was still told of it: the facts come another way than what is said, and may be behind."""
+        """Read the rest of the operation's events: the journal is a separate stream and may lag behind the answer."""
         until = time.monotonic() + LAST_FACTS
         while operation and not self._busy.is_over(operation) and time.monotonic() < until:
             self._inbox.hear(self._live.wait(max(0.0, until - time.monotonic())))
 
     def _ask(self) -> None:
-        """Whatever needs the person because of this conversation."""
+        """Put the first open approval of this thread to the person, if there is one."""
         for _ in range(BURST):
             if not (facts := self._live.wait(0)):
                 break
@@ -134,7 +134,7 @@ class Talk:
             self._inbox.drop(waiting)
             return
         if asked["caller"].get("thread") != self._thread:
-            self._inbox.drop(waiting)  # of another: it waits where everything does
+            self._inbox.drop(waiting)  # an approval of another thread: it stays in the inbox
         elif sys.stdin.isatty() and sys.stdout.isatty():
             self._ear.rest()
             with Keyboard() as keyboard:
@@ -146,7 +146,7 @@ class Talk:
 
 
 class _Answer:
-    """What is known of the answer so far."""
+    """State of the answer: its operation, and its stop reason once it has ended."""
 
     def __init__(self, prompted: Row) -> None:
         self.operation: str | None = prompted["operation"]
@@ -156,7 +156,7 @@ class _Answer:
         self._roles: dict[str, str] = {}
 
     def of(self, flow: Row) -> Row:
-        """The flow without what people said; notes how the answer ends."""
+        """Take in an update; return it without the parts of user messages."""
         for message in flow["messages"]:
             self._roles[message["id"]] = message["role"]
             if message["id"] == self._prompt:

@@ -1,9 +1,7 @@
-"""The way from a command to the daemon: a greeting on its socket, then HTTP with the bearer from it.
+"""Client of the daemon: a hello on its unix socket, then HTTP with the bearer token from the reply.
 
-Owns who we say we are (a reader or a person), the requests, and the sentences when they fail. Does not know what any
-route means. The bearer lives as long as the socket, and is written nowhere.
-
-Facts as they happen, over however many daemons.
+`reach` asks for the rights of a reader or of a person. Errors become a `Failure` with a message for people. The token is
+valid while the socket is open, and is never stored. `Live` follows the journal and reconnects when the daemon restarts.
 """
 
 import http.client
@@ -31,12 +29,12 @@ from handrail.paths import Places
 Want = Literal["read", "person"]
 
 REQUEST_SECONDS = 30.0
-"""A daemon answers in milliseconds; bounds the wait for one that hangs."""
+"""Timeout of one request. The daemon answers in milliseconds; bounds the wait for one that hangs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A daemon that let us in, for as long as its socket is open."""
+    """An authenticated connection to the daemon, valid while its socket is open."""
 
     url: str
     pid: int
@@ -56,7 +54,7 @@ class Link:
         return self._request("PATCH", path, body, {})
 
     def fetch(self, *path: str, **query: object) -> bytes:
-        """What is there as it is, where it is no answer but a file."""
+        """GET the raw body of a route that returns a file."""
         return self._exchange("GET", path, None, query)
 
     def _request(self, method: str, path: Sequence[str], body: object, query: dict[str, object]) -> Any:
@@ -93,8 +91,7 @@ def reach(
     places: Places | None = None,
     keep: Sequence[str] = (),
 ) -> Generator[Link]:
-    """A link to the daemon, which is started if asked to, with the variables named in `keep`. Raises Failure, which says
-    what helps."""
+    """Connect to the daemon. With `start`, start it if needed, passing on the variables named in `keep`. Raises Failure."""
     try:
         sock = connect(places or Places.find(os.environ), start=start, argv=argv, keep=keep)
         with closing(sock):
@@ -113,7 +110,7 @@ def _greet(sock: socket.socket, want: Want) -> Link:
 
 def _answer(status: int, body: bytes) -> bytes:
     if status == 401:
-        # Whoever let us in is gone, and our bearer with it; another daemon has its port now.
+        # The daemon that issued our token is gone, and another one uses its port.
         raise Failure("The daemon was replaced meanwhile. Try again.", Code.NO_DAEMON)
     if status >= 400:
         raise Failure(_detail(body, status))
@@ -128,14 +125,14 @@ def _detail(body: bytes, status: int) -> str:
 
 
 GONE_SECONDS = 60.0
-"""How long a daemon may be away before a follower gives up: a restart takes two seconds, a `down` is for good."""
+"""How long a follower waits for a lost daemon. A restart takes two seconds; after `handrail down` none comes back."""
 RETRY = 0.25
 MESSAGE_MAX = 1 << 28
-"""Bytes of one message: a batch of facts with the results in them. From our own daemon; bounds a fault."""
+"""Maximum bytes of one message: a batch of events with their results. Bounds memory if the daemon misbehaves."""
 
 
 class Live:
-    """A follower of the journal, from a snapshot on."""
+    """Follows the journal, starting from a snapshot."""
 
     link: Link
 
@@ -144,7 +141,7 @@ class Live:
         self._held = ExitStack()
         self._socket: ClientConnection
         self.state: Row = {}
-        """The snapshot that the first fact follows."""
+        """The snapshot taken before the first event."""
         self._after = 0
 
     def __enter__(self) -> Self:
@@ -160,7 +157,7 @@ class Live:
         self._held.close()
 
     def wait(self, seconds: float | None = None) -> list[Row]:
-        """The next facts; none when that time has passed, or when the daemon had to be found again."""
+        """The next journal entries; empty after a timeout or after a reconnect."""
         try:
             message: Any = json.loads(self._socket.recv(timeout=seconds))
         except TimeoutError:
@@ -174,7 +171,7 @@ class Live:
         return entries
 
     def changed(self, noun: str) -> Generator[Row]:
-        """Each call, or approval, that a fact was about, as it is now; for ever, over every reconnect."""
+        """Yield the current row of each call or approval named by an event. Never ends; survives reconnects."""
         pending: dict[str, None] = {}
         while True:
             about = (entry["event"].get(noun) for entry in self.wait())
@@ -213,14 +210,14 @@ class Live:
 
 
 def listen(link: Link, path: str) -> ClientConnection:
-    """A socket of the daemon's, below `/api`."""
+    """Open a WebSocket of the daemon, below `/api`."""
     url = f"ws{link.url.removeprefix('http')}/api/{path}"
     bearer = {"Authorization": f"Bearer {link.bearer}"}
     return connect_websocket(url, additional_headers=bearer, proxy=None, max_size=MESSAGE_MAX)
 
 
 def follow_status(noun: Literal["approval", "call"], show: Callable[[Row], None], for_programs: bool) -> None:
-    """Show each open row, then each row whose status changes; as a line of JSON for programs."""
+    """Show each open row, then each row whose status changes; one JSON line per row if `for_programs`."""
     shown: dict[str, str] = {}
 
     def update(row: Row) -> None:

@@ -1,6 +1,6 @@
 """Escape hidden characters in all text that is written to the terminal.
 
-The table of these characters is hidden_text.py, which the page shares. Pure.
+The table of these characters is `handrail.hidden_text`, which the page shares. Pure functions.
 """
 
 from collections import Counter
@@ -9,22 +9,22 @@ from handrail.hidden_text import ESCAPES, HIDDEN, SURROGATE, hidden_name
 
 
 def exact_text(text: str) -> str:
-    """Any text, its lines and tabs kept."""
+    """Escape hidden characters; keep newlines and tabs."""
     return HIDDEN.sub(lambda found: _spelled(found[0]), text)
 
 
 def exact_line(text: str) -> str:
-    """Any text on one line."""
+    """Escape hidden characters, newlines and tabs."""
     return flat(exact_text(text))
 
 
 def flat(text: str) -> str:
-    """Text that must not begin a line of its own among ours; the rest of it is still to be spelled out."""
+    """Escape newlines and tabs only, so that agent text cannot start a line. `say` escapes the rest."""
     return text.replace("\n", "\\n").replace("\t", "\\t")
 
 
 def warning(text: str) -> str | None:
-    """One sentence about what is hidden in the text, or none."""
+    """A sentence that counts the hidden characters in the text; None if it has none."""
     kinds = Counter(hidden_name(found[0]) for found in HIDDEN.finditer(text))
     if not kinds:
         return None

@@ -1,13 +1,10 @@
-"""The one way a command fails.
-
-Does not know where the sentence is shown.
-"""
+"""Failure: the exception with which a command fails, and the exit codes."""
 
 from enum import IntEnum
 
 
 class Code(IntEnum):
-    """What a script sees of a command's end."""
+    """Exit codes of every command."""
 
     OK = 0
     FAILED = 1
@@ -16,7 +13,7 @@ class Code(IntEnum):
 
 
 class Failure(Exception):
-    """A command could not do what was asked; the sentence says what, why and which command helps."""
+    """A command failed. The message names the problem, its cause, and a command that helps."""
 
     def __init__(self, sentence: str, code: Code = Code.FAILED) -> None:
         super().__init__(sentence)

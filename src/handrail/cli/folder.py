@@ -1,6 +1,6 @@
-"""Which folder a command is about, as people name it: by its path, or by standing in it.
+"""Find the workspace of a command, from an option or the current directory.
 
-Owns how that becomes a workspace, just as the door does it for agents. Does not know what holds there.
+The result is the same as for an agent that is launched there (see `door`).
 """
 
 import os
@@ -10,7 +10,10 @@ from handrail.cli.failure import Failure
 
 
 def workspace(named: Path | None, option: str = "--workspace") -> Path | None:
-    """The named folder, else that of an agent launched here; None where it would have none. Raises Failure."""
+    """The named folder, else HANDRAIL_WORKSPACE, else the git top level of the current directory.
+
+    None for `/` and the home directory, which are too wide. Raises Failure if it is not a directory.
+    """
     asked = os.environ.get("HANDRAIL_WORKSPACE")
     if named is None and asked:
         named = Path(asked)
@@ -23,7 +26,7 @@ def workspace(named: Path | None, option: str = "--workspace") -> Path | None:
 
 
 def project(named: Path | None, option: str = "--workspace") -> Path:
-    """The same, where there has to be one."""
+    """Like `workspace`, but raises Failure instead of returning None."""
     folder = workspace(named, option)
     if folder is None:
         wide = (named or Path.cwd()).expanduser().resolve()
@@ -32,5 +35,5 @@ def project(named: Path | None, option: str = "--workspace") -> Path:
 
 
 def top_level(folder: Path) -> Path:
-    """Of its git repository; itself where there is none."""
+    """The top level of the git repository; the folder itself outside a repository."""
     return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)

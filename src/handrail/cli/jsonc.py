@@ -1,8 +1,6 @@
-"""JSON as editors keep their settings: with comments and trailing commas. Where each thing stands in the text.
+"""JSON with comments and trailing commas (editor settings): parse it with positions, and edit single members.
 
-Owns reading. Changes nothing (see jsonc_edit), and does not know what any setting means.
-
-Changing one member of a JSON text with comments, and leaving every other character as it is.
+An edit leaves every other character of the text unchanged.
 """
 
 import json
@@ -15,11 +13,11 @@ _GAP = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"', re.DOTALL)
 _WORD = re.compile(r"-?[0-9][0-9.eE+-]*|true|false|null")
 DEPTH_MAX: Final = 200
-"""Of objects and lists in each other: nobody's settings are so deep, and the stack is not endless."""
+"""Maximum nesting depth; keeps the recursive parser from overflowing the stack."""
 
 
 class NotJson(Exception):
-    """The text is not what it should be; says where and what was expected."""
+    """Syntax error; the message has the line, the column and the expected token."""
 
     def __init__(self, text: str, at: int, expected: str) -> None:
         line = text.count("\n", 0, at) + 1
@@ -29,13 +27,13 @@ class NotJson(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value, and the text it stands in: `text[start:end]`."""
+    """A value and its position: `text[start:end]`."""
 
     value: Any
     start: int
     end: int
     members: tuple["Member", ...] = ()
-    """Of an object, in the order of the text; a key may be there twice, and then the last one counts."""
+    """Members of an object, in text order. Of duplicate keys, the last one counts."""
     has_trailing_comma: bool = False
 
     def member(self, key: str) -> "Member | None":
@@ -52,7 +50,7 @@ class Member:
 
 
 def parse(text: str) -> Node:
-    """The one value in a text. Raises NotJson."""
+    """Parse a text that holds one value. Raises NotJson."""
     node = _value(text, gap(text, 0), 0)
     if gap(text, node.end) != len(text):
         raise NotJson(text, gap(text, node.end), "the end")
@@ -60,9 +58,9 @@ def parse(text: str) -> Node:
 
 
 def gap(text: str, at: int) -> int:
-    """Where the next thing begins, after space and comments."""
+    """Offset of the next token, after whitespace and comments."""
     found = _GAP.match(text, at)
-    assert found is not None  # it may be empty
+    assert found is not None  # the pattern also matches the empty string
     return found.end()
 
 
@@ -110,7 +108,7 @@ def _list(text: str, start: int, depth: int) -> Node:
 
 
 def _after(text: str, node: Node) -> tuple[int, bool]:
-    """Where the next member begins, and whether a comma stands before it."""
+    """Offset of the next member, and whether a comma precedes it."""
     at = gap(text, node.end)
     return (gap(text, at + 1), True) if text[at : at + 1] == "," else (at, False)
 
@@ -136,19 +134,19 @@ def _fail(text: str, at: int, expected: str) -> Node:
 
 
 _REST_OF_LINE = re.compile(r"(?:[ \t]|/\*[^\r\n]*?\*/)*(?://[^\r\n]*)?(?=[\r\n])")
-"""After a member: only space and comments, to the end of its line."""
+"""After a member: only whitespace and comments up to the end of the line."""
 _EMPTY_REST = re.compile(r"[ \t]*(?:\r\n|\n|(?=\}))")
 USUAL_INDENT = "    "
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """Set the member at this path; objects on the way are made where they are missing."""
+    """Set the member at this path; create missing objects on the way. Raises NotJson, NotAnObject."""
     text = text if text.strip("\ufeff \t\r\n") else "{}\n"
     return _put(text, parse(text), path, value, 1)
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """Take out the member at this path; when it is not there, nothing changes."""
+    """Remove the member at this path, if it exists."""
     node = parse(text)
     for key in path[:-1]:
         member = node.member(key)
@@ -160,7 +158,7 @@ def remove(text: str, path: Sequence[str]) -> str:
 
 
 def at(text: str, path: Sequence[str]) -> str | None:
-    """The text of the value at this path."""
+    """The source text of the value at this path; None if it does not exist."""
     node = parse(text) if text.strip("\ufeff \t\r\n") else Node({}, 0, 0)
     for key in path:
         member = node.member(key)
@@ -186,14 +184,14 @@ def _put(text: str, node: Node, path: Sequence[str], value: Any, depth: int) -> 
 
 
 class NotAnObject(Exception):
-    """There is something else where an object belongs."""
+    """A value on the path is not an object."""
 
     def __init__(self, text: str, node: Node) -> None:
         super().__init__(f"an object was expected where {text[node.start : node.end][:40]} stands")
 
 
 def _with(text: str, node: Node, member: str, depth: int) -> str:
-    """The same with one more member, behind the others."""
+    """Append a member to an object."""
     newline, indent = _style(text)
     if "\n" not in text[node.start : node.end] and node.members:
         last = node.members[-1].node.end
@@ -211,7 +209,7 @@ def _with(text: str, node: Node, member: str, depth: int) -> str:
 
 
 def _with_first(text: str, node: Node, member: str, closing: str) -> str:
-    """Into an object that holds nothing but, perhaps, comments."""
+    """Insert the first member into an object, after any comments in it."""
     inside = text[node.start + 1 : node.end - 1]
     place = node.start + 1 + len(inside.rstrip(" \t\r\n"))
     after = text[place : node.end - 1]
@@ -225,7 +223,7 @@ def _without(text: str, node: Node, member: Member) -> str:
     cut_end = end + 1 if has_comma else member.node.end
     start = _line_start(text, member.start)
     rest = _EMPTY_REST.match(text, cut_end)
-    if start is not None and rest is not None:  # it has its lines to itself
+    if start is not None and rest is not None:  # the member shares its lines with nothing else
         text, cut = text[:start] + text[rest.end() :], start
     else:
         start = member.start
@@ -236,13 +234,13 @@ def _without(text: str, node: Node, member: Member) -> str:
 
 
 def _without_comma(text: str, after: int, before: int) -> str:
-    """Take out the comma that separated a member from the one that is gone."""
+    """Remove the comma between the previous member and the removed one."""
     place = gap(text, after)
     return text[:place] + text[place + 1 :] if place < before and text[place] == "," else text
 
 
 def _line_start(text: str, at: int) -> int | None:
-    """Where the line begins, if nothing but space stands before this."""
+    """Start of the line, if only whitespace precedes this offset; else None."""
     start = text.rfind("\n", 0, at) + 1
     return start if not text[start:at].strip(" \t") else None
 
@@ -254,7 +252,7 @@ def _written(text: str, value: Any, depth: int) -> str:
 
 
 def _style(text: str) -> tuple[str, str]:
-    """The text's own newline and indent."""
+    """The newline and the indent that the text uses."""
     newline = "\r\n" if "\r\n" in text else "\n"
     members = parse(text).members
     start = _line_start(text, members[0].start) if members else None

@@ -1,8 +1,6 @@
-"""`handrail agents`: which agents there are, and the command that installs the others; `handrail agent`: our own.
+"""`handrail agents`, `agent` and `keys`: list agents, run Handrail's own, and manage its API keys.
 
-Finding them is the daemon's; how our own works is its own.
-
-`handrail keys`: keys of models' providers for our own agent, in the system's keyring.
+The daemon detects agents. `handrail.own_agent` implements our own. Keys are in the system keyring.
 """
 
 import getpass
@@ -62,7 +60,7 @@ def agent() -> NoReturn:
 
 
 def _lacking(here: list[Row]) -> list[Row]:
-    """Our own agent, where it has no key: not in the daemon's environment, as that says, and not in ours."""
+    """Our own agent, if neither the daemon nor this environment has a key for it; else empty."""
     from handrail.doctor.checks import sources  # noqa: PLC0415 - brings the settings and the keyring
 
     found = [row for row in here if row["why"]]
@@ -87,9 +85,9 @@ PROVIDERS = {
     "gemini": "GEMINI_API_KEY",
     "ollama": "OLLAMA_API_KEY",
 }
-"""As people call them, with the key each is meant by."""
+"""Short provider name → variable that holds its key."""
 LONGEST = 4096
-"""Characters of a key; what is longer is something else."""
+"""Maximum characters of a key; rejects a file that was piped in by mistake."""
 Which = Annotated[
     str, typer.Argument(metavar="PROVIDER|NAME", help="anthropic, openai, google, or the name of a variable.")
 ]

@@ -1,10 +1,7 @@
-"""`handrail approvals`: what waits for a person.
+"""`handrail approvals`, `approve` and `deny`: list approvals and answer one.
 
-Owns the listing. How one is answered by a command is `approve`; how a person is asked live is `ask`.
-
-`handrail approve` and `handrail deny`: one question, answered by one command.
-
-Answers as they are sent: with the digest of what was shown, with an edit, with rules that go along.
+An answer carries the digest of the approval as it was shown, and optionally an edit and new rules. `interactive.inbox`
+answers approvals with single keys and sends its answers through this module.
 """
 
 import sys
@@ -98,16 +95,16 @@ NO_RULE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """What a person would have instead, and what it comes to as the daemon weighed it."""
+    """A person's edit of the input, and the daemon's preview of it."""
 
     changes: Row
-    """`input`, or the `content` of the file."""
+    """`input`, or `content` of the file to write."""
     view: Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a person says to a question they have seen."""
+    """A person's answer to an approval."""
 
     kind: Literal["allow", "deny"]
     reason: str = ""
@@ -116,7 +113,10 @@ class Answer:
 
 
 def send(link: Link, asked: Row, answer: Answer) -> tuple[Row, list[Row]]:
-    """The question as it is then, and the rules made. Raises Failure: another was first, or it is out of date."""
+    """Send an answer; return the answered approval and the rules created.
+
+    Raises Failure if it was answered before, or has changed since it was shown.
+    """
     seq: int = link.get("state")["seq"] if answer.rules else 0
     body: Row = {"answer": answer.kind, "digest": asked["digest"], "reason": answer.reason}
     if answer.edit is not None:
@@ -128,12 +128,12 @@ def send(link: Link, asked: Row, answer: Answer) -> tuple[Row, list[Row]]:
 
 
 def weigh(link: Link, asked: Row, changes: Row) -> Edit:
-    """What an edit comes to. Raises Failure when it cannot be."""
+    """Ask the daemon for the risk and the preview of an edit. Raises Failure if the edit is invalid."""
     return Edit(changes=changes, view=link.post("approvals", asked["id"], "edit", body=changes))
 
 
 def offered(asked: Row) -> list[Row]:
-    """The first suggestion for each part of a question: the rules it takes for this not to be asked again."""
+    """The first suggestion for each claim: together, the rules that would allow this call."""
     covered: set[int] = set()
     found: list[Row] = []
     for suggestion in asked["suggestions"]:
@@ -144,14 +144,14 @@ def offered(asked: Row) -> list[Row]:
 
 
 def beyond(asked: Row) -> list[str]:
-    """Parts that ask and for which no rule is offered: such a call will be asked about again."""
+    """Resources of claims that need approval and have no suggested rule: such a call needs approval again."""
     covered = {place for each in offered(asked) for place in each["claims"]}
     asking = (verdict["claim"] for verdict in asked["verdicts"] if verdict["effect"] != "allow")
     return [asked["claims"][place]["resource"] for place in asking if place not in covered]
 
 
 def suggested(asked: Row, scope: Scope, expires_in: int | None = None) -> tuple[Row, ...]:
-    """A rule for each part. Raises Failure where no rule can decide it."""
+    """The suggested rules in this scope. Raises Failure if no rule can allow the call."""
     found = tuple(reaching(each["rule"], asked, scope, expires_in) for each in offered(asked))
     if not found:
         raise Failure(f"{NO_RULE} `handrail approve {asked['id']}` allows it once.")
@@ -159,7 +159,7 @@ def suggested(asked: Row, scope: Scope, expires_in: int | None = None) -> tuple[
 
 
 def patterned(asked: Row, pattern: str, scope: Scope, expires_in: int | None = None) -> Row:
-    """A rule of what a person wrote, about the same kind of thing that is suggested."""
+    """A rule with the person's own pattern, for the same kind of resource as the first suggestion."""
     first = offered(asked)[:1]
     rule = with_pattern(first[0]["rule"], pattern) if first else {"tool": asked["tool"], "pattern": pattern}
     return reaching(rule, asked, scope, expires_in)
@@ -171,13 +171,13 @@ def with_pattern(rule: Row, pattern: str) -> Row:
 
 
 def reaching(rule: Row, asked: Row, scope: Scope, expires_in: int | None) -> Row:
-    """The same rule, as far and as long as is wanted."""
+    """The rule with this scope and expiry."""
     workspace = None if scope == "user" else asked["caller"]["workspace"]
     return {**rule, "scope": scope, "workspace": workspace, "expires_in": expires_in}
 
 
 def still_asks(link: Link, asked: Row, rule: Row) -> str:
-    """Why such a call would be asked about all the same, had this rule been there; empty when it would not."""
+    """Why such a call would still need approval with this rule; empty if the rule allows it."""
     caller: Row = asked["caller"]
     tried = {**rule, "scope": "project" if rule["scope"] == "session" else rule["scope"]}
     body: dict[str, Any] = {
@@ -192,14 +192,14 @@ def still_asks(link: Link, asked: Row, rule: Row) -> str:
     except Failure as problem:
         if problem.code is Code.NO_DAEMON:
             raise
-        return ""  # it cannot be tried; whether it can be made, the answer will tell
+        return ""  # the rule cannot be tested; if it is invalid, the answer will fail
     return "" if told["effect"] == "allow" else told["why"]
 
 
 def _made(link: Link, approval: str, seq: int) -> list[Row]:
-    """The rules that were made with an answer, as they hold now."""
+    """The rules created with an answer, as they are now."""
     ids: set[str] = set()
-    with suppress(Failure):  # it is answered; that we cannot tell more does not change it
+    with suppress(Failure):  # the answer is final, even if the rules cannot be listed
         entries: list[Row] = link.get("events", after=seq)["entries"]
         while entries:
             ids |= {each["event"]["rule"]["id"] for each in entries if _is_of(each["event"], approval)}
@@ -296,14 +296,14 @@ def deny(
 
 
 def look_up(link: Link, typed: str) -> Row:
-    """The question that is meant: an open one before an older one that begins alike."""
+    """Find an approval by id or prefix; open approvals take precedence. Raises Failure."""
     still_open = [row["id"] for row in link.get("approvals", open=True) if row["id"].startswith(typed)]
     found = by_prefix(typed, still_open or [row["id"] for row in link.get("approvals")], "approval")
     return link.get("approvals", found)
 
 
 def tell_rules(asked: Row, rules: list[Row]) -> None:
-    """Which rules were made, how they are taken back, and where they do not help."""
+    """Print the created rules, how to remove them, and where they do not apply."""
     for rule in rules:
         say(*made(rule))
         if rule["scope"] == "user" and not asked["trusted"]:
@@ -337,7 +337,7 @@ def _rules(asked: Row, scope: Scope, pattern: str | None, lasts: int | None) -> 
 
 
 def _doubt(link: Link, asked: Row, rules: tuple[Row, ...], edit: Edit | None) -> None:
-    """A pattern of one's own may miss the very call it was written for; that is said, and no reason to refuse."""
+    """Warn if the person's own pattern does not allow this very call. The answer is sent all the same."""
     done = {**asked, **edit.changes} if edit else asked
     for rule in rules:
         if why := still_asks(link, done, rule):

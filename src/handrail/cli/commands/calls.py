@@ -1,7 +1,4 @@
-"""Calls on the command line: list, watch, cancel, complete.
-
-Owns those commands. What cancelling and completing mean is the gate's.
-"""
+"""`handrail calls`, `cancel` and `complete`."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -17,7 +14,7 @@ from handrail.cli.render.formats import Row, by_prefix, caller, elapsed, state
 from handrail.cli.render.output import as_json, note, say, table
 
 ID_LENGTH = 11
-"""Letters of a whole id; fewer are a prefix."""
+"""Length of a full id; anything shorter is a prefix."""
 
 Status = Literal["waiting", "running", "done", "failed", "denied", "cancelled", "completed", "interrupted"]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -98,7 +95,7 @@ def complete(
 
 
 def _follow(for_programs: bool) -> None:
-    """A line for each change of a call's status, starting with what is open now."""
+    """Print a line for each open call, then for each change of status."""
     follow_status("call", _print, for_programs)
 
 
@@ -115,14 +112,14 @@ def _cells(row: Row) -> tuple[Any, ...]:
 
 
 def _decided(row: Row) -> str:
-    """What a person may want to look up: the question that waits, or the rule of theirs that let it pass."""
+    """The id to look up: of the open approval, or of the person's rule that allowed the call."""
     if row["status"] == "waiting":
         return f"  (approval {row['approval_id']})"
     return f"  ({row['allowed_by']})" if re.fullmatch(r"rule r[0-9a-f]{10}", row["allowed_by"] or "") else ""
 
 
 def _open_first(link: Link, typed: str) -> str:
-    """Whom a verb means: an open call before an older one that begins alike."""
+    """Find a call by id or prefix; open calls take precedence. Raises Failure."""
     if len(typed) >= ID_LENGTH:
         return typed
     still_open = [row["id"] for row in link.get("state")["calls"] if row["id"].startswith(typed)]

@@ -1,11 +1,7 @@
-"""`handrail chat`: talk with an agent in the terminal, with what needs the person asked inline.
+"""`handrail chat`: talk with an agent in the terminal, or send one prompt and print updates as JSON.
 
-Owns its options, which conversation is meant, and with whom. The conversation itself is in conversing.py.
-
-A conversation at this terminal: lines typed, answers spoken; or one prompt for a program.
-
-What a person's environment has for our own agent: keys of models' providers, their addresses, a model's
-name.
+Selects the thread and the agent; `chat_session` runs the conversation. Our own agent gets the provider variables (API keys,
+base URLs, model) of this command's environment.
 """
 
 import os
@@ -31,7 +27,7 @@ from handrail.cli.render.output import as_json, note, say
 from handrail.config import OWN_AGENT, PROVIDER_VARIABLES
 
 DEMO = "demo"
-"""Whom one tries things out with: nobody to go on with by default."""
+"""The scripted demo agent; a conversation with it does not make it the default agent."""
 AsJson = Annotated[
     bool,
     typer.Option("--json", help="Print one JSON object per update; the last has stop_reason and thread."),
@@ -100,7 +96,7 @@ def _which(link: Link, thread: str | None, new: bool, agent: str | None, folder:
 
 
 def _usual(link: Link) -> str | None:
-    """Our own agent where this environment has a model for it and nobody was talked to yet; else who usually answers."""
+    """Our own agent on first use, if this environment has a provider variable; else None: the daemon chooses."""
 
     if not provided(os.environ):
         return None
@@ -122,7 +118,7 @@ LEAVE = ("/quit", "/exit", "/q")
 
 
 class Voice:
-    """A conversation on this terminal."""
+    """Shows a conversation on the terminal."""
 
     def __init__(self, live: Live, thread: str, thoughts: bool) -> None:
         self._speech = Speech(thoughts=thoughts)
@@ -144,10 +140,10 @@ class Voice:
             self._speech.show(part)
 
     def began_or_ended(self, activity: Row) -> None:
-        """Told by the line that shows what is under way."""
+        """Write nothing: the status line shows activities."""
 
     def passes(self, doing: str) -> None:
-        if not self._speech.is_speaking:  # words that come are sign enough
+        if not self._speech.is_speaking:  # streaming text already shows progress
             self._status.show(doing)
 
     def rest(self) -> None:
@@ -156,7 +152,7 @@ class Voice:
 
 
 class Printed:
-    """A conversation as a program reads it: an object for each thing that it is told."""
+    """Prints each update as a JSON line."""
 
     def said(self, flow: Row) -> None:
         for part in flow["parts"]:
@@ -171,7 +167,7 @@ class Printed:
 
 
 def converse(voice: Voice, whom: Whom) -> str:
-    """Until the person leaves; how the last answer ended is of no interest then."""
+    """Prompt for lines until the person leaves. Always `end_turn`: leaving is a success."""
     while (line := _typed()) is not None:
         try:
             voice.prompt(line, whom)
@@ -183,16 +179,16 @@ def converse(voice: Voice, whom: Whom) -> str:
 
 
 def for_programs(live: Live, thread: str, words: str, whom: Whom) -> str:
-    """One prompt, each update as an object; how it ended."""
+    """Send one prompt, print updates as JSON lines, and return the stop reason."""
     stop = Talk(live, thread, Printed()).prompt(words, whom)
     as_json({"stop_reason": stop, "thread": thread}, line=True)
     return stop
 
 
 def _typed() -> str | None:
-    """The next thing to say; None when the person leaves."""
+    """The next line typed; None when the person leaves."""
     with suppress(ImportError):
-        import_module("readline")  # gives `input` its editing
+        import_module("readline")  # enables line editing in `input`
     while True:
         try:
             line = input("> ").strip()
@@ -209,10 +205,10 @@ def _typed() -> str | None:
 
 
 def provided(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables that are set, by their names."""
+    """The provider variables that are set."""
     return {name: environ[name] for name in PROVIDER_VARIABLES if environ.get(name, "").strip()}
 
 
 def provided_for(agent: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """The same, for this agent: nothing, unless it is our own."""
+    """The provider variables for this agent; empty unless it is our own."""
     return provided(environ) if agent == OWN_AGENT else {}

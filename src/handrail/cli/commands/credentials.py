@@ -1,6 +1,6 @@
-"""Credentials for clients that speak MCP over HTTP: make, list, revoke.
+"""`handrail credential` and `credentials`: create, list and revoke credentials for MCP clients over HTTP.
 
-Owns those commands. A bearer is printed once and kept nowhere.
+A bearer token is printed once and never stored by this command.
 """
 
 from datetime import UTC, datetime

@@ -1,7 +1,4 @@
-"""`handrail demo`: shows the way to the page, then lets the scripted agent loose.
-
-Owns the command. What the agent does is the demo's.
-"""
+"""`handrail demo`: open the page, then run the scripted agent of `handrail.demo`."""
 
 from contextlib import ExitStack, suppress
 from typing import Annotated
@@ -29,7 +26,7 @@ def demo(
     with reach("read", start=True) as link:
         say(f"Handrail runs at {link.url}.")
     with ExitStack() as held:
-        # Before the agent's door is opened: whoever has launched one is no longer taken for a person.
+        # Before the demo agent connects: a process that has launched an agent is no longer accepted as a person.
         try:
             person = held.enter_context(reach("person"))
             show_page(person, browse=not no_open)
@@ -42,7 +39,7 @@ def demo(
 
 
 def _tidy(person: Link, left: list[str]) -> None:
-    """Take the agent's open questions out of the inbox: nobody waits for their answers any more."""
+    """Cancel the calls that the demo left open, so that their approvals leave the inbox."""
     for call in left:
         with suppress(Failure):
             person.post("calls", call, "cancel")

@@ -1,9 +1,6 @@
-"""Starting and ending: up, down, restart, open.
+"""`handrail up`, `down`, `restart` and `open`.
 
-Owns those commands. What the daemon does when it starts or ends is its
-own; `up --foreground` is the daemon, in this process.
-
-Telling the daemon to end, and waiting until it really has.
+`up --foreground` runs the daemon in this process. `down` and `restart` wait until the processes have exited.
 """
 
 import os
@@ -74,7 +71,7 @@ def down() -> None:
 
 
 def _terminals(running: list[Row]) -> str:
-    """What goes down with it, where that is more than nothing."""
+    """Describe the terminals that `down` ends; empty if none run."""
     if not running:
         return ""
     own = sum(row["of"] == "shell" for row in running)
@@ -109,7 +106,7 @@ def open_page(
 
 
 def _what_became(link: Link, ran: list[str]) -> str:
-    """What a restart did to the calls that ran and to all that was kept."""
+    """Describe what the restart did to running calls, approvals and terminals."""
     found: Row = link.get("state")["started"]
     stopped = sum(link.get("calls", call)["status"] == "interrupted" for call in ran)
     return (
@@ -121,7 +118,7 @@ def _what_became(link: Link, ran: list[str]) -> str:
 
 def _be_the_daemon(port: int | None, announce: bool) -> int:
     from handrail.config import BadConfig, load  # noqa: PLC0415 - pydantic, which most commands do without
-    from handrail.daemon import daemon  # noqa: PLC0415 - everything there is; only who becomes the daemon pays for it
+    from handrail.daemon import daemon  # noqa: PLC0415 - imports everything
 
     places = Places.find(os.environ)
     try:
@@ -131,9 +128,9 @@ def _be_the_daemon(port: int | None, announce: bool) -> int:
 
 
 def _check_config() -> bool:
-    """Say here what is wrong with it, not in the log of a daemon that does not come up. Does it name a port?"""
+    """Whether the configuration sets a port. Raises Failure for an invalid one: here, not in the log of a dead daemon."""
     from handrail.config import BadConfig, settings  # noqa: PLC0415 - pydantic, which most commands do without
-    from handrail.doctor.checks import check_rules  # noqa: PLC0415 - brings the rules, where there are any
+    from handrail.doctor.checks import check_rules  # noqa: PLC0415 - imports the rules engine
 
     path = Places.find(os.environ).config
     try:
@@ -145,7 +142,7 @@ def _check_config() -> bool:
 
 
 def _asked_port() -> int | None:
-    """The port that the daemon was told with --port, as it noted itself; a restart is not to forget it."""
+    """The port given to the last `up --port`, from the daemon's port file; a restart keeps it."""
     from handrail.config import load  # noqa: PLC0415 - pydantic, which most commands do without
 
     places = Places.find(os.environ)
@@ -157,14 +154,14 @@ def _asked_port() -> int | None:
 
 
 def _on_port(port: int | None) -> tuple[str, ...] | None:
-    """How the daemon is started, where it differs from what any door would do."""
+    """The command line that starts the daemon on this port; None for the default one."""
     if port is None:
         return None
     return (sys.executable, "-m", "handrail", "up", "--foreground", "--no-open", "--port", str(port))
 
 
 def _keys() -> tuple[str, ...]:
-    """What a person who starts it here wants it to have, for our own agent: keys of models, and their addresses."""
+    """Environment variables that the new daemon keeps for our own agent: API keys and base URLs."""
     from handrail.config import PROVIDER_VARIABLES  # noqa: PLC0415 - pydantic, which most commands do without
 
     return PROVIDER_VARIABLES
@@ -185,12 +182,12 @@ def show_page(link: Link, *, browse: bool) -> None:
 
 
 def _has_screen() -> bool:
-    """A text browser would take over this terminal, so one is opened only where there is a screen."""
+    """Whether there is a display. Without one, `webbrowser` may start a text browser in this terminal."""
     return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def _keeper_lives(places: Places) -> bool:
-    """What a lost daemon started is still there, and a new one is needed to end it."""
+    """Whether a keeper still runs. If its daemon is gone, a new daemon is needed to end it."""
     keeper = dial_path(str(places.keeper_socket))
     if keeper is not None:
         keeper.close()
@@ -198,11 +195,11 @@ def _keeper_lives(places: Places) -> bool:
 
 
 GONE_SECONDS = 15.0
-"""A daemon ends within five seconds, what it started within its grace; bounds the wait for one that does not."""
+"""Seconds to wait for an exit. The daemon takes up to five, its processes their grace period; bounds a hang."""
 
 
 def end(link: Link, pids: Iterable[int], *, keep_terminals: bool) -> None:
-    """Tell the daemon to end and wait until these processes are gone."""
+    """Shut the daemon down and wait until these processes have exited. Raises Failure on timeout."""
     with ExitStack() as held:
         gone = [Gone(pid, held) for pid in pids]
         if sys.stderr.isatty():
@@ -219,7 +216,7 @@ def end(link: Link, pids: Iterable[int], *, keep_terminals: bool) -> None:
 
 
 class Gone:
-    """A process whose end is awaited, whoever gets its number later."""
+    """Waits for the exit of a process. Uses a pidfd on Linux, so a reused pid does not matter."""
 
     def __init__(self, pid: int, held: ExitStack) -> None:
         self.pid = pid

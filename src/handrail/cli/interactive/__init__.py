@@ -1,1 +1,1 @@
-"""Questions and editing in a terminal."""
+"""Interactive approvals: keyboard input, questions, editing."""

@@ -1,1 +1,1 @@
-"""Output for people: tables, cards, formats."""
+"""Terminal output: lines, tables, approval cards, chat, formats."""
