@@ -1,10 +1,6 @@
-"""`handrail rules`: what holds, in the order of evaluation; add, remove, and try a call.
+"""`handrail rules`: list rules in order of evaluation, add, remove, and test a call against them.
 
-Owns those commands. What a rule means is the daemon's; how a tried call is shown is `tester`.
-
-`handrail rules test`: what would be decided about a call that nobody makes, by which rule, and why.
-
-Rules as the command line speaks of them: cells of a table, sentences, and the command that would make one.
+The daemon evaluates rules; this module only renders them: table cells, sentences, and the command that adds one.
 """
 
 import shlex
@@ -26,7 +22,7 @@ from handrail.cli.render.formats import Row, ago, by_prefix, count, effect, json
 from handrail.cli.render.output import Piece, as_json, note, say, table, width
 
 MOST_SUGGESTED = 3
-"""Suggestions below the list; the page shows all."""
+"""Maximum suggestions below the list; the page shows all."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Folder = Annotated[
@@ -155,7 +151,7 @@ def _is_here(rule: Row, here: Path | None) -> bool:
 
 
 def _standing(found: Row, here: Path | None) -> str:
-    """Where this was looked at, and whether that folder is trusted."""
+    """A line that names the folder and whether it is trusted."""
     if here is None:
         return "Not in a project: these are the rules of every folder. An agent without a workspace is always asked about."
     folder = next((each for each in found["folders"] if each["folder"] == str(here)), None)
@@ -176,7 +172,7 @@ def _suggestions(found: Row) -> list[str]:
 
 
 def _judged(link: Link, body: Row) -> str:
-    """What the rule would have done. Raises Failure when it cannot be made."""
+    """How the rule would have decided past calls. Raises Failure if the rule is invalid."""
     proposed: Row = link.post("rules", "propose", body={"rule": body})
     if proposed["problem"]:
         raise Failure(proposed["problem"])
@@ -248,7 +244,7 @@ def _part(place: int, part: Row) -> tuple[Piece, ...]:
 
 
 def _step(step: Row) -> tuple[Piece, ...]:
-    """Dim where it applies to nothing; marked where it decided."""
+    """Cells of a rule in the evaluation chain: dim if it did not match, marked if it decided."""
     style = "bold" if step["decides"] else "" if step["effect"] else "dim"
     places = ", ".join(str(place + 1) for place in step["parts"])
     decided = effect(step["effect"]) if step["effect"] else ("-", "dim")
@@ -262,12 +258,12 @@ def _step(step: Row) -> tuple[Piece, ...]:
 
 
 WIDE = 120
-"""Columns from which a table of rules has one for each thing there is to know."""
+"""Terminal width from which the table of rules has a column for every field."""
 _ALLOWED = {"allow": "allows", "ask": "asks about", "deny": "refuses"}
 
 
 def flattened(view: Row) -> Row:
-    """A rule with what is known of it, all on one level."""
+    """Merge a rule view and its nested rule into one flat row."""
     return {**view["rule"], **{name: value for name, value in view.items() if name != "rule"}}
 
 
@@ -278,7 +274,7 @@ def columns(wide: bool) -> tuple[str, ...]:
 
 
 def cells(row: Row, now: int, wide: bool) -> tuple[Piece, ...]:
-    """Of a rule, as `flattened` gives it; where there is little room, its source stands with what it is about."""
+    """Table cells of a flat rule row. In a narrow table the last cell holds description and source."""
     last = ago(row["last_used_at"], now) if row["last_used_at"] or not row["builtin"] else ""
     hits = str(row["hits"]) if row["hits"] else ""
     style = "" if row["in_force"] else "dim"
@@ -290,7 +286,7 @@ def cells(row: Row, now: int, wide: bool) -> tuple[Piece, ...]:
 
 
 def what(row: Row) -> str:
-    """What it is about, until when, why, and whether it holds."""
+    """Describe a rule: its subject, expiry and note, and why it is not in force."""
     told = [
         row["words"],
         f"until {day(row['expires_at'])}" if row["expires_at"] else "",
@@ -301,19 +297,19 @@ def what(row: Row) -> str:
 
 
 def source(row: Row) -> str:
-    """A file and its line; or where the person sat who made it."""
+    """Where a rule comes from: file and line, or who added it and when."""
     by = (row["added_by"] or "").removeprefix("a person on the ")
     return row["source"] or (f"{by}, {day(row['added_at'])}" if row["added_at"] else by)
 
 
 def made(row: Row) -> tuple[Piece, ...]:
-    """What a new rule does, and how it is taken back."""
+    """Describe a new rule and how to remove it."""
     does = f" {_ALLOWED[row['effect']]} {what(row)}. "
     return "Rule ", (row["id"], "bold"), exact_line(does), f"`handrail rules remove {row['id']}` removes it."
 
 
 def judged(proposed: Row) -> str:
-    """What a rule would have done; empty where there is no past to tell it by."""
+    """How a proposed rule would have decided past calls; empty if there are none."""
     told: list[str] = []
     if proposed["calls"]:
         told.append(f"matches {proposed['matches']} of the last {count(proposed['calls'], 'call')}")
@@ -325,7 +321,7 @@ def judged(proposed: Row) -> str:
 
 
 def command(body: Row) -> str:
-    """The command that makes a rule of a suggestion."""
+    """The `handrail rules add` command for a suggested rule."""
     about = body["command"] or body["pattern"]
     options = [(name, body[name]) for name in ("path", "host", "agent") if body[name]]
     tool = body["tool"] if body["tool"] != "execute_command" or about is None else None

@@ -1,10 +1,7 @@
-"""`handrail shell` for those who ask how it is used, or for its profile; what opens a shell is the door's.
+"""`handrail shell`: its options, and installing it as the default terminal profile of VS Code and its forks.
 
-Owns the options as they are described. Does not know terminals.
-
-Handrail as the default terminal profile of VS Code and its kin: written, shown, and taken back.
-
-The settings file of VS Code or one of its kin, its backup, and what is remembered of our change to it.
+`door.shell` opens the shell. A profile is installed by editing the editor's settings.json. A backup and a record of the edit
+make it possible to undo it, even if the file has changed since.
 """
 
 import hashlib
@@ -44,19 +41,19 @@ _FOLDERS: dict[Editor, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What an undo needs to know of one file."""
+    """What undo needs to know about one edited settings file."""
 
     wrote: str
-    """The hash of what we wrote: as long as it is the file's, an undo gives back what was there before."""
+    """Hash of the text we wrote. While the file still has it, undo restores the backup."""
     existed: bool
     profile: str | None
-    """What stood in the two places before us."""
+    """Source text of the previous profile entry and of the previous default; None if there was none."""
     default: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """One settings file, and what is remembered of it."""
+    """A settings file, with its backup and the record of our edit."""
 
     path: Path
 
@@ -85,7 +82,7 @@ class SettingsFile:
             raise Failure(f"{self.path} cannot be read: {error}. Nothing was changed.") from None
 
     def write(self, text: str) -> None:
-        """All of it or nothing, where the file really lies, with the mode it has."""
+        """Replace the file atomically. Follows symlinks and keeps the mode. Raises Failure."""
         target = Path(os.path.realpath(self.path))
         fresh = target.with_name(f"{target.name}.handrail-{os.getpid()}")
         try:
@@ -99,7 +96,7 @@ class SettingsFile:
             raise Failure(f"{self.path} cannot be written: {error}. Nothing was changed.") from None
 
     def back_up(self) -> None:
-        """Keep what is there beside it, unless that is what we wrote: then the backup holds what was there before."""
+        """Copy the file beside itself, unless it is the text we wrote: then the backup already has the original."""
         if self.ours(self.text()) is not None:
             return
         if self.path.exists():
@@ -110,7 +107,7 @@ class SettingsFile:
                 raise Failure(f"{self.backup} cannot be written: {error}. Nothing was changed.") from None
 
     def ours(self, text: str) -> Memory | None:
-        """What is remembered of this text, if it is exactly what we wrote."""
+        """The record of our edit, if this is exactly the text we wrote."""
         memory = self.memory()
         return memory if memory is not None and memory.wrote == digest(text) else None
 
@@ -133,7 +130,7 @@ def _candidates(editor: Editor) -> list[Path]:
         own = home / "Library" / "Application Support" / folder
     else:
         own = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / folder
-    # The second is where a window on another machine keeps what holds for this one.
+    # The second is the settings file of a remote window (VS Code Server on this machine).
     return [own / "User" / "settings.json", home / server / "data" / "Machine" / "settings.json"]
 
 
@@ -224,7 +221,7 @@ DEFAULT = (f"terminal.integrated.defaultProfile.{_SYSTEM}",)
 
 
 def add_profile(editor: Editor, settings: Path | None, *, only_print: bool) -> None:
-    """Make Handrail the default profile, or only show how the file would change."""
+    """Make Handrail the default profile, or only show the change."""
     file = SettingsFile.find(editor, settings)
     before = file.text()
     try:
@@ -248,7 +245,7 @@ def add_profile(editor: Editor, settings: Path | None, *, only_print: bool) -> N
 
 
 def remove_profile(editor: Editor, settings: Path | None, *, only_print: bool) -> None:
-    """Give the file back as it was; if it was changed since, take out only what we put in."""
+    """Restore the file. If it was changed since, remove only our settings."""
     file = SettingsFile.find(editor, settings)
     now = file.text()
     ours = file.ours(now)
@@ -275,7 +272,7 @@ def remove_profile(editor: Editor, settings: Path | None, *, only_print: bool) -
 
 
 def profile() -> dict[str, Any]:
-    """What VS Code is to run. Through `sh`, which also finds that this installation is gone."""
+    """The terminal profile. It runs `sh`, which falls back to a plain shell if Handrail was uninstalled."""
     main = Path(handrail.__file__).parent / "__main__.py"
     python = shlex.quote(sys.executable)
     options = " --or-plain" + (' -- "${SHELL:-/bin/zsh}" -l' if sys.platform == "darwin" else "")
@@ -296,7 +293,7 @@ def _show(path: Path, before: str, after: str) -> None:
 
 
 def _memory(file: SettingsFile, before: str, after: str) -> Memory:
-    """What stood there before us, also when we are written a second time."""
+    """The record of this edit. A second install keeps the original values of the first."""
     ours = file.ours(before)
     if ours is not None:
         return Memory(digest(after), ours.existed, ours.profile, ours.default)
@@ -304,7 +301,7 @@ def _memory(file: SettingsFile, before: str, after: str) -> Memory:
 
 
 def _without_us(file: SettingsFile, text: str) -> str:
-    """The text with our two settings taken out, or what stood in their places put back."""
+    """The text with our two settings removed or restored to their previous values."""
     memory = file.memory()
     try:
         if at(text, DEFAULT) == json.dumps(NAME):

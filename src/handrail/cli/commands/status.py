@@ -1,6 +1,6 @@
-"""Looking at Handrail itself: status, doctor, config, and the door's help.
+"""`handrail status`, `doctor`, `config` and `mcp`.
 
-Owns those commands. What is examined, and how, is the doctor's.
+`handrail.doctor` implements the checks, `door.mcp_stdio` the MCP server.
 """
 
 import json
@@ -80,7 +80,7 @@ def config(
 ) -> None:
     """Show the effective settings."""
     from handrail.config import BadConfig, settings  # noqa: PLC0415 - pydantic, which most commands do without
-    from handrail.doctor.checks import check_rules  # noqa: PLC0415 - brings the rules, where there are any
+    from handrail.doctor.checks import check_rules  # noqa: PLC0415 - imports the rules engine
 
     path = Places.find(os.environ).config
     try:
@@ -109,7 +109,7 @@ def mcp(
 
 
 def _examined(backup: Path | None) -> "Iterator[Finding]":
-    from handrail import doctor as surgery  # noqa: PLC0415 - brings the store
+    from handrail import doctor as surgery  # noqa: PLC0415 - imports the store
 
     places = Places.find(os.environ)
     yield from surgery.examine(places)
@@ -143,5 +143,5 @@ def _toml(value: object) -> str:
             return str(value).lower()
         case int() | float():
             return str(value)
-        case _:  # strings and lists of them look alike in TOML and JSON
+        case _:  # strings and lists of strings are the same in TOML and JSON
             return json.dumps(value)

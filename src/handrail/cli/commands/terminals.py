@@ -1,10 +1,6 @@
-"""`handrail terminal …`: type into a terminal, search it, close it.
+"""`handrail terminals` and `terminal …`: list terminals, read one, type into it, search it, close it.
 
-Owns those commands, which are a person's. Reading one is in `reading`. What typing and closing mean is the daemon's.
-
-`handrail terminals`: every terminal, whoever's it is.
-
-`handrail terminal read`: what a terminal printed, as text, as its screen, or as the bytes themselves.
+`terminal read` prints output as text, as the current screen, or as raw bytes, and can follow it over daemon restarts.
 """
 
 import base64
@@ -26,10 +22,10 @@ TerminalId = Annotated[
 ]
 
 LOOK_SECONDS = 0.2
-"""Between two looks at a terminal that is followed."""
+"""Poll interval while following a terminal."""
 
 GONE_SECONDS = 60.0
-"""For a daemon to come back; a restart takes one."""
+"""How long to wait for a lost daemon; a restart takes about a second."""
 
 
 def read(
@@ -70,19 +66,19 @@ def read(
 
 
 def _rest(link: Link, terminal: str, mode: Mode, piece: Row, for_programs: bool) -> int:
-    """Show what was there when it was asked for first; the offset after it."""
+    """Print the output that existed at the first request; return the next offset."""
     end: int = piece["end"]
     while mode != "screen" and piece["next"] < end:
         more: Row = link.get("terminals", terminal, "output", mode=mode, after=piece["next"])
         if more["next"] == piece["next"]:
-            break  # the rest is the beginning of something unfinished
+            break  # the rest is an incomplete character or escape sequence
         _show_output(more, mode, for_programs, is_stream=True)
         piece = more
     return piece["next"]
 
 
 def _follow(terminal: str, mode: Mode, at: int, for_programs: bool) -> None:
-    """Show what comes until the terminal has ended, whatever becomes of the daemon meanwhile."""
+    """Print new output until the terminal ends; reconnect if the daemon restarts."""
     until = time.monotonic() + GONE_SECONDS
     while True:
         try:
@@ -98,7 +94,7 @@ def _follow(terminal: str, mode: Mode, at: int, for_programs: bool) -> None:
 
 
 class _Gone(Exception):
-    """The daemon went away while a terminal was followed."""
+    """The daemon went away while a terminal was followed; has the offset reached."""
 
     def __init__(self, at: int) -> None:
         super().__init__(at)
@@ -107,7 +103,7 @@ class _Gone(Exception):
 
 
 def _watch(link: Link, terminal: str, mode: Mode, at: int, for_programs: bool) -> None:
-    """The same, for as long as this daemon lives."""
+    """Print new output until the terminal ends. Raises _Gone if the daemon goes away."""
     while True:
         try:
             running: bool = link.get("terminals", terminal)["running"]
@@ -249,7 +245,7 @@ def close(terminal: TerminalId, as_json_: AsJson = False) -> None:
 
 
 def _show(found: Row, context: int) -> None:
-    """As `grep -n` does: a colon after the number of a match, a dash after that of a line around it."""
+    """Print matches like `grep -n`: a colon after the line number of a match, a dash after that of context."""
     shown = 0
     for match in found["matches"]:
         number = match["line_number"]
@@ -272,7 +268,7 @@ def _show(found: Row, context: int) -> None:
 
 
 MOST = 1000
-"""Terminals in one listing; older ones are found through their calls."""
+"""Maximum terminals in one list; older ones are reachable through their calls."""
 
 
 def add_list_to(app: typer.Typer) -> None:
@@ -302,7 +298,7 @@ def terminals(
 
 
 def which(link: Link, typed: str) -> str:
-    """The id of the terminal that is meant: a running one before one that has ended."""
+    """Find a terminal by id, prefix or name; running terminals take precedence. Raises Failure."""
     running: list[Row] = link.get("terminals", running="true", limit=MOST)
     if any(_may_mean(row, typed) for row in running):
         return _one(typed, running)
@@ -327,7 +323,7 @@ def _cells(row: Row) -> tuple[Piece, ...]:
 
 
 def state(row: Row) -> Piece:
-    """What it does, or how it ended."""
+    """The current activity of a terminal, or how it ended."""
     if not row["running"]:
         return _ended(row)
     if row["asks"]:
@@ -346,6 +342,6 @@ def _ended(row: Row) -> Piece:
 
 
 def _whose(row: Row) -> str:
-    """`shell`, or `command of claude`."""
+    """Kind and owner: `shell`, or `command of claude`."""
     owner = row["owner"]
     return row["of"] if owner is None or owner["person"] else f"{row['of']} of {owner['name']}"

@@ -1,9 +1,6 @@
-"""`handrail threads`, `thread …`, `export` and `import`: conversations, whoever had them.
+"""`handrail threads`, `thread …`, `export`, `import` and `search`: stored conversations.
 
-Owns the listing, and how a conversation is named by people: by its id, or the id's first letters. Talking is `chat`.
-
-`handrail search`: words in all that was said, asked for or printed. Finding is the daemon's; here it is
-shown.
+A thread is named by its id or the first letters of it. `search` also finds the input and results of calls.
 """
 
 import json
@@ -23,7 +20,7 @@ from handrail.cli.render.formats import Row, ago, by_prefix, count
 from handrail.cli.render.output import Piece, as_json, note, raw_bytes, say, table, text
 
 MOST = 1000
-"""Conversations in one listing; `handrail search` finds older ones."""
+"""Maximum conversations in one list; `handrail search` finds older ones."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="Id of a thread, or its first letters.")]
@@ -130,7 +127,7 @@ def import_(
 
 
 def which(link: Link, typed: str) -> str:
-    """The id of the conversation that is meant."""
+    """Find a thread by id or prefix. Raises Failure."""
     return by_prefix(typed, [row["id"] for row in link.get("threads", limit=MOST)], "thread")
 
 

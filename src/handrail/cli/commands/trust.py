@@ -1,9 +1,6 @@
-"""`handrail trust`: let a folder's own file, and a person's rules for all folders, allow things there.
+"""`handrail trust`: trust a folder, so that its `.handrail/config.toml` and the user's allow rules apply there.
 
-Owns showing what comes into force, from the very bytes whose hash is then trusted. Whether the file is sound, and what
-trust changes, is the daemon's.
-
-A project's own `.handrail/config.toml`, as a person sees it before they trust it.
+The file is read once: what is shown comes from the same bytes whose hash is sent to the daemon.
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ if TYPE_CHECKING:
 
 FILE = ".handrail/config.toml"
 LARGEST = 256 * 1024
-"""Bytes: more than the daemon reads of such a file."""
+"""Maximum bytes of a project file; the daemon reads less."""
 _ABOUT = ("tool", "pattern", "command", "path", "host", "server", "agent")
 _DEFAULTS = {
     "allow": "allow whatever no rule is about, but for high risk (default_policy = allow)",
@@ -42,14 +39,14 @@ _DEFAULTS = {
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The file as it was read."""
+    """A project's config file and the hash of its bytes."""
 
     sha: str
     config: ProjectConfig
 
 
 def seen(folder: Path) -> Seen | None:
-    """The folder's own file, read once: what is shown is what is trusted. Raises Failure."""
+    """Read the folder's config file; None if there is none. Raises Failure if it is unreadable or invalid."""
     from handrail.config import BadConfig, load_project  # noqa: PLC0415 - pydantic, which most commands do without
 
     path = folder / FILE
@@ -70,13 +67,13 @@ def seen(folder: Path) -> Seen | None:
 
 
 def _bytes(path: Path) -> bytes:
-    """By no link of its own: the daemon follows none either."""
+    """Read the file without following a symlink, as the daemon does."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
         return opened.read(LARGEST + 1)
 
 
 def loosens(config: ProjectConfig) -> list[str]:
-    """What the file allows, each with its line."""
+    """Describe everything that the file allows; rules with their line numbers."""
     settings = [
         *([_DEFAULTS[config.default_policy]] if config.default_policy in _DEFAULTS else []),
         *(["allow low risk (human_in_the_loop = false)"] if config.human_in_the_loop is False else []),
@@ -167,7 +164,7 @@ def _cells(row: Row) -> tuple[Piece, ...]:
 
 
 def _show(link: Link, folder: Path, file: Seen | None) -> None:
-    """What comes into force."""
+    """Show everything that trusting the folder would allow."""
     say((flat(str(folder)), "bold"))
     say("Only this very folder is meant, not those below it.")
     lines = loosens(file.config) if file else []
@@ -184,7 +181,7 @@ def _show(link: Link, folder: Path, file: Seen | None) -> None:
 
 
 def _own(link: Link, folder: Path) -> list[str]:
-    """The person's own rules that wait for this."""
+    """Describe the user's allow rules for all folders that are not in force here yet."""
     found: Row = link.get("rules", workspace=str(folder))
     waiting = [
         view

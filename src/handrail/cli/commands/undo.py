@@ -1,7 +1,7 @@
-"""`handrail undo`: take back what calls did to files, after seeing what that means.
+"""`handrail undo`: preview and restore the files changed by a call, an operation or a thread.
 
-Owns the command and how a preview looks. What can be undone, and that nobody else's change is lost, is the daemon's;
-it is sent the digest of what was shown, and does nothing else.
+The daemon decides which files can be restored without losing later changes. The request carries the digest of the preview;
+if the files have changed since, the daemon refuses it.
 """
 
 from typing import Annotated
@@ -18,7 +18,7 @@ from handrail.cli.render.formats import Row, by_prefix, count
 from handrail.cli.render.output import Piece, as_json, say
 
 ID_LENGTH = 11
-"""Letters of a whole id; fewer are a prefix."""
+"""Length of a full id; anything shorter is a prefix."""
 _DOES = {
     "restore": ("restore", "restored", "cyan"),
     "recreate": ("bring back", "brought back", "cyan"),
@@ -93,7 +93,7 @@ def _show_not_covered(plan: Row) -> None:
 
 
 def _tell(done: Row, for_programs: bool) -> None:
-    """What became of each file."""
+    """Print the result for each file. Raises Failure if a file was left alone."""
     refused = [file for file in done["files"] if file["does"] == "refuse"]
     if for_programs:
         as_json(done)
@@ -117,7 +117,7 @@ def _line(file: Row, tense: int) -> list[Piece]:
 
 
 def _whole(link: Link, typed: str) -> str:
-    """The id that is meant; what is no call's beginning is left to the daemon."""
+    """Complete the prefix of a call id; pass any other text on to the daemon."""
     if len(typed) >= ID_LENGTH or not typed:
         return typed or "?"
     found = [row["id"] for row in link.get("calls", limit=1000) if row["id"].startswith(typed)]

@@ -1,7 +1,4 @@
-"""Being asked in the terminal: each approval in full, one after the other.
-
-Owns the order of what is asked. Does not know how one question is put (question.py), nor what an approval allows.
-"""
+"""`handrail approvals -f`: put each open approval to the person in turn, or print changes for programs."""
 
 from handrail.cli.client import Live, follow_status
 from handrail.cli.exact import exact_line
@@ -13,7 +10,7 @@ from handrail.cli.render.output import note, say
 
 
 def everything() -> None:
-    """Ask for each approval, until Ctrl-C."""
+    """Put each approval to the person, oldest first, until Ctrl-C."""
     with Live("person") as live, Keyboard() as keyboard:
         inbox = Inbox([row["id"] for row in live.state["approvals"]])
         note(("Whatever needs you is asked here. Ctrl-C ends it.", "dim"))
@@ -32,7 +29,7 @@ def everything() -> None:
 
 
 def stream(for_programs: bool) -> None:
-    """The same for a program or a pipe: each change of an approval, without asking."""
+    """Print each change of an approval, for a program or a pipe."""
     follow_status("approval", _print, for_programs)
 
 

@@ -1,12 +1,7 @@
-"""Keys, one at a time, that a person pressed after seeing what they answer.
+"""Keyboard input for approvals: single keys, the list of open approvals, and yes/no confirmation.
 
-Owns the terminal's mode and the guard against keys meant for something else. Does not know what a key means.
-
-A person's hand at one question: keys that were pressed after all of it was shown, while it is still open.
-
-A last look before something is done: one key, from a person who has seen what it is.
-
-What waits for the person at this terminal, as the facts tell it.
+A key counts only if it was pressed after the question was shown and a short guard time has passed, and if the approval is
+still open. So keys that were typed for something else answer nothing.
 """
 
 import os
@@ -25,11 +20,11 @@ from handrail.cli.render.formats import Row
 from handrail.cli.render.output import say
 
 GUARD_SECONDS = 0.7
-"""A question that appears under a typing person takes no key for so long."""
+"""Seconds in which a new question ignores keys: the person may be typing something else."""
 
 
 class Keyboard:
-    """The terminal on stdin, without line editing and without echo while it is held."""
+    """The terminal on stdin, in cbreak mode without echo while the context is open."""
 
     def __init__(self, descriptor: int | None = None) -> None:
         self._fd = sys.stdin.fileno() if descriptor is None else descriptor
@@ -46,12 +41,12 @@ class Keyboard:
         termios.tcsetattr(self._fd, termios.TCSAFLUSH, self._usual)
 
     def guard(self) -> None:
-        """From now on, and for a moment, whatever was or is typed is thrown away."""
+        """Discard pending input, and ignore keys for GUARD_SECONDS."""
         termios.tcflush(self._fd, termios.TCIFLUSH)
         self._ready_at = time.monotonic() + GUARD_SECONDS
 
     def key(self, seconds: float) -> str | None:
-        """One key, if exactly one is pressed in that time: a burst is a paste, a repeat or a key with a name."""
+        """The key pressed within this time. None for none or several: those are a paste, a repeat or a function key."""
         until = time.monotonic() + seconds
         if self._ready_at:
             time.sleep(max(0.0, min(self._ready_at, until) - time.monotonic()))
@@ -67,14 +62,14 @@ class Keyboard:
         return typed if len(typed) == 1 else None
 
     def line(self, ask: Callable[[], None]) -> str:
-        """A whole line, with the terminal's own editing; whatever was typed before it was asked for is lost."""
+        """Read a line with the terminal's line editing; input typed before `ask` is discarded."""
         with self.lent():
             ask()
             return os.read(self._fd, 64 << 10).decode(errors="replace").strip()
 
     @contextmanager
     def lent(self) -> Generator[None]:
-        """The terminal as it was before us, for a line or for another program; what nobody read is lost."""
+        """Restore the normal terminal mode, for a line or another program. Unread input is discarded."""
         termios.tcsetattr(self._fd, termios.TCSAFLUSH, self._usual)
         try:
             yield
@@ -83,10 +78,10 @@ class Keyboard:
 
 
 class Inbox:
-    """Questions by their ids, oldest first."""
+    """Ids of open approvals, oldest first, kept up to date from journal events."""
 
     def __init__(self, waiting: list[str], also: Callable[[list[Row]], None] = lambda _: None) -> None:
-        """`also` hears every fact, too: whoever puts a question takes in what happens meanwhile."""
+        """`also` is called with the same entries, so that an open question does not hold them back from others."""
         self._waiting = dict.fromkeys(waiting)
         self._also = also
 
@@ -113,12 +108,12 @@ class Inbox:
 
 
 TICK = 0.1
-"""Seconds between two looks at what happened elsewhere while a question stands."""
+"""Seconds between two polls of the journal while a question is open."""
 T = TypeVar("T")
 
 
 class Hand:
-    """At one question."""
+    """Reads the keys that answer one approval, and watches whether it is still open."""
 
     def __init__(self, live: Live, keyboard: Keyboard, inbox: Inbox, asked: Row) -> None:
         self._live = live
@@ -132,13 +127,13 @@ class Hand:
         return self._live.link
 
     def pressed(self, means: Callable[[str], T | None]) -> T | None:
-        """What the first key means that means something; None when the question is no longer open."""
+        """The first result of `means` that is not None; None if the approval is no longer open."""
         self.keyboard.guard()
         link = self.link
         while self._open and self._id in self._inbox:
             key = self.keyboard.key(TICK)
             self._inbox.hear(self._live.wait(0))
-            if self.link is not link:  # a new daemon: what was typed meanwhile answers nothing
+            if self.link is not link:  # reconnected: keys typed meanwhile do not count
                 link = self.link
                 self.keyboard.guard()
             elif key and (found := means(key)) is not None:
@@ -146,20 +141,20 @@ class Hand:
         return None
 
     def line(self, words: str) -> str:
-        """A whole line, typed after these words were shown."""
+        """Show a prompt and read a line."""
         return self.keyboard.line(lambda: say(words))
 
     def drop(self) -> None:
-        """Ask this one no more."""
+        """Remove this approval from the inbox."""
         self._inbox.drop(self._id)
 
 
 LOOK_SECONDS = 3600.0
-"""For one wait for a key; there is another after it."""
+"""Seconds of one wait for a key; the wait is repeated."""
 
 
 def sure(question: str) -> bool:
-    """Whether the person at this terminal says yes, by a key pressed after the question was shown."""
+    """Ask for y or n. Without a terminal the answer is yes: a script has no one to ask."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return True
     with Keyboard() as keyboard:

@@ -1,13 +1,7 @@
-"""One question in the terminal, from the moment it is shown until it is answered, or left.
+"""One approval in the terminal: show it, read a key, collect what the answer needs, send it.
 
-Owns what each answer needs before it is sent: a reason, a pattern, an edit, a second key. Does not know which questions
-there are (ask.py), nor which keys count (hand.py).
-
-What each key answers, and how the keys are shown.
-
-Making rules from a question, one line for each: the suggested pattern, or the person's own.
-
-Editing what an agent asked for, in the person's own editor.
+An answer may need a reason, a pattern for each rule, an edit in the person's editor, or a second key to confirm.
+`keyboard` decides which key presses count.
 """
 
 import json
@@ -57,7 +51,7 @@ _KEYS: dict[str, Choice] = {
 
 
 def choice(key: str, risk: str) -> Choice | None:
-    """What a key means; None when it means nothing here."""
+    """The answer that a key stands for; None for any other key."""
     return "allow" if allows(key, risk) else _KEYS.get(key)
 
 
@@ -66,7 +60,7 @@ def allows(key: str, risk: str) -> bool:
 
 
 def keys(risk: str, *, ruled: bool, edited: bool, editable: bool = True) -> str:
-    """The keys of a question; `ruled` where a rule can decide it, `edited` once a person changed it, if they may."""
+    """The line that lists the keys. `ruled`: a rule can allow it; `edited`: the person has edited it."""
     allow = "[a]llow" if risk in ("low", "medium") else "[A]llow (Shift)"
     lasting = "   [s]ession   [r]ule…" if ruled and not edited else ""
     edit = "   [e]dit again   [o]riginal" if edited else "   [e]dit…" if editable else ""
@@ -76,7 +70,7 @@ def keys(risk: str, *, ruled: bool, edited: bool, editable: bool = True) -> str:
 
 
 class Question:
-    """What is asked now."""
+    """An approval put to the person."""
 
     def __init__(self, hand: Hand, asked: Row) -> None:
         self._hand = hand
@@ -95,7 +89,7 @@ class Question:
         }
 
     def put(self) -> None:
-        """Ask until it is answered here or elsewhere, or left. What turns out to be out of date is to be asked anew."""
+        """Ask until it is answered here or elsewhere, or skipped. An outdated approval stays in the inbox."""
         say("")
         show_approval(self._asked)
         while self._stands:
@@ -128,7 +122,7 @@ class Question:
         return choice(key, self._risk)
 
     def _send(self, answer: Answer) -> None:
-        self._stands = False  # a refused one is looked at anew: it may have changed
+        self._stands = False  # if the daemon refuses the answer, the approval may have changed: the caller loads it again
         answered, rules = send(self._hand.link, self._asked, answer)
         self._hand.drop()
         say(state(answered["status"]), exact_line(f": {answer.reason}") if answer.reason else "")
@@ -164,13 +158,13 @@ class Question:
             raise Failure(NO_RULE)
 
     def _is_meant(self, what: str) -> bool:
-        """By a second key, now that all of it has been shown; a capital one where the risk is high."""
+        """Confirm with a second key, after the rules were shown; Shift+A for high risk."""
         key = "[a]" if self._risk in ("low", "medium") else "High risk: [A] (Shift)"
         say((f"{key} allows it and makes {what}; any other key goes back.", "bold"))
         return self._hand.pressed(lambda pressed: allows(pressed, self._risk)) is True
 
     def _change(self) -> None:
-        """Edit, have it weighed, show it; what then lies under the hand is another question."""
+        """Let the person edit the input, and show the daemon's preview of it. The next key answers the edit."""
         if not self._asked["can_edit"]:
             raise Failure(self._asked["why_not_edit"])
         begun = self._edit.changes if self._edit else None
@@ -191,7 +185,7 @@ class Question:
 
 
 def rule_lines(hand: Hand, asked: Row) -> tuple[Row, ...]:
-    """The rules a person wants for this question, each of which can be made; none when they want none. Raises Failure."""
+    """Ask for the pattern of each suggested rule, and preview the rules. Raises Failure if one is invalid."""
     wanted = [_wanted(hand, asked, each) for each in offered(asked)]
     rules = tuple(rule for rule in wanted if rule is not None)
     for rule in rules:
@@ -217,12 +211,12 @@ def _show_proposed(hand: Hand, asked: Row, rule: Row) -> None:
 
 _USUAL = ("vi", "nano")
 Editor = Callable[[str, str], str]
-"""From a text and the ending of its file's name to the text as the person left it. Raises Failure."""
+"""(text, file suffix) → edited text. Raises Failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """The part of a question that a person edits."""
+    """The text of an approval that a person edits."""
 
     kind: Literal["command", "content", "input"]
     text: str
@@ -230,19 +224,19 @@ class Draft:
 
 
 def changes(link: Link, asked: Row, editor: Editor, begun: Row | None = None) -> Row | None:
-    """What the person would have instead, as an answer takes it; None when they left it as it was.
+    """Let the person edit the input; return the changes for an answer, or None if nothing was changed.
 
-    `begun` is what they made of it before. Raises Failure.
+    `begun` is an earlier edit to continue from. Raises Failure.
     """
     draft = _draft(link, asked, begun or {})
     left = editor(draft.text, draft.suffix)
     if not draft.text.endswith("\n") and draft.kind != "content":
-        left = left.removesuffix("\n")  # which editors add
+        left = left.removesuffix("\n")  # editors add a final newline
     return None if left == draft.text else _change(asked, draft.kind, left)
 
 
 def in_editor(text: str, suffix: str) -> str:
-    """The text as the person leaves it in their editor. Raises Failure."""
+    """Edit the text in the person's editor. Raises Failure."""
     argv = command()
     if argv is None:
         raise Failure("There is no editor. Set EDITOR to the one you use.")
@@ -261,7 +255,7 @@ def in_editor(text: str, suffix: str) -> str:
 
 
 def on_one_line(ask: Callable[[str], str]) -> Editor:
-    """Where there is no editor: the whole line is typed anew."""
+    """Fallback without an editor: type the whole line again."""
 
     def typed(text: str, _suffix: str) -> str:
         if "\n" in text:
@@ -274,7 +268,7 @@ def on_one_line(ask: Callable[[str], str]) -> Editor:
 
 
 def command() -> list[str] | None:
-    """The person's editor; None where there is none."""
+    """The command of the person's editor (VISUAL, EDITOR, or a usual one); None if there is none."""
     named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     try:
         words = shlex.split(named)

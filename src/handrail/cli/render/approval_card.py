@@ -1,10 +1,6 @@
-"""An approval in full: all a person needs to decide, rendered from what will run.
+"""Render an approval: risk, reasons, preview, and the decision for each claim.
 
-Owns how it looks. Does not know how it is answered.
-
-What a call would touch, part by part, and what was decided about each.
-
-What will run, be written, be opened or be typed, whole and as it is.
+The preview comes from the values that will run, never from the agent's description of them.
 """
 
 import re
@@ -27,11 +23,11 @@ _PROSE = frozenset(
         "purpose",
     )
 )
-"""Names under which agents speak about a call; never what will run."""
+"""Input fields in which agents describe a call. Shown as the agent's words, never as the thing that runs."""
 
 
 def show_approval(asked: Row) -> None:
-    """All a person needs to decide, from what will run and not from what the agent says of it."""
+    """Print all that a person needs to decide."""
     word, style = risk(asked["risk"])
     say((asked["tool"], "bold"), " · ", (word, style), flat(f" · {caller(asked)} · {asked['id']}"))
     for line in (*_about(asked), *_weighed(asked), ["Why you are asked: ", flat(asked["why"])]):
@@ -42,7 +38,7 @@ def show_approval(asked: Row) -> None:
 
 
 def show_edit(asked: Row, edit: Row) -> None:
-    """What a person's edit comes to: weighed anew, with all its parts."""
+    """Print the daemon's preview of an edit: new risk, decision and claims."""
     word, style = risk(edit["risk"])
     say(("As you edited it", "bold"), " · ", (word, style), f" · {asked['id']}")
     for line in _weighed(edit):
@@ -62,7 +58,7 @@ def _show_what(asked: Row) -> None:
 
 
 def _about(asked: Row) -> list[list[Piece]]:
-    """What the tool is for, how long such calls take, and what the agent says of this one."""
+    """The purpose of the tool, the usual duration, and the agent's own description."""
     purpose = flat(re.split(r"(?<=\.)\s", asked["description"], maxsplit=1)[0])
     usual: Row | None = asked["usual"]
     took = f"usually {elapsed(usual['median_ms'])}" if usual else ""
@@ -110,7 +106,7 @@ _PLACED = {"read", "write", "delete", "run"}
 
 
 def parts(asked: Row) -> list[list[Piece]]:
-    """A line for each part of a question, or of an edit of it; none where the question itself says it all."""
+    """A line for each claim of an approval or an edit; empty for a single plain claim, which the preview shows."""
     claims: list[Row] = asked["claims"]
     if len(claims) < 2 and not any(claim["opaque"] or claim["protected"] for claim in claims):
         return []
@@ -123,7 +119,7 @@ def parts(asked: Row) -> list[list[Piece]]:
 
 
 def remarks(part: Row) -> list[str]:
-    """What stands out of a part: where it leads, and that it is not understood."""
+    """Remarks on a claim: protected, outside the workspace, not fully understood."""
     outside = part["action"] in _PLACED and not part["inside"]
     return [
         *(["protected"] if part["protected"] else []),
@@ -144,7 +140,7 @@ def _line(place: int, claim: Row, verdict: Row | None, every_run: bool, asked_wh
 
 
 def _decided(claim: Row, verdict: Row | None, asked_why: str) -> list[Piece]:
-    """By which rule; or why it asks, where the question has not said that already."""
+    """The rule that decided a claim; or why it needs approval, unless that is already shown."""
     if verdict is None:
         return []
     word, style = effect(verdict["effect"])
@@ -156,7 +152,7 @@ def _decided(claim: Row, verdict: Row | None, asked_why: str) -> list[Piece]:
 
 
 def previewed(asked: Row) -> list[list[Piece]]:
-    """The lines of what is asked, from what will run; from the input, where a tool shows nothing."""
+    """The preview as lines; the plain input for tools without a preview."""
     preview: Row = asked["preview"] or {"kind": "input"}
     return _SHOWN[preview["kind"]](asked, preview)
 
@@ -166,7 +162,7 @@ def indented(text: str) -> str:
 
 
 def coloured(line: str) -> Piece:
-    """A line of a diff."""
+    """Style a line of a diff."""
     return "  " + line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
 
 
@@ -198,7 +194,7 @@ def _input(asked: Row, preview: Row) -> list[list[Piece]]:
 
 
 def _typed(preview: Row) -> list[list[Piece]]:
-    """Keys stand by their names too: the characters they send say little."""
+    """Text typed into a terminal. Keys are also listed by name: their escape sequences are hard to read."""
     text: str = preview["text"]
     line = text.removesuffix("\r")
     enter = " ⏎" if line != text else ""
@@ -212,7 +208,7 @@ def _typed(preview: Row) -> list[list[Piece]]:
 
 
 def _form(asked: Row, preview: Row) -> list[list[Piece]]:
-    """What is asked, field by field, with what is filled in so far."""
+    """A form, field by field, with the values filled in so far."""
     fields: Row = preview["schema"].get("properties") or {}
     needed: list[str] = preview["schema"].get("required") or []
     values: Row = asked["input"].get("values") or {}

@@ -1,10 +1,6 @@
-"""What an agent says, on a terminal: as it comes, in the order it came, with nothing in it that could drive the terminal.
+"""Render an agent's answer in the terminal: message parts as they stream, and a status line for its activity.
 
-Owns how each kind of part looks. Does not know where the flow comes from, nor when it ends.
-
-One line below all that was said, there only for as long as it is true.
-
-What an agent is busy with, as the facts tell it: which step, what in it, and for how long.
+All text is escaped, so an agent cannot control the terminal.
 """
 
 import sys
@@ -27,16 +23,16 @@ _DONE = {"completed": "✓", "in_progress": "◐", "pending": "○"}
 
 
 class Speech:
-    """One agent's answer on this terminal."""
+    """Prints the parts of an answer as they arrive."""
 
     def __init__(self, *, thoughts: bool) -> None:
         self._thoughts = thoughts
         self._open: tuple[str, int] | None = None
-        """The part whose line is not ended yet."""
+        """The part whose last line has no newline yet."""
         self._seen: dict[tuple[str, int], Any] = {}
 
     def show(self, growth: Row) -> None:
-        """A part that is new, has grown, or has changed."""
+        """Print a part that is new, has grown or has changed."""
         part = (growth["message"], growth["n"])
         match growth["kind"]:
             case "text":
@@ -59,11 +55,11 @@ class Speech:
 
     @property
     def is_speaking(self) -> bool:
-        """There is a line that is not ended yet."""
+        """Whether the last printed line has no newline yet."""
         return self._open is not None
 
     def rest(self) -> None:
-        """End the line that is being spoken, before something else is written."""
+        """End the open line before something else is written."""
         if self._open is not None:
             self._open = None
             say("")
@@ -84,7 +80,7 @@ class Speech:
             self._open = None
 
     def _change(self, part: tuple[str, int], lines: list[Piece], looks: object = None) -> None:
-        """A part that is shown whole, each time it looks another way."""
+        """Print a whole part, if its lines (or `looks`, if given) differ from the last time."""
         if not lines or self._seen.get(part) == (looks or lines):
             return
         self._seen[part] = looks or lines
@@ -93,7 +89,7 @@ class Speech:
             say(line)
 
     def _call(self, part: tuple[str, int], data: Row | None) -> None:
-        """Its id, which becomes known a moment later, is no news by itself."""
+        """Print a call when its status or title changes. A call id that arrives later is no reason to print it again."""
         if data is None or data["status"] == "pending":
             return
         mark, style = _MARKS[data["status"]]
@@ -120,7 +116,7 @@ def _name(data: Row | None) -> str:
 
 
 def ended(stop: str) -> None:
-    """How the answer ended, where that is not the usual way."""
+    """Print how the answer ended, unless it ended normally."""
     words = {
         "cancelled": "Stopped.",
         "failed": "It failed.",
@@ -138,14 +134,14 @@ DIM, PLAIN = "\x1b[2m", "\x1b[0m"
 
 
 class Status:
-    """The line, if it is shown."""
+    """A status line that is redrawn in place; shown only on a terminal."""
 
     def __init__(self) -> None:
         self._is_terminal = sys.stdout.isatty() and sys.stderr.isatty()
         self._shown = ""
 
     def show(self, words: str) -> None:
-        """Nothing else may be written before it is cleared."""
+        """Draw the line. Call `clear` before anything else is written."""
         if not words:
             self.clear()
         elif self._is_terminal and words != self._shown:
@@ -161,7 +157,7 @@ class Status:
 
 
 def _fitting(words: str) -> str:
-    """On one line: what wraps could not be taken back."""
+    """Truncate to the terminal's width: a wrapped line could not be erased."""
     from rich.cells import cell_len, set_cell_size  # noqa: PLC0415
 
     most = max(1, width() - 1)
@@ -179,7 +175,7 @@ class _Doing:
     def __str__(self) -> str:
         match self.sort:
             case "model":
-                return f"asking {self.title.partition(':')[2] or self.title}"  # without its provider
+                return f"asking {self.title.partition(':')[2] or self.title}"  # without the provider prefix
             case "thinking":
                 return "thinking"
             case _:
@@ -187,7 +183,7 @@ class _Doing:
 
 
 class Busy:
-    """What is under way in one thread, in the order in which it began."""
+    """Activities in progress in one thread, in order of start, from journal events."""
 
     def __init__(self, thread: str) -> None:
         self._thread = thread
@@ -195,7 +191,7 @@ class Busy:
         self._over: set[str] = set()
 
     def hear(self, entries: Sequence[Row], now: float) -> list[Row]:
-        """Those of these facts that tell what this thread's agent does."""
+        """Take in journal entries; return the activity events of this thread."""
         told: list[Row] = []
         for event in (entry["event"] for entry in entries):
             if event["kind"] == "OperationEnded":
@@ -206,11 +202,11 @@ class Busy:
         return told
 
     def is_over(self, operation: str) -> bool:
-        """Whether the facts have come to the end of this one: nothing more of it will be told."""
+        """Whether the journal has reached the end of this operation."""
         return operation in self._over
 
     def line(self, now: float) -> str:
-        """`Step 3 · asking claude-opus-5 · 0:12`; nothing while nothing is under way."""
+        """`Step 3 · asking claude-opus-5 · 0:12`; empty while there is no activity."""
         leaves = self._leaves()
         if not leaves:
             return ""
@@ -230,20 +226,20 @@ class Busy:
         self._open = {key: doing for key, doing in self._open.items() if doing.operation != operation}
 
     def _leaves(self) -> list[_Doing]:
-        """What is really done: below it there is nothing, and it is no mere frame."""
+        """Activities without children, except containers (operation, step, agent)."""
         above = {doing.parent for doing in self._open.values()}
         ends = (doing for key, doing in self._open.items() if key not in above)
         return [doing for doing in ends if doing.sort not in ("operation", "step", "agent")]
 
     def _way(self, leaves: list[_Doing]) -> list[str]:
-        """The step that all of it belongs to; and, where there is one thing, by which way it came to be done."""
+        """The current step; for a single activity also the sub-agents or compaction it belongs to."""
         above = list(self._above(leaves[0]))
         step = next((doing.title for doing in reversed(above) if doing.sort == "step"), None)
         by_way = [doing.title for doing in reversed(above) if doing.sort in ("agent", "compaction")]
         return [*([step] if step else []), *(by_way if len(leaves) == 1 else [])]
 
     def _above(self, doing: _Doing) -> Iterator[_Doing]:
-        """From the nearest to the root."""
+        """The ancestors of an activity, nearest first."""
         while (parent := self._open.get(doing.parent)) is not None:
             yield parent
             doing = parent

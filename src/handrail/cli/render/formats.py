@@ -1,10 +1,6 @@
-"""How states, times and risks look on a terminal: the page's glyphs and colours, never a colour alone.
+"""Format states, risks and times for the terminal, and parse option values: durations, JSON, files, id prefixes.
 
-Pure. Does not know where the facts come from.
-
-Values of options that are more than a word: lengths of time, JSON, the content of a file.
-
-Ids as people type them: whole, or the first few letters.
+States use the page's glyphs and colours. A state always has a glyph or a word, never a colour alone.
 """
 
 import json
@@ -20,7 +16,7 @@ from handrail.cli.exact import flat
 from handrail.cli.failure import Failure
 
 Row = dict[str, Any]
-"""One object as the daemon's routes give it; its shape is described at /api/openapi.json."""
+"""A JSON object from the daemon; /api/openapi.json has its schema."""
 
 _STATES = {
     "waiting": ("● needs you", "yellow"),
@@ -49,7 +45,7 @@ def risk(name: str) -> tuple[str, str]:
 
 
 def effect(name: str) -> tuple[str, str]:
-    """What a rule, or a decision, comes to."""
+    """The effect of a rule or a decision, with its style."""
     return _EFFECTS.get(name, (name, ""))
 
 
@@ -70,7 +66,7 @@ def clock(seconds: float) -> str:
 
 
 def ago(then: int | None, now: int) -> str:
-    """When something was last, in milliseconds since 1970: `3 m ago`; `never`."""
+    """Relative time: `3 m ago`, `never`. Arguments are milliseconds since 1970."""
     if then is None:
         return "never"
     minutes = max(0, now - then) // 60_000
@@ -81,7 +77,7 @@ def ago(then: int | None, now: int) -> str:
 
 
 def caller(row: Row) -> str:
-    """Who asks, and where: `claude ▸ api-server`."""
+    """Client and folder: `claude ▸ api-server`."""
     who, folder = flat(row["caller"]["client"]), flat(row["caller"]["workspace"] or "")
     return f"{who} ▸ {folder.rstrip('/').rpartition('/')[2]}" if folder else who
 
@@ -92,13 +88,13 @@ def count(number: int, noun: str) -> str:
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 MOST_SECONDS = 315_360_000
-"""Ten years: more than anybody means."""
+"""Ten years; a longer duration is taken for a typing error."""
 CONTENT_MAX = 16_000_000
-"""Bytes of a file's content in an answer."""
+"""Maximum bytes of a file's content in an answer."""
 
 
 def seconds(text: str | None) -> int | None:
-    """`90s`, `30m`, `12h`, `7d`, `2w`."""
+    """Parse `90s`, `30m`, `12h`, `7d` or `2w` into seconds."""
     if text is None:
         return None
     found = re.fullmatch(r"([0-9]{1,9})([smhdw])", text.strip())
@@ -109,7 +105,7 @@ def seconds(text: str | None) -> int | None:
 
 
 def json_object(text: str | None) -> dict[str, Any] | None:
-    """A JSON object, as a tool's input is one."""
+    """Parse a JSON object: the input of a tool."""
     if text is None:
         return None
     try:
@@ -122,7 +118,7 @@ def json_object(text: str | None) -> dict[str, Any] | None:
 
 
 def content(file: Path | None) -> str | None:
-    """The text of a file, or of stdin for `-`. Raises Failure."""
+    """Read the text of a file, or of stdin for `-`. Raises Failure."""
     if file is None:
         return None
     try:
@@ -144,7 +140,7 @@ MOST_SHOWN = 5
 
 
 def by_prefix(typed: str, ids: Iterable[str], noun: str) -> str:
-    """The one id that is `typed` or starts with it. Raises Failure when there is none, or more than one."""
+    """The id that equals `typed`, or the only one that starts with it. Raises Failure if none or several do."""
     known = list(ids)
     if typed in known:
         return typed

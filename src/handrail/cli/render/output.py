@@ -1,8 +1,7 @@
 """The only writer to the terminal: lines, tables, and JSON for programs.
 
-Owns that nothing reaches the terminal unescaped: every piece of text passes `exact`, styles come from us alone.
+All text is escaped by `exact`, and styles come only from our own code, so that agent text cannot control the terminal.
 The one exception is `raw_bytes`.
-Does not know what is shown.
 """
 
 import json
@@ -17,41 +16,41 @@ Piece = str | tuple[str, str]
 """Text, or text with a style."""
 
 PIPED_WIDTH = 200
-"""Columns where there is no terminal: enough that ids and titles stay on one line."""
+"""Width of output that is piped: enough to keep ids and titles on one line."""
 
 
 def say(*pieces: Piece) -> None:
-    """One line or more on stdout."""
+    """Print one or more lines to stdout."""
     _write(sys.stdout, pieces)
 
 
 def note(*pieces: Piece) -> None:
-    """A remark for people, on stderr: a program that reads stdout never meets it."""
+    """Print a remark for people to stderr, so that programs that read stdout never see it."""
     _write(sys.stderr, pieces)
 
 
 def text(words: str) -> None:
-    """Somebody's text on stdout as it is, but for what could drive the terminal: no newline is added."""
+    """Write text to stdout with hidden characters escaped; adds no newline."""
     sys.stdout.write(exact_text(words))
     sys.stdout.flush()
 
 
 def raw_bytes(data: bytes) -> None:
-    """Bytes on stdout, unchanged: only where a person asked for exactly that."""
+    """Write bytes to stdout unescaped. Only for options that ask for raw output."""
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
 
 
 def as_json(value: Any, *, line: bool = False) -> None:
-    """For programs: indented, or one line of a stream. Plain ASCII, whatever an agent wrote."""
+    """Print JSON in plain ASCII: indented, or one line of a stream."""
     text = json.dumps(value, separators=(",", ":")) if line else json.dumps(value, indent=2)
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Piece]]) -> None:
-    """A table of one-line cells; the last column folds where the terminal ends, the others never."""
+    """Print a table of one-line cells. Only the last column wraps."""
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
@@ -65,7 +64,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Piece]]) -> None:
 
 
 def width() -> int:
-    """Columns of what stdout is."""
+    """Columns of stdout; PIPED_WIDTH if it is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPED_WIDTH
 
 
