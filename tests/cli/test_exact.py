@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.cli.exact import exact_line, exact_text, warning
+from handrail.cli.exact import exact_line, exact_text, hidden_warning
 from handrail.cli.render import output
 
 UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -58,14 +58,14 @@ def test_what_could_deceive_is_spelled_out_and_the_rest_left(text: str, shown: s
 
 
 def test_what_is_hidden_is_counted_in_words() -> None:
-    assert warning("git status") is None
-    assert warning("a\u202eb\u200bc\u200b") == (
+    assert hidden_warning("git status") is None
+    assert hidden_warning("a\u202eb\u200bc\u200b") == (
         "Holds what the eye would miss, spelled out here: 1 text direction override, 2 zero-width characters."
     )
 
 
 def test_lone_surrogates_are_counted_in_words() -> None:
-    assert warning("\ud800 \udc00\xa0") == (
+    assert hidden_warning("\ud800 \udc00\xa0") == (
         "Holds what the eye would miss, spelled out here: 2 halves of characters, 1 no-break space."
     )
 
@@ -74,7 +74,7 @@ def test_the_writer_escapes_on_a_terminal_and_in_a_pipe(monkeypatch: pytest.Monk
     for stream in (Terminal(), io.StringIO()):
         monkeypatch.setattr("sys.stdout", stream)
         output.say("[red]\x1b]0;owned\x07 :smile: ", ("styled \x1b[31m", "bold"))
-        output.table(("A", "B"), [("x\ny", "[bold]\u202e")])
+        output.print_table(("A", "B"), [("x\ny", "[bold]\u202e")])
         own_styles = re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
         assert "[red]\\e]0;owned\\u{7} :smile: styled \\e[31m" in own_styles
         assert "x\\ny" in own_styles
@@ -83,5 +83,5 @@ def test_the_writer_escapes_on_a_terminal_and_in_a_pipe(monkeypatch: pytest.Monk
 
 
 def test_json_is_plain_ascii(capsys: pytest.CaptureFixture[str]) -> None:
-    output.as_json({"title": "\x1b[2J\u202e日"})
+    output.print_json({"title": "\x1b[2J\u202e日"})
     assert capsys.readouterr().out.isascii()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.cli.jsonc import NotAnObject, at, parse, put, remove
+from handrail.cli.jsonc import NotAnObject, parse, remove_member, set_member, value_text
 
 PATH = ("terminal.profiles", "handrail")
 SETTINGS = """\
@@ -25,7 +25,7 @@ SETTINGS = """\
 
 
 def test_a_member_goes_behind_the_others_and_comments_stay_with_their_lines() -> None:
-    made = put(put(SETTINGS, PATH, {"path": "sh"}), ("terminal.default",), "handrail")
+    made = set_member(set_member(SETTINGS, PATH, {"path": "sh"}), ("terminal.default",), "handrail")
     assert (
         made
         == """\
@@ -45,7 +45,7 @@ def test_a_member_goes_behind_the_others_and_comments_stay_with_their_lines() ->
 }
 """
     )
-    assert remove(remove(made, PATH), ("terminal.default",)) == SETTINGS
+    assert remove_member(remove_member(made, PATH), ("terminal.default",)) == SETTINGS
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_member_goes_behind_the_others_and_comments_stay_with_their_lines() ->
     ],
 )
 def test_a_member_is_put_where_it_belongs(before: str, after: str) -> None:
-    assert put(before, ("a",), 1) == after
+    assert set_member(before, ("a",), 1) == after
 
 
 @pytest.mark.parametrize(
@@ -83,13 +83,13 @@ def test_a_member_is_put_where_it_belongs(before: str, after: str) -> None:
     ],
 )
 def test_a_member_is_taken_out_with_its_comma(before: str, after: str) -> None:
-    assert parse(remove(before, ("a",))).value == parse(after).value
-    assert remove(before, ("a",)).split() == after.split()
+    assert parse(remove_member(before, ("a",))).value == parse(after).value
+    assert remove_member(before, ("a",)).split() == after.split()
 
 
 def test_where_an_object_belongs_and_something_else_stands_is_told() -> None:
     with pytest.raises(NotAnObject, match="an object was expected"):
-        put("[1]", ("a",), 1)
+        set_member("[1]", ("a",), 1)
 
 
 # Settings as people leave them.
@@ -148,8 +148,8 @@ def with_value(value: Any, path: list[str], new: Any) -> Any:
 
 @given(documents(), paths)
 def test_putting_changes_that_value_alone_and_loses_no_comment(text: str, path: list[str]) -> None:
-    replaced = at(text, path)
-    made = put(text, path, {"new": [1, "x"]})
+    replaced = value_text(text, path)
+    made = set_member(text, path, {"new": [1, "x"]})
     assert parse(made).value == with_value(parse(text).value, path, {"new": [1, "x"]})
     if replaced is None and not _blocked(text, path):
         assert comments(made) == comments(text)
@@ -158,24 +158,24 @@ def test_putting_changes_that_value_alone_and_loses_no_comment(text: str, path: 
 
 @given(documents(), paths)
 def test_removing_takes_out_that_value_alone(text: str, path: list[str]) -> None:
-    value = at(text, path)
-    made = remove(text, path)
+    value = value_text(text, path)
+    made = remove_member(text, path)
     if value is None:
         assert made == text
         return
     kept = comments(text)
     for comment in comments(made):  # what is left is in its order
         kept = kept[kept.index(comment) + 1 :]
-    left = at(made, path)  # a key that was there twice is still there once
+    left = value_text(made, path)  # a key that was there twice is still there once
     if left is None:
         assert parse(made).value == _without(parse(text).value, path)
 
 
 @given(documents(), paths)
 def test_what_was_put_can_be_taken_out_again(text: str, path: list[str]) -> None:
-    if at(text, path) is not None or at(text, path[:1]) is not None:
+    if value_text(text, path) is not None or value_text(text, path[:1]) is not None:
         return
-    made = remove(put(text, path, "new"), path[:1])
+    made = remove_member(set_member(text, path, "new"), path[:1])
     assert parse(made).value == parse(text).value
     assert comments(made) == comments(text)
 
@@ -183,13 +183,13 @@ def test_what_was_put_can_be_taken_out_again(text: str, path: list[str]) -> None
 def _blocked(text: str, path: list[str]) -> bool:
     """Something that is no object stands on the way, and is replaced."""
     return any(
-        at(text, path[:end]) is not None and not isinstance(_value(text, path[:end]), dict)
+        value_text(text, path[:end]) is not None and not isinstance(_value(text, path[:end]), dict)
         for end in range(1, len(path))
     )
 
 
 def _value(text: str, path: list[str]) -> Any:
-    found = at(text, path)
+    found = value_text(text, path)
     return None if found is None else parse(found).value
 
 

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from handrail.cli.client import Link, reach
-from handrail.cli.commands.approvals import Answer, send
+from handrail.cli.commands.approvals import Answer, send_answer
 from handrail.cli.failure import Failure
 
 
@@ -25,7 +25,7 @@ def answered(link: Link, asked: dict[str, Any], name: str) -> str:
     say("ready")
     sys.stdin.readline()
     try:
-        send(link, asked, Answer(kind=asked["answer"], reason=name))
+        send_answer(link, asked, Answer(kind=asked["answer"], reason=name))
     except Failure as problem:
         return str(problem)
     return ""

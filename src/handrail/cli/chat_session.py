@@ -15,12 +15,12 @@ from typing import Any, Protocol
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection
 
-from handrail.cli.client import Live, listen
+from handrail.cli.client import Live, open_websocket
 from handrail.cli.exact import exact_line
 from handrail.cli.failure import Code, Failure
-from handrail.cli.interactive.keyboard import Hand, Inbox, Keyboard
+from handrail.cli.interactive.keyboard import ApprovalKeys, Inbox, Keyboard
 from handrail.cli.interactive.question import Question
-from handrail.cli.render.chat_output import Busy
+from handrail.cli.render.chat_output import Activities
 from handrail.cli.render.formats import Row
 from handrail.cli.render.output import note
 
@@ -33,7 +33,7 @@ LAST_FACTS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Whom:
+class Recipient:
     """The agent that a prompt is sent to; None means the agent of the thread."""
 
     agent: str | None = None
@@ -41,7 +41,7 @@ class Whom:
     """Provider variables for Handrail's own agent, from this command's environment. Used for this thread, never stored."""
 
 
-class Ear(Protocol):
+class ChatView(Protocol):
     """Displays the progress of a prompt."""
 
     def said(self, flow: Row) -> None:
@@ -61,25 +61,25 @@ class Ear(Protocol):
         ...
 
 
-class Talk:
+class ChatSession:
     """The conversation of one person with one thread."""
 
-    def __init__(self, live: Live, thread: str, ear: Ear) -> None:
+    def __init__(self, live: Live, thread: str, ear: ChatView) -> None:
         self._live = live
         self._thread = thread
         self._ear = ear
         self._inbox = Inbox([row["id"] for row in live.state["approvals"]], self._hear)
-        self._busy = Busy(thread)
+        self._busy = Activities(thread)
         self._elsewhere: set[str] = set()
 
-    def prompt(self, words: str, whom: Whom, *, queue: bool = False) -> str:
+    def prompt(self, words: str, whom: Recipient, *, queue: bool = False) -> str:
         """Send a prompt, follow the answer, and return its stop reason."""
         link = self._live.link
         rev: int = link.get("threads", self._thread, limit=1)["rev"]
         body: Row = {"text": words, "agent": whom.agent, "queue": queue}
         if whom.env:
             body["env"] = dict(whom.env)
-        with listen(link, f"threads/{self._thread}/live?after={rev}") as flow:
+        with open_websocket(link, f"threads/{self._thread}/live?after={rev}") as flow:
             prompted: Row = link.post("threads", self._thread, "prompt", body=body)
             return self._follow(flow, prompted)
 
@@ -87,7 +87,7 @@ class Talk:
         answer = _Answer(prompted)
         while answer.stop is None:
             try:
-                message: Any = _heard(flow)
+                message: Any = _receive(flow)
                 if message is not None:
                     self._ear.said(answer.of(message))
                 self._ask()
@@ -138,7 +138,7 @@ class Talk:
         elif sys.stdin.isatty() and sys.stdout.isatty():
             self._ear.rest()
             with Keyboard() as keyboard:
-                Question(Hand(self._live, keyboard, self._inbox, asked), asked).put()
+                Question(ApprovalKeys(self._live, keyboard, self._inbox, asked), asked).put()
         else:
             self._elsewhere.add(waiting)
             self._ear.passes("")
@@ -167,7 +167,7 @@ class _Answer:
         return {**flow, "parts": parts}
 
 
-def _heard(flow: ClientConnection) -> Any:
+def _receive(flow: ClientConnection) -> Any:
     try:
         return json.loads(flow.recv(timeout=TICK))
     except TimeoutError:

@@ -22,7 +22,7 @@ from websockets.sync.client import connect as connect_websocket
 
 from handrail.cli.failure import Code, Failure
 from handrail.cli.render.formats import Row
-from handrail.cli.render.output import as_json, note
+from handrail.cli.render.output import note, print_json
 from handrail.door.connect import DaemonNotRunning, HelloRefused, connect, say_hello
 from handrail.paths import Places
 
@@ -75,7 +75,7 @@ class Link:
             with closing(http.client.HTTPConnection(where, timeout=REQUEST_SECONDS)) as connection:
                 connection.request(method, target, sent, headers)
                 response = connection.getresponse()
-                return _answer(response.status, response.read())
+                return _check_status(response.status, response.read())
         except (OSError, http.client.HTTPException) as error:
             raise Failure(
                 f"The daemon at {self.url} went away ({error}). Start it with `handrail up`.", Code.NO_DAEMON
@@ -95,12 +95,12 @@ def reach(
     try:
         sock = connect(places or Places.find(os.environ), start=start, argv=argv, keep=keep)
         with closing(sock):
-            yield _greet(sock, want)
+            yield _open_link(sock, want)
     except DaemonNotRunning as problem:
         raise Failure(str(problem), Code.NO_DAEMON) from None
 
 
-def _greet(sock: socket.socket, want: Want) -> Link:
+def _open_link(sock: socket.socket, want: Want) -> Link:
     try:
         reply = say_hello(sock, want)
     except HelloRefused as refused:
@@ -108,16 +108,16 @@ def _greet(sock: socket.socket, want: Want) -> Link:
     return Link(url=reply["url"], pid=reply["pid"], version=reply["version"], bearer=reply["bearer"])
 
 
-def _answer(status: int, body: bytes) -> bytes:
+def _check_status(status: int, body: bytes) -> bytes:
     if status == 401:
         # The daemon that issued our token is gone, and another one uses its port.
         raise Failure("The daemon was replaced meanwhile. Try again.", Code.NO_DAEMON)
     if status >= 400:
-        raise Failure(_detail(body, status))
+        raise Failure(_error_detail(body, status))
     return body
 
 
-def _detail(body: bytes, status: int) -> str:
+def _error_detail(body: bytes, status: int) -> str:
     try:
         return str(json.loads(body)["detail"])
     except (ValueError, TypeError, KeyError):
@@ -186,7 +186,7 @@ class Live:
                     raise
 
     def _listen(self) -> None:
-        self._socket = self._held.enter_context(listen(self.link, f"live?after={self._after}"))
+        self._socket = self._held.enter_context(open_websocket(self.link, f"live?after={self._after}"))
 
     def _again(self) -> None:
         self._held.close()
@@ -209,7 +209,7 @@ class Live:
         )
 
 
-def listen(link: Link, path: str) -> ClientConnection:
+def open_websocket(link: Link, path: str) -> ClientConnection:
     """Open a WebSocket of the daemon, below `/api`."""
     url = f"ws{link.url.removeprefix('http')}/api/{path}"
     bearer = {"Authorization": f"Bearer {link.bearer}"}
@@ -225,7 +225,7 @@ def follow_status(noun: Literal["approval", "call"], show: Callable[[Row], None]
             return
         shown[row["id"]] = row["status"]
         if for_programs:
-            as_json(row, line=True)
+            print_json(row, line=True)
         else:
             show(row)
 

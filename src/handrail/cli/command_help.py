@@ -9,7 +9,7 @@ from typer.core import TyperCommand, TyperGroup
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
-class ExamplesFirst(TyperCommand):
+class CommandWithExamples(TyperCommand):
     """A command whose help starts with its epilog: people look for an example before they look up an option."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -47,7 +47,7 @@ class GroupWithHeadings(GroupWithExamples):
                 )
 
 
-def plain(cls: type[GroupWithExamples] = GroupWithExamples, **settings: Any) -> Typer:
+def plain_app(cls: type[GroupWithExamples] = GroupWithExamples, **settings: Any) -> Typer:
     """A Typer app with plain help and plain tracebacks."""
     return Typer(
         cls=cls,
@@ -59,9 +59,9 @@ def plain(cls: type[GroupWithExamples] = GroupWithExamples, **settings: Any) -> 
     )
 
 
-def verb(app: Typer, name: str, *examples: str, **settings: Any) -> Callable[[Verb], Verb]:
+def add_command(app: Typer, name: str, *examples: str, **settings: Any) -> Callable[[Verb], Verb]:
     """Decorator: register a function as the command `name`. Its docstring is the help text."""
-    return app.command(name, cls=ExamplesFirst, epilog="\n".join(examples), **settings)
+    return app.command(name, cls=CommandWithExamples, epilog="\n".join(examples), **settings)
 
 
 def _write_examples(examples: str | None, formatter: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, TextIO, cast
 import typer
 
 from handrail import __version__
-from handrail.cli.command_help import GroupWithHeadings, plain
+from handrail.cli.command_help import GroupWithHeadings, plain_app
 from handrail.cli.commands import (
     agents,
     approvals,
@@ -60,7 +60,7 @@ class HandrailHelp(GroupWithHeadings):
     }
 
 
-app = plain(HandrailHelp, epilog=EXAMPLES, no_args_is_help=True, invoke_without_command=True)
+app = plain_app(HandrailHelp, epilog=EXAMPLES, no_args_is_help=True, invoke_without_command=True)
 COMMANDS = (
     lifecycle.add_to,
     status.add_to,

@@ -10,33 +10,33 @@ from handrail.hidden_text import ESCAPES, HIDDEN, SURROGATE, hidden_name
 
 def exact_text(text: str) -> str:
     """Escape hidden characters; keep newlines and tabs."""
-    return HIDDEN.sub(lambda found: _spelled(found[0]), text)
+    return HIDDEN.sub(lambda found: _escape(found[0]), text)
 
 
 def exact_line(text: str) -> str:
     """Escape hidden characters, newlines and tabs."""
-    return flat(exact_text(text))
+    return escape_line_breaks(exact_text(text))
 
 
-def flat(text: str) -> str:
+def escape_line_breaks(text: str) -> str:
     """Escape newlines and tabs only, so that agent text cannot start a line. `say` escapes the rest."""
     return text.replace("\n", "\\n").replace("\t", "\\t")
 
 
-def warning(text: str) -> str | None:
+def hidden_warning(text: str) -> str | None:
     """A sentence that counts the hidden characters in the text; None if it has none."""
     kinds = Counter(hidden_name(found[0]) for found in HIDDEN.finditer(text))
     if not kinds:
         return None
-    told = ", ".join(_counted(kind, count) for kind, count in kinds.items())
+    told = ", ".join(_format_count(kind, count) for kind, count in kinds.items())
     return f"Holds what the eye would miss, spelled out here: {told}."
 
 
-def _spelled(character: str) -> str:
+def _escape(character: str) -> str:
     return ESCAPES.get(character) or f"\\u{{{ord(character):x}}}"
 
 
-def _counted(kind: str, count: int) -> str:
+def _format_count(kind: str, count: int) -> str:
     if count == 1:
         return f"1 {kind}"
     return f"{count} {'halves of characters' if kind == SURROGATE else f'{kind}s'}"

@@ -51,69 +51,69 @@ class Member:
 
 def parse(text: str) -> Node:
     """Parse a text that holds one value. Raises NotJson."""
-    node = _value(text, gap(text, 0), 0)
-    if gap(text, node.end) != len(text):
-        raise NotJson(text, gap(text, node.end), "the end")
+    node = _parse_value(text, skip_gap(text, 0), 0)
+    if skip_gap(text, node.end) != len(text):
+        raise NotJson(text, skip_gap(text, node.end), "the end")
     return node
 
 
-def gap(text: str, at: int) -> int:
+def skip_gap(text: str, at: int) -> int:
     """Offset of the next token, after whitespace and comments."""
     found = _GAP.match(text, at)
     assert found is not None  # the pattern also matches the empty string
     return found.end()
 
 
-def _value(text: str, at: int, depth: int) -> Node:
+def _parse_value(text: str, at: int, depth: int) -> Node:
     if depth > DEPTH_MAX:
         raise NotJson(text, at, "less depth")
     match text[at : at + 1]:
         case "{":
-            return _object(text, at, depth)
+            return _parse_object(text, at, depth)
         case "[":
-            return _list(text, at, depth)
+            return _parse_list(text, at, depth)
         case '"':
-            return _string(text, at)
+            return _parse_string(text, at)
         case _:
-            return _word(text, at)
+            return _parse_word(text, at)
 
 
-def _object(text: str, start: int, depth: int) -> Node:
+def _parse_object(text: str, start: int, depth: int) -> Node:
     members: list[Member] = []
-    at, comma = gap(text, start + 1), False
+    at, comma = skip_gap(text, start + 1), False
     while text[at : at + 1] != "}":
         if members and not comma:
             raise NotJson(text, at, "a comma or }")
-        key = _string(text, at)
-        colon = gap(text, key.end)
+        key = _parse_string(text, at)
+        colon = skip_gap(text, key.end)
         if text[colon : colon + 1] != ":":
             raise NotJson(text, colon, "a colon")
-        node = _value(text, gap(text, colon + 1), depth + 1)
+        node = _parse_value(text, skip_gap(text, colon + 1), depth + 1)
         members.append(Member(key.value, key.start, node))
-        at, comma = _after(text, node)
+        at, comma = _next_member(text, node)
     value = {each.key: each.node.value for each in members}
     return Node(value, start, at + 1, tuple(members), comma)
 
 
-def _list(text: str, start: int, depth: int) -> Node:
+def _parse_list(text: str, start: int, depth: int) -> Node:
     items: list[Any] = []
-    at, comma = gap(text, start + 1), False
+    at, comma = skip_gap(text, start + 1), False
     while text[at : at + 1] != "]":
         if items and not comma:
             raise NotJson(text, at, "a comma or ]")
-        node = _value(text, at, depth + 1)
+        node = _parse_value(text, at, depth + 1)
         items.append(node.value)
-        at, comma = _after(text, node)
+        at, comma = _next_member(text, node)
     return Node(items, start, at + 1)
 
 
-def _after(text: str, node: Node) -> tuple[int, bool]:
+def _next_member(text: str, node: Node) -> tuple[int, bool]:
     """Offset of the next member, and whether a comma precedes it."""
-    at = gap(text, node.end)
-    return (gap(text, at + 1), True) if text[at : at + 1] == "," else (at, False)
+    at = skip_gap(text, node.end)
+    return (skip_gap(text, at + 1), True) if text[at : at + 1] == "," else (at, False)
 
 
-def _string(text: str, at: int) -> Node:
+def _parse_string(text: str, at: int) -> Node:
     found = _STRING.match(text, at)
     try:
         return Node(json.loads(found[0]), at, found.end()) if found else _fail(text, at, "a string")
@@ -121,7 +121,7 @@ def _string(text: str, at: int) -> Node:
         return _fail(text, at, "a string")
 
 
-def _word(text: str, at: int) -> Node:
+def _parse_word(text: str, at: int) -> Node:
     found = _WORD.match(text, at)
     try:
         return Node(json.loads(found[0]), at, found.end()) if found else _fail(text, at, "a value")
@@ -139,13 +139,13 @@ _EMPTY_REST = re.compile(r"[ \t]*(?:\r\n|\n|(?=\}))")
 USUAL_INDENT = "    "
 
 
-def put(text: str, path: Sequence[str], value: Any) -> str:
+def set_member(text: str, path: Sequence[str], value: Any) -> str:
     """Set the member at this path; create missing objects on the way. Raises NotJson, NotAnObject."""
     text = text if text.strip("\ufeff \t\r\n") else "{}\n"
-    return _put(text, parse(text), path, value, 1)
+    return _set_in_node(text, parse(text), path, value, 1)
 
 
-def remove(text: str, path: Sequence[str]) -> str:
+def remove_member(text: str, path: Sequence[str]) -> str:
     """Remove the member at this path, if it exists."""
     node = parse(text)
     for key in path[:-1]:
@@ -154,10 +154,10 @@ def remove(text: str, path: Sequence[str]) -> str:
             return text
         node = member.node
     member = node.member(path[-1])
-    return text if member is None else _without(text, node, member)
+    return text if member is None else _cut_member(text, node, member)
 
 
-def at(text: str, path: Sequence[str]) -> str | None:
+def value_text(text: str, path: Sequence[str]) -> str | None:
     """The source text of the value at this path; None if it does not exist."""
     node = parse(text) if text.strip("\ufeff \t\r\n") else Node({}, 0, 0)
     for key in path:
@@ -168,19 +168,19 @@ def at(text: str, path: Sequence[str]) -> str | None:
     return text[node.start : node.end]
 
 
-def _put(text: str, node: Node, path: Sequence[str], value: Any, depth: int) -> str:
+def _set_in_node(text: str, node: Node, path: Sequence[str], value: Any, depth: int) -> str:
     if not isinstance(node.value, dict):
         raise NotAnObject(text, node)
     key, rest = path[0], path[1:]
     member = node.member(key)
     if member is not None and rest and isinstance(member.node.value, dict):
-        return _put(text, member.node, rest, value, depth + 1)
+        return _set_in_node(text, member.node, rest, value, depth + 1)
     for inner in reversed(rest):
         value = {inner: value}
-    written = _written(text, value, depth)
+    written = _format_value(text, value, depth)
     if member is not None:
         return text[: member.node.start] + written + text[member.node.end :]
-    return _with(text, node, f"{json.dumps(key)}: {written}", depth)
+    return _append_member(text, node, f"{json.dumps(key)}: {written}", depth)
 
 
 class NotAnObject(Exception):
@@ -190,17 +190,17 @@ class NotAnObject(Exception):
         super().__init__(f"an object was expected where {text[node.start : node.end][:40]} stands")
 
 
-def _with(text: str, node: Node, member: str, depth: int) -> str:
+def _append_member(text: str, node: Node, member: str, depth: int) -> str:
     """Append a member to an object."""
-    newline, indent = _style(text)
+    newline, indent = _detect_style(text)
     if "\n" not in text[node.start : node.end] and node.members:
         last = node.members[-1].node.end
         return text[:last] + f", {member}" + text[last:]
     begin = newline + indent * depth
     if not node.members:
-        return _with_first(text, node, begin + member, newline + indent * (depth - 1))
+        return _insert_first_member(text, node, begin + member, newline + indent * (depth - 1))
     last = node.members[-1].node.end
-    comma = gap(text, last) + 1 if node.has_trailing_comma else last
+    comma = skip_gap(text, last) + 1 if node.has_trailing_comma else last
     rest = _REST_OF_LINE.match(text, comma)
     place = rest.end() if rest else comma
     before = "" if node.has_trailing_comma else ","
@@ -208,7 +208,7 @@ def _with(text: str, node: Node, member: str, depth: int) -> str:
     return text[:last] + before + text[last:place] + begin + member + after + text[place:]
 
 
-def _with_first(text: str, node: Node, member: str, closing: str) -> str:
+def _insert_first_member(text: str, node: Node, member: str, closing: str) -> str:
     """Insert the first member into an object, after any comments in it."""
     inside = text[node.start + 1 : node.end - 1]
     place = node.start + 1 + len(inside.rstrip(" \t\r\n"))
@@ -216,9 +216,9 @@ def _with_first(text: str, node: Node, member: str, closing: str) -> str:
     return text[:place] + member + (after if "\n" in after else closing) + text[node.end - 1 :]
 
 
-def _without(text: str, node: Node, member: Member) -> str:
+def _cut_member(text: str, node: Node, member: Member) -> str:
     index = node.members.index(member)
-    end = gap(text, member.node.end)
+    end = skip_gap(text, member.node.end)
     has_comma = text[end : end + 1] == ","
     cut_end = end + 1 if has_comma else member.node.end
     start = _line_start(text, member.start)
@@ -229,13 +229,13 @@ def _without(text: str, node: Node, member: Member) -> str:
         start = member.start
         text, cut = text[:start] + text[cut_end:].lstrip(" \t"), start
     if index > 0 and not has_comma:
-        return _without_comma(text, node.members[index - 1].node.end, cut)
+        return _cut_comma(text, node.members[index - 1].node.end, cut)
     return text
 
 
-def _without_comma(text: str, after: int, before: int) -> str:
+def _cut_comma(text: str, after: int, before: int) -> str:
     """Remove the comma between the previous member and the removed one."""
-    place = gap(text, after)
+    place = skip_gap(text, after)
     return text[:place] + text[place + 1 :] if place < before and text[place] == "," else text
 
 
@@ -245,13 +245,13 @@ def _line_start(text: str, at: int) -> int | None:
     return start if not text[start:at].strip(" \t") else None
 
 
-def _written(text: str, value: Any, depth: int) -> str:
-    newline, indent = _style(text)
+def _format_value(text: str, value: Any, depth: int) -> str:
+    newline, indent = _detect_style(text)
     lines = json.dumps(value, indent=indent, ensure_ascii=False).split("\n")
     return (newline + indent * depth).join(lines)
 
 
-def _style(text: str) -> tuple[str, str]:
+def _detect_style(text: str) -> tuple[str, str]:
     """The newline and the indent that the text uses."""
     newline = "\r\n" if "\r\n" in text else "\n"
     members = parse(text).members

@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
-from handrail.cli.commands.approvals import beyond, offered, patterned, suggested
+from handrail.cli.commands.approvals import (
+    offered_suggestions,
+    rule_with_pattern,
+    suggested_rules,
+    uncovered_resources,
+)
 from handrail.cli.failure import Failure
 
 
@@ -28,26 +33,28 @@ def test_of_several_suggestions_for_the_same_part_the_first_is_taken() -> None:
         suggestion([1], command="git add x"),
         suggestion([2], host="example.org"),
     )
-    assert offered(asked(first, other, second)) == [first, second]
+    assert offered_suggestions(asked(first, other, second)) == [first, second]
 
 
 def test_rules_reach_as_far_as_is_wanted() -> None:
     question = asked(suggestion([0], command="git add"))
-    (session,) = suggested(question, "session")
+    (session,) = suggested_rules(question, "session")
     assert (session["scope"], session["workspace"], session["expires_in"]) == (
         "session",
         "/home/me/api",
         None,
     )
-    (user,) = suggested(question, "user", 60)
+    (user,) = suggested_rules(question, "user", 60)
     assert (user["scope"], user["workspace"], user["expires_in"]) == ("user", None, 60)
 
 
 def test_a_pattern_of_ones_own_is_about_the_kind_of_thing_that_is_suggested() -> None:
-    assert patterned(asked(suggestion([0], path="src/**")), "docs/**", "project")["path"] == "docs/**"
-    rule = patterned(asked(suggestion([0], tool="execute_command", command="git add")), "git *", "project")
+    assert rule_with_pattern(asked(suggestion([0], path="src/**")), "docs/**", "project")["path"] == "docs/**"
+    rule = rule_with_pattern(
+        asked(suggestion([0], tool="execute_command", command="git add")), "git *", "project"
+    )
     assert (rule["tool"], rule["command"]) == ("execute_command", "git *")
-    bare = patterned(asked(), "docs/**", "project")
+    bare = rule_with_pattern(asked(), "docs/**", "project")
     assert (bare["tool"], bare["pattern"]) == ("write_file", "docs/**")
 
 
@@ -55,11 +62,11 @@ def test_where_nothing_can_be_suggested_that_is_said_with_what_helps() -> None:
     with pytest.raises(
         Failure, match=r"No rule can decide this one: .* `handrail approve a1` allows it once"
     ):
-        suggested(asked(), "session")
+        suggested_rules(asked(), "session")
 
 
 def test_parts_for_which_no_rule_is_offered_are_named() -> None:
     verdicts = [{"claim": place, "effect": effect} for place, effect in enumerate(("ask", "allow", "ask"))]
     claims = [{"resource": words} for words in ("git add .", "ls", "rm -rf x")]
     question = {**asked(suggestion([0], command="git add")), "claims": claims, "verdicts": verdicts}
-    assert beyond(question) == ["rm -rf x"]
+    assert uncovered_resources(question) == ["rm -rf x"]

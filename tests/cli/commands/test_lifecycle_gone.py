@@ -7,12 +7,12 @@ from contextlib import ExitStack
 
 from tests.cli.scene import BOUND
 
-from handrail.cli.commands.lifecycle import Gone
+from handrail.cli.commands.lifecycle import ProcessExit
 
 
 def test_a_process_that_ends_is_gone_and_one_that_lives_is_not() -> None:
     with subprocess.Popen(["sleep", "600"]) as process, ExitStack() as held:
-        gone = Gone(process.pid, held)
+        gone = ProcessExit(process.pid, held)
         assert gone.wait(time.monotonic() + 0.05) is False
         process.kill()
         assert gone.wait(time.monotonic() + BOUND) is True
@@ -22,5 +22,5 @@ def test_a_process_that_was_gone_before_is_gone() -> None:
     with subprocess.Popen(["true"]) as process:
         process.wait(BOUND)
     with ExitStack() as held:
-        assert Gone(process.pid, held).wait(time.monotonic() + BOUND) is True
+        assert ProcessExit(process.pid, held).wait(time.monotonic() + BOUND) is True
     assert os.getpid() != process.pid

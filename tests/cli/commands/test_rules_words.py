@@ -3,7 +3,17 @@
 import shlex
 from typing import Any
 
-from handrail.cli.commands.rules import cells, columns, command, day, flattened, judged, made, source, what
+from handrail.cli.commands.rules import (
+    add_rule_command,
+    describe_impact,
+    describe_new_rule,
+    describe_rule,
+    describe_source,
+    flatten_rule,
+    format_day,
+    rule_cells,
+    rule_columns,
+)
 
 NOW = 1_800_000_000_000
 
@@ -30,40 +40,42 @@ VIEW: dict[str, Any] = {
 
 
 def row(**more: Any) -> dict[str, Any]:
-    return {**flattened(VIEW), **more}
+    return {**flatten_rule(VIEW), **more}
 
 
 def test_a_row_has_a_cell_for_each_column_and_where_there_is_little_room_the_source_goes_last() -> None:
     for wide in (True, False):
-        assert len(cells(row(), NOW, wide)) == len(columns(wide))
-    texts = [cell if isinstance(cell, str) else cell[0] for cell in cells(row(), NOW, wide=True)]
+        assert len(rule_cells(row(), NOW, wide)) == len(rule_columns(wide))
+    texts = [cell if isinstance(cell, str) else cell[0] for cell in rule_cells(row(), NOW, wide=True)]
     assert texts[:5] == ["r1f", "✓ allow", "project", "3", "2 h ago"]
-    narrow = cells(row(source="config.toml:3"), NOW, wide=False)
+    narrow = rule_cells(row(source="config.toml:3"), NOW, wide=False)
     assert narrow[2] == "3, 2 h ago"
     assert narrow[-1] == ("`npm test …` in this project · config.toml:3", "")
 
 
 def test_what_a_rule_is_about_says_until_when_and_whether_it_holds() -> None:
     lapsed = row(expires_at=NOW, in_force=False, says="It expired.", note="For the release")
-    assert what(lapsed) == (
-        f"`npm test …` in this project until {day(NOW)} (For the release) · not in force: It expired."
+    assert describe_rule(lapsed) == (
+        f"`npm test …` in this project until {format_day(NOW)} (For the release) · not in force: It expired."
     )
 
 
 def test_a_source_is_a_line_of_a_file_or_where_somebody_sat() -> None:
-    assert source(row()) == f"page, {day(NOW - 86_400_000)}"
-    assert source(row(source=".handrail/config.toml:4")) == ".handrail/config.toml:4"
-    assert source(row(added_by=None, added_at=None)) == ""
+    assert describe_source(row()) == f"page, {format_day(NOW - 86_400_000)}"
+    assert describe_source(row(source=".handrail/config.toml:4")) == ".handrail/config.toml:4"
+    assert describe_source(row(added_by=None, added_at=None)) == ""
 
 
 def test_a_new_rule_says_how_it_is_removed() -> None:
-    told = "".join(piece if isinstance(piece, str) else piece[0] for piece in made(row(effect="deny")))
+    told = "".join(
+        piece if isinstance(piece, str) else piece[0] for piece in describe_new_rule(row(effect="deny"))
+    )
     assert told == "Rule r1f refuses `npm test …` in this project. `handrail rules remove r1f` removes it."
 
 
 def test_the_past_is_told_where_there_is_one() -> None:
-    assert judged({"calls": 0, "matches": 0, "prompts": 0, "decided": 0}) == ""
-    assert judged({"calls": 1, "matches": 1, "prompts": 57, "decided": 41}) == (
+    assert describe_impact({"calls": 0, "matches": 0, "prompts": 0, "decided": 0}) == ""
+    assert describe_impact({"calls": 1, "matches": 1, "prompts": 57, "decided": 41}) == (
         "It matches 1 of the last 1 call and would have decided 41 of your last 57 prompts."
     )
 
@@ -81,6 +93,6 @@ def test_the_command_for_a_suggestion_makes_that_rule_also_where_it_has_odd_char
         "workspace": "/home/me/my api",
     }
     words = ["handrail", "rules", "add", "allow", "npm run 'a b'", "--workspace", "/home/me/my api"]
-    assert shlex.split(command(body)) == words
+    assert shlex.split(add_rule_command(body)) == words
     delete = {**body, "tool": "apply_diff", "command": None, "path": "a.md", "scope": "user"}
-    assert command(delete) == "handrail rules add allow --tool apply_diff --path a.md --user"
+    assert add_rule_command(delete) == "handrail rules add allow --tool apply_diff --path a.md --user"

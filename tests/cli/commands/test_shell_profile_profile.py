@@ -12,7 +12,7 @@ from tests.door.peer import BOUND, SRC
 from tests.door.sitting import Sitting
 
 from handrail.cli.command_line import run
-from handrail.cli.commands.shell_profile import BACKUP, profile
+from handrail.cli.commands.shell_profile import BACKUP, build_profile
 from handrail.cli.jsonc import parse
 
 SYSTEM, BASE = ("osx", "Library/Application Support") if sys.platform == "darwin" else ("linux", ".config")
@@ -154,7 +154,7 @@ def test_another_file_and_another_editor_can_be_named(
 
 def command(broken: Path | None = None) -> list[str]:
     """What VS Code would run; with `broken`, after that folder took the place of the installation."""
-    made = profile()
+    made = build_profile()
     script = made["args"][1]
     return [made["path"], "-c", script.replace(sys.executable, str(broken)) if broken else script]
 
@@ -197,8 +197,8 @@ def test_a_folder_that_holds_a_package_of_the_same_name_is_not_run(home: Path) -
 
 
 def test_the_home_goes_along(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert profile()["env"] == {"HANDRAIL_HOME": str(home)}
+    assert build_profile()["env"] == {"HANDRAIL_HOME": str(home)}
     monkeypatch.delenv("HANDRAIL_HOME")
-    assert "env" not in profile()
-    assert json.dumps(profile())
-    assert shutil.which(profile()["path"])
+    assert "env" not in build_profile()
+    assert json.dumps(build_profile())
+    assert shutil.which(build_profile()["path"])

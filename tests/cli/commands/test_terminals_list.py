@@ -9,7 +9,7 @@ from tests.cli.scene import Home, Json
 from tests.cli.terminal_scene import ended, opened
 
 from handrail.cli.client import reach
-from handrail.cli.commands.terminals import state, which
+from handrail.cli.commands.terminals import find_terminal, terminal_state
 
 SHAPE = {"id", "name", "running", "pid", "exit_code", "cwd"}
 
@@ -39,9 +39,9 @@ def test_what_is_meant_is_found_by_letters_or_name_and_a_running_one_comes_first
     ended(handrail, old)
     new = opened(handrail, "exec sleep 600", "twice")
     with reach("read") as link:
-        assert which(link, "twice") == new
-        assert which(link, old) == old
-        assert which(link, new[:8]) == new
+        assert find_terminal(link, "twice") == new
+        assert find_terminal(link, old) == old
+        assert find_terminal(link, new[:8]) == new
     handrail.ok("terminal", "close", new)
 
 
@@ -60,4 +60,4 @@ def test_what_is_meant_is_found_by_letters_or_name_and_a_running_one_comes_first
 )
 def test_the_state_is_said_in_words(facts: Json, words: str) -> None:
     idle: Json = dict.fromkeys(("asks", "taken", "foreground", "signal", "exit_code"))
-    assert state({**idle, "running": True, "busy": False, **facts})[0] == words
+    assert terminal_state({**idle, "running": True, "busy": False, **facts})[0] == words

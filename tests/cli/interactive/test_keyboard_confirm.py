@@ -10,7 +10,7 @@ from itertools import chain, repeat
 
 import pytest
 
-from handrail.cli.interactive.keyboard import GUARD_SECONDS, sure
+from handrail.cli.interactive.keyboard import GUARD_SECONDS, confirm
 
 BOUND = 30.0
 
@@ -55,17 +55,17 @@ def _type(person: int, keys: Sequence[str], heard: threading.Event) -> None:
 def test_only_a_plain_yes_is_one(monkeypatch: pytest.MonkeyPatch, key: str, meant: bool) -> None:
     with terminal(monkeypatch) as person, typing(person, key):
         os.write(person, b"n" if meant else b"y")  # before it is asked
-        assert sure("Really?") is meant
+        assert confirm("Really?") is meant
 
 
 def test_any_other_key_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     begun = time.monotonic()
     with terminal(monkeypatch) as person, typing(person, "a", "x", "y"):
-        assert sure("Really?") is True
+        assert confirm("Really?") is True
         assert time.monotonic() - begun >= GUARD_SECONDS + 0.8
 
 
 def test_without_a_terminal_the_command_was_the_decision(monkeypatch: pytest.MonkeyPatch) -> None:
     with open(os.devnull) as nothing:
         monkeypatch.setattr(sys, "stdin", nothing)
-        assert sure("Really?") is True
+        assert confirm("Really?") is True

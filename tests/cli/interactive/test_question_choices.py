@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.cli.interactive.question import allows, choice, keys
+from handrail.cli.interactive.question import choice_for_key, is_allow_key, key_line
 
 
 @pytest.mark.parametrize(
@@ -28,24 +28,24 @@ from handrail.cli.interactive.question import allows, choice, keys
 def test_only_a_named_key_answers_and_high_risk_takes_a_capital(
     key: str, risk: str, means: str | None
 ) -> None:
-    assert choice(key, risk) == means
+    assert choice_for_key(key, risk) == means
 
 
 @pytest.mark.parametrize("key", ["a", "s", "r", "e", "y", "\n", " "])
 def test_no_key_but_a_capital_one_allows_high_risk(key: str) -> None:
-    assert not allows(key, "high")
-    assert allows("A", "high")
+    assert not is_allow_key(key, "high")
+    assert is_allow_key("A", "high")
 
 
 def test_keys_are_shown_for_what_can_be_answered() -> None:
-    assert keys("low", ruled=True, edited=False).startswith(
+    assert key_line("low", ruled=True, edited=False).startswith(
         "[a]llow once   [s]ession   [r]ule…   [e]dit…   [d]eny"
     )
-    assert "[s]ession" not in keys("low", ruled=False, edited=False)
-    edited = keys("high", ruled=True, edited=True)
+    assert "[s]ession" not in key_line("low", ruled=False, edited=False)
+    edited = key_line("high", ruled=True, edited=True)
     assert edited.startswith("[A]llow (Shift) as edited   [e]dit again   [o]riginal")
     assert "[r]ule" not in edited
 
 
 def test_what_cannot_be_edited_is_not_offered_to_be() -> None:
-    assert "[e]dit" not in keys("low", ruled=False, edited=False, editable=False)
+    assert "[e]dit" not in key_line("low", ruled=False, edited=False, editable=False)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handrail.cli.render.approval_card import parts
+from handrail.cli.render.approval_card import part_lines
 from handrail.cli.render.output import say
 
 WHY = "No rule allows it, so you are asked."
@@ -20,7 +20,7 @@ def verdict(place: int, effect: str, rule: str, why: str = WHY) -> dict[str, Any
 
 
 def shown(asked: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> str:
-    for line in parts({"why": WHY, **asked}):
+    for line in part_lines({"why": WHY, **asked}):
         say(*line)
     return capsys.readouterr().out
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from handrail.cli.render.approval_card import previewed
+from handrail.cli.render.approval_card import preview_lines
 from handrail.cli.render.output import say
 
 
 def shown(preview: dict[str, Any] | None, capsys: pytest.CaptureFixture[str], **given: Any) -> list[str]:
-    for line in previewed({"preview": preview, "input": given}):
+    for line in preview_lines({"preview": preview, "input": given}):
         say(*line)
     return capsys.readouterr().out.splitlines()
 

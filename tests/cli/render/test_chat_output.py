@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handrail.cli.render.chat_output import Speech, ended
+from handrail.cli.render.chat_output import AnswerPrinter, show_stop_reason
 
 
 def grown(kind: str, text: str = "", data: Any = None, n: int = 0) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def call(status: str) -> dict[str, Any]:
 
 
 def test_words_follow_each_other_and_a_new_part_begins_a_new_line(capsys: pytest.CaptureFixture[str]) -> None:
-    speech = Speech(thoughts=True)
+    speech = AnswerPrinter(thoughts=True)
     for part in (
         grown("thought", "hm"),
         grown("thought", "m"),
@@ -30,12 +30,12 @@ def test_words_follow_each_other_and_a_new_part_begins_a_new_line(capsys: pytest
 
 
 def test_thoughts_are_shown_only_where_they_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    Speech(thoughts=False).show(grown("thought", "hm"))
+    AnswerPrinter(thoughts=False).show(grown("thought", "hm"))
     assert capsys.readouterr().out == ""
 
 
 def test_a_call_is_told_once_for_each_state_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    speech = Speech(thoughts=False)
+    speech = AnswerPrinter(thoughts=False)
     for status in ("pending", "in_progress", "in_progress", "completed"):
         speech.show(grown("call", data=call(status)))
     assert capsys.readouterr().out == "◐ Look\\naround  (c1)\n✓ Look\\naround  (c1)\n"
@@ -44,7 +44,7 @@ def test_a_call_is_told_once_for_each_state_on_one_line(capsys: pytest.CaptureFi
 def test_a_call_whose_id_becomes_known_while_it_runs_is_not_told_again(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    speech = Speech(thoughts=False)
+    speech = AnswerPrinter(thoughts=False)
     speech.show(grown("call", data=call("in_progress") | {"call": None}))
     speech.show(grown("call", data=call("in_progress")))
     speech.show(grown("call", data=call("completed")))
@@ -52,14 +52,14 @@ def test_a_call_whose_id_becomes_known_while_it_runs_is_not_told_again(
 
 
 def test_a_note_stands_on_lines_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    speech = Speech(thoughts=False)
+    speech = AnswerPrinter(thoughts=False)
     for part in (grown("text", "Hm"), grown("note", "\nAsked\nagain.\n\n", n=1), grown("text", "Yes.", n=2)):
         speech.show(part)
     assert capsys.readouterr().out == "Hm\nAsked\nagain.\nYes."
 
 
 def test_nothing_that_is_said_can_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    speech = Speech(thoughts=True)
+    speech = AnswerPrinter(thoughts=True)
     evil = "\x1b]0;owned\x07"
     data = {"said": [evil], "logins": [{"name": evil, "command": "", "id": "1", "description": ""}]}
     entries = {"entries": [{"content": evil, "status": "pending", "priority": "low"}]}
@@ -77,5 +77,5 @@ def test_nothing_that_is_said_can_drive_the_terminal(capsys: pytest.CaptureFixtu
     ("stop", "told"), [("end_turn", ""), ("cancelled", "Stopped.\n"), ("failed", "It failed.\n")]
 )
 def test_only_an_unusual_end_is_told(stop: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    ended(stop)
+    show_stop_reason(stop)
     assert capsys.readouterr().err == told

@@ -10,7 +10,7 @@ from io import TextIOWrapper
 import pytest
 from tests.cli.scene import BOUND
 
-from handrail.cli.render.chat_output import Status
+from handrail.cli.render.chat_output import StatusLine
 
 
 class Terminal:
@@ -39,7 +39,7 @@ def terminal(columns: int) -> Generator[Terminal]:
 
 def test_it_is_written_over_and_taken_back() -> None:
     with terminal(80) as screen:
-        status = Status()
+        status = StatusLine()
         status.show("Step 1")
         assert screen.got() == "\r\x1b[2K\x1b[2mStep 1\x1b[0m"
         status.show("Step 1")  # as it is
@@ -52,14 +52,14 @@ def test_it_is_written_over_and_taken_back() -> None:
 
 def test_it_never_takes_more_than_one_line_and_cannot_drive_the_terminal() -> None:
     with terminal(20) as screen:
-        Status().show("日本語日本語日本語日本語")
+        StatusLine().show("日本語日本語日本語日本語")
         assert screen.got() == "\r\x1b[2K\x1b[2m日本語日本語日本語…\x1b[0m"
-        Status().show("a\n\x1b]0;x\x07")
+        StatusLine().show("a\n\x1b]0;x\x07")
         assert screen.got() == "\r\x1b[2K\x1b[2ma\\n\\e]0;x\\u{7}\x1b[0m"
 
 
 def test_where_there_is_no_terminal_nothing_jumps(capsys: pytest.CaptureFixture[str]) -> None:
-    status = Status()
+    status = StatusLine()
     status.show("Step 1")
     status.clear()
     assert capsys.readouterr() == ("", "")

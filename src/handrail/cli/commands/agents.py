@@ -11,19 +11,19 @@ from typing import Annotated, NoReturn
 import typer
 
 from handrail.cli.client import reach
-from handrail.cli.command_help import plain, verb
+from handrail.cli.command_help import add_command, plain_app
 from handrail.cli.exact import exact_line
 from handrail.cli.failure import Failure
 from handrail.cli.render.formats import Row
-from handrail.cli.render.output import Piece, as_json, note, say, table
+from handrail.cli.render.output import Piece, note, print_json, print_table, say
 from handrail.paths import Places
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def add_to(app: typer.Typer) -> None:
-    verb(app, "agents", "handrail agents", "handrail agents --json")(agents)
-    verb(
+    add_command(app, "agents", "handrail agents", "handrail agents --json")(agents)
+    add_command(
         app,
         "agent",
         "handrail agent",
@@ -37,16 +37,16 @@ def agents(as_json_: AsJson = False) -> None:
     with reach("person") as link:
         found: list[Row] = link.get("agents")
     if as_json_:
-        as_json(found)
+        print_json(found)
         return
     here, missing = [row for row in found if row["found"]], [row for row in found if not row["found"]]
-    lacking = _lacking(here)
+    lacking = _agents_without_key(here)
     rows = [_cells(row, lacks=row in lacking) for row in here]
-    table(("NAME", "STATE", "VERSION", "FROM", "COMMAND"), rows)
+    print_table(("NAME", "STATE", "VERSION", "FROM", "COMMAND"), rows)
     if missing:
         say("")
         note(("Not found here:", "dim"))
-        table(("NAME", "WHAT IS MISSING", "TO INSTALL IT"), [_missing(row) for row in missing])
+        print_table(("NAME", "WHAT IS MISSING", "TO INSTALL IT"), [_missing_cells(row) for row in missing])
     say("")
     for row in lacking:
         note((f"{exact_line(row['name'])}: {exact_line(row['why'])}", "yellow"))
@@ -59,7 +59,7 @@ def agent() -> NoReturn:
     os.execv(sys.executable, [sys.executable, "-P", "-m", "handrail", "agent"])
 
 
-def _lacking(here: list[Row]) -> list[Row]:
+def _agents_without_key(here: list[Row]) -> list[Row]:
     """Our own agent, if neither the daemon nor this environment has a key for it; else empty."""
     from handrail.doctor.checks import sources  # noqa: PLC0415 - brings the settings and the keyring
 
@@ -74,7 +74,7 @@ def _cells(row: Row, *, lacks: bool) -> tuple[Piece, ...]:
     return row["name"], state, row["version"] or "", row["source"], " ".join(row["command"])
 
 
-def _missing(row: Row) -> tuple[Piece, ...]:
+def _missing_cells(row: Row) -> tuple[Piece, ...]:
     return row["name"], row["why"], row["install"] or ""
 
 
@@ -86,7 +86,7 @@ PROVIDERS = {
     "ollama": "OLLAMA_API_KEY",
 }
 """Short provider name → variable that holds its key."""
-LONGEST = 4096
+KEY_MAX = 4096
 """Maximum characters of a key; rejects a file that was piped in by mistake."""
 Which = Annotated[
     str, typer.Argument(metavar="PROVIDER|NAME", help="anthropic, openai, google, or the name of a variable.")
@@ -94,18 +94,18 @@ Which = Annotated[
 
 
 def add_keys_to(app: typer.Typer) -> None:
-    group = plain(
+    group = plain_app(
         invoke_without_command=True,
         epilog="handrail keys\nhandrail keys set anthropic\nhandrail keys remove anthropic",
     )
     group.callback()(keys)
-    verb(
+    add_command(
         group,
         "set",
         "handrail keys set anthropic",
         "handrail keys set OPENAI_API_KEY < key.txt",
     )(set_)
-    verb(group, "remove", "handrail keys remove anthropic")(remove)
+    add_command(group, "remove", "handrail keys remove anthropic")(remove)
     app.add_typer(group, name="keys")
 
 
@@ -117,10 +117,10 @@ def keys(context: typer.Context, as_json_: AsJson = False) -> None:
 
     found = sources(Places.find(os.environ), os.environ)
     if as_json_:
-        as_json([{"name": name, "found": where} for name, where in found.items()])
+        print_json([{"name": name, "found": where} for name, where in found.items()])
         return
     shown = {name: where for name, where in found.items() if where or name in SECRETS}
-    table(("NAME", "FOUND IN"), [(name, _where(where)) for name, where in shown.items()])
+    print_table(("NAME", "FOUND IN"), [(name, _format_sources(where)) for name, where in shown.items()])
     note(("The daemon's own environment may have others. `handrail keys set anthropic` keeps one.", "dim"))
 
 
@@ -128,8 +128,8 @@ def set_(which: Which) -> None:
     """Store a key in the system keyring. Type it at the prompt (not shown), or pipe it in."""
     from handrail.provider_keys import NoKeyring, keep  # noqa: PLC0415
 
-    name = _named(which)
-    value = _given(name)
+    name = _key_name(which)
+    value = _read_key(name)
     try:
         keep(name, value)
     except NoKeyring as problem:
@@ -141,7 +141,7 @@ def remove(which: Which) -> None:
     """Remove a key from the system keyring."""
     from handrail.provider_keys import NoKeyring, forget  # noqa: PLC0415
 
-    name = _named(which)
+    name = _key_name(which)
     try:
         was_there = forget(name)
     except NoKeyring as problem:
@@ -151,7 +151,7 @@ def remove(which: Which) -> None:
     say(f"{name} is no longer in the system's keyring.")
 
 
-def _named(which: str) -> str:
+def _key_name(which: str) -> str:
     from handrail.doctor.checks import SECRETS  # noqa: PLC0415
 
     name = PROVIDERS.get(which.lower(), which)
@@ -161,15 +161,15 @@ def _named(which: str) -> str:
     return name
 
 
-def _given(name: str) -> str:
-    typed = getpass.getpass(f"{name} (not shown): ") if sys.stdin.isatty() else sys.stdin.read(LONGEST + 2)
+def _read_key(name: str) -> str:
+    typed = getpass.getpass(f"{name} (not shown): ") if sys.stdin.isatty() else sys.stdin.read(KEY_MAX + 2)
     value = typed.strip()
     if not value:
         raise Failure("Nothing was given, so nothing was kept.")
-    if len(value) > LONGEST or not value.isprintable() or " " in value:
+    if len(value) > KEY_MAX or not value.isprintable() or " " in value:
         raise Failure("That is no key: a key is one word on one line. Nothing was kept.")
     return value
 
 
-def _where(where: tuple[str, ...]) -> Piece:
+def _format_sources(where: tuple[str, ...]) -> Piece:
     return (f"✓ {', '.join(where)}", "green") if where else ("nowhere", "dim")

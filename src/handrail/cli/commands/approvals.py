@@ -13,29 +13,29 @@ from typing import Annotated, Any, Literal
 import typer
 
 from handrail.cli.client import Link, reach
-from handrail.cli.command_help import verb
-from handrail.cli.commands.rules import flattened, made
-from handrail.cli.exact import exact_line, flat
+from handrail.cli.command_help import add_command
+from handrail.cli.commands.rules import describe_new_rule, flatten_rule
+from handrail.cli.exact import escape_line_breaks, exact_line
 from handrail.cli.failure import Code, Failure
 from handrail.cli.render.approval_card import show_approval, show_edit
 from handrail.cli.render.formats import (
     Row,
-    by_prefix,
-    caller,
-    content,
-    elapsed,
-    json_object,
-    risk,
-    seconds,
-    state,
+    find_by_prefix,
+    format_caller,
+    format_elapsed,
+    format_risk,
+    format_state,
+    parse_duration,
+    parse_json_object,
+    read_content,
 )
-from handrail.cli.render.output import Piece, as_json, note, say, table
+from handrail.cli.render.output import Piece, note, print_json, print_table, say
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def add_to(app: typer.Typer) -> None:
-    verb(app, "approvals", "handrail approvals", "handrail approvals -f", "handrail approvals --json")(
+    add_command(app, "approvals", "handrail approvals", "handrail approvals -f", "handrail approvals --json")(
         approvals
     )
 
@@ -57,9 +57,11 @@ def approvals(
     with reach("read") as link:
         found: list[Row] = link.get("approvals", open=not every)
     if as_json_:
-        as_json(found)
+        print_json(found)
     elif found:
-        table(("ID", "STATUS", "RISK", "WAITED", "CALLER", "TOOL", "TITLE"), [_cells(row) for row in found])
+        print_table(
+            ("ID", "STATUS", "RISK", "WAITED", "CALLER", "TOOL", "TITLE"), [_cells(row) for row in found]
+        )
     else:
         note("Nothing waits for you.")
 
@@ -67,10 +69,10 @@ def approvals(
 def _cells(row: Row) -> tuple[Piece, ...]:
     return (
         row["id"],
-        state(row["status"]),
-        risk(row["risk"]),
-        elapsed(row["elapsed_ms"]),
-        caller(row),
+        format_state(row["status"]),
+        format_risk(row["risk"]),
+        format_elapsed(row["elapsed_ms"]),
+        format_caller(row),
         row["tool"],
         row["title"],
     )
@@ -80,9 +82,9 @@ def _follow(for_programs: bool) -> None:
     from handrail.cli.interactive import inbox  # noqa: PLC0415 - brings the live socket
 
     if for_programs or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        inbox.stream(for_programs)
+        inbox.print_changes(for_programs)
     else:
-        inbox.everything()
+        inbox.ask_for_each()
 
 
 Scope = Literal["session", "project", "user"]
@@ -112,7 +114,7 @@ class Answer:
     rules: tuple[Row, ...] = ()
 
 
-def send(link: Link, asked: Row, answer: Answer) -> tuple[Row, list[Row]]:
+def send_answer(link: Link, asked: Row, answer: Answer) -> tuple[Row, list[Row]]:
     """Send an answer; return the answered approval and the rules created.
 
     Raises Failure if it was answered before, or has changed since it was shown.
@@ -124,15 +126,15 @@ def send(link: Link, asked: Row, answer: Answer) -> tuple[Row, list[Row]]:
     if answer.rules:
         body["rule"] = list(answer.rules)
     answered: Row = link.post("approvals", asked["id"], "answer", body=body)
-    return answered, _made(link, asked["id"], seq) if answer.rules else []
+    return answered, _created_rules(link, asked["id"], seq) if answer.rules else []
 
 
-def weigh(link: Link, asked: Row, changes: Row) -> Edit:
+def preview_edit(link: Link, asked: Row, changes: Row) -> Edit:
     """Ask the daemon for the risk and the preview of an edit. Raises Failure if the edit is invalid."""
     return Edit(changes=changes, view=link.post("approvals", asked["id"], "edit", body=changes))
 
 
-def offered(asked: Row) -> list[Row]:
+def offered_suggestions(asked: Row) -> list[Row]:
     """The first suggestion for each claim: together, the rules that would allow this call."""
     covered: set[int] = set()
     found: list[Row] = []
@@ -143,40 +145,44 @@ def offered(asked: Row) -> list[Row]:
     return found
 
 
-def beyond(asked: Row) -> list[str]:
+def uncovered_resources(asked: Row) -> list[str]:
     """Resources of claims that need approval and have no suggested rule: such a call needs approval again."""
-    covered = {place for each in offered(asked) for place in each["claims"]}
+    covered = {place for each in offered_suggestions(asked) for place in each["claims"]}
     asking = (verdict["claim"] for verdict in asked["verdicts"] if verdict["effect"] != "allow")
     return [asked["claims"][place]["resource"] for place in asking if place not in covered]
 
 
-def suggested(asked: Row, scope: Scope, expires_in: int | None = None) -> tuple[Row, ...]:
+def suggested_rules(asked: Row, scope: Scope, expires_in: int | None = None) -> tuple[Row, ...]:
     """The suggested rules in this scope. Raises Failure if no rule can allow the call."""
-    found = tuple(reaching(each["rule"], asked, scope, expires_in) for each in offered(asked))
+    found = tuple(
+        rule_in_scope(each["rule"], asked, scope, expires_in) for each in offered_suggestions(asked)
+    )
     if not found:
         raise Failure(f"{NO_RULE} `handrail approve {asked['id']}` allows it once.")
     return found
 
 
-def patterned(asked: Row, pattern: str, scope: Scope, expires_in: int | None = None) -> Row:
+def rule_with_pattern(asked: Row, pattern: str, scope: Scope, expires_in: int | None = None) -> Row:
     """A rule with the person's own pattern, for the same kind of resource as the first suggestion."""
-    first = offered(asked)[:1]
-    rule = with_pattern(first[0]["rule"], pattern) if first else {"tool": asked["tool"], "pattern": pattern}
-    return reaching(rule, asked, scope, expires_in)
+    first = offered_suggestions(asked)[:1]
+    rule = (
+        replace_pattern(first[0]["rule"], pattern) if first else {"tool": asked["tool"], "pattern": pattern}
+    )
+    return rule_in_scope(rule, asked, scope, expires_in)
 
 
-def with_pattern(rule: Row, pattern: str) -> Row:
+def replace_pattern(rule: Row, pattern: str) -> Row:
     about = next((name for name in ("command", "path", "host") if rule[name]), "pattern")
     return {**rule, about: pattern}
 
 
-def reaching(rule: Row, asked: Row, scope: Scope, expires_in: int | None) -> Row:
+def rule_in_scope(rule: Row, asked: Row, scope: Scope, expires_in: int | None) -> Row:
     """The rule with this scope and expiry."""
     workspace = None if scope == "user" else asked["caller"]["workspace"]
     return {**rule, "scope": scope, "workspace": workspace, "expires_in": expires_in}
 
 
-def still_asks(link: Link, asked: Row, rule: Row) -> str:
+def why_still_asked(link: Link, asked: Row, rule: Row) -> str:
     """Why such a call would still need approval with this rule; empty if the rule allows it."""
     caller: Row = asked["caller"]
     tried = {**rule, "scope": "project" if rule["scope"] == "session" else rule["scope"]}
@@ -196,29 +202,29 @@ def still_asks(link: Link, asked: Row, rule: Row) -> str:
     return "" if told["effect"] == "allow" else told["why"]
 
 
-def _made(link: Link, approval: str, seq: int) -> list[Row]:
+def _created_rules(link: Link, approval: str, seq: int) -> list[Row]:
     """The rules created with an answer, as they are now."""
     ids: set[str] = set()
     with suppress(Failure):  # the answer is final, even if the rules cannot be listed
         entries: list[Row] = link.get("events", after=seq)["entries"]
         while entries:
-            ids |= {each["event"]["rule"]["id"] for each in entries if _is_of(each["event"], approval)}
+            ids |= {each["event"]["rule"]["id"] for each in entries if _is_rule_of(each["event"], approval)}
             entries = link.get("events", after=entries[-1]["seq"])["entries"]
-        return [flattened(view) for view in link.get("rules")["rules"] if view["rule"]["id"] in ids]
+        return [flatten_rule(view) for view in link.get("rules")["rules"] if view["rule"]["id"] in ids]
     return []
 
 
-def _is_of(event: Row, approval: str) -> bool:
+def _is_rule_of(event: Row, approval: str) -> bool:
     return event["kind"] == "RuleAdded" and event["approval"] == approval
 
 
 ApprovalId = Annotated[str, typer.Argument(metavar="ID", help="Id of an approval, or its first letters.")]
 
-_NOT_HERE = "It holds in every trusted folder. This one is not trusted, so here it goes on asking."
+_NOT_TRUSTED = "It holds in every trusted folder. This one is not trusted, so here it goes on asking."
 
 
 def add_answers_to(app: typer.Typer) -> None:
-    verb(
+    add_command(
         app,
         "approve",
         "handrail approve a81",
@@ -228,7 +234,7 @@ def add_answers_to(app: typer.Typer) -> None:
         'handrail approve a81 --input \'{"command": "git push --dry-run"}\'',
         "handrail approve a81 --content notes.md",
     )(approve)
-    verb(app, "deny", "handrail deny a81", "handrail deny a81 -m 'Use the staging database.'")(deny)
+    add_command(app, "deny", "handrail deny a81", "handrail deny a81 -m 'Use the staging database.'")(deny)
 
 
 def approve(
@@ -272,15 +278,15 @@ def approve(
             "What is suggested is about what was asked, not your edit: say --pattern too."
         )
     reaches: Scope | None = "session" if session else (scope or "project") if always else None
-    lasts, changes = seconds(expires), _changes(edited, written)
+    lasts, changes = parse_duration(expires), _build_changes(edited, written)
     with reach("person") as link:
-        asked = look_up(link, approval)
+        asked = find_approval(link, approval)
         _show(asked, as_json_)
-        edit = _weighed(link, asked, changes, as_json_) if changes else None
-        rules = _rules(asked, reaches, pattern, lasts) if reaches and asked["status"] == "open" else ()
+        edit = _show_preview_of_edit(link, asked, changes, as_json_) if changes else None
+        rules = _build_rules(asked, reaches, pattern, lasts) if reaches and asked["status"] == "open" else ()
         if pattern and not as_json_:
-            _doubt(link, asked, rules, edit)
-        _answer(link, asked, Answer(kind="allow", edit=edit, rules=rules), as_json_)
+            _warn_if_still_asked(link, asked, rules, edit)
+        _send_and_show(link, asked, Answer(kind="allow", edit=edit, rules=rules), as_json_)
 
 
 def deny(
@@ -290,30 +296,30 @@ def deny(
 ) -> None:
     """Deny a call, with an optional reason for the agent. Other calls are not affected."""
     with reach("person") as link:
-        asked = look_up(link, approval)
+        asked = find_approval(link, approval)
         _show(asked, as_json_)
-        _answer(link, asked, Answer(kind="deny", reason=reason), as_json_)
+        _send_and_show(link, asked, Answer(kind="deny", reason=reason), as_json_)
 
 
-def look_up(link: Link, typed: str) -> Row:
+def find_approval(link: Link, typed: str) -> Row:
     """Find an approval by id or prefix; open approvals take precedence. Raises Failure."""
     still_open = [row["id"] for row in link.get("approvals", open=True) if row["id"].startswith(typed)]
-    found = by_prefix(typed, still_open or [row["id"] for row in link.get("approvals")], "approval")
+    found = find_by_prefix(typed, still_open or [row["id"] for row in link.get("approvals")], "approval")
     return link.get("approvals", found)
 
 
-def tell_rules(asked: Row, rules: list[Row]) -> None:
+def show_created_rules(asked: Row, rules: list[Row]) -> None:
     """Print the created rules, how to remove them, and where they do not apply."""
     for rule in rules:
-        say(*made(rule))
+        say(*describe_new_rule(rule))
         if rule["scope"] == "user" and not asked["trusted"]:
-            say((_NOT_HERE, "yellow"))
-    for part in beyond(asked) if rules else ():
+            say((_NOT_TRUSTED, "yellow"))
+    for part in uncovered_resources(asked) if rules else ():
         say((f"{exact_line(part)} will go on asking: no rule was offered for it.", "yellow"))
 
 
-def _changes(edited: str | None, written: Path | None) -> Row:
-    given, text = json_object(edited), content(written)
+def _build_changes(edited: str | None, written: Path | None) -> Row:
+    given, text = parse_json_object(edited), read_content(written)
     return {"input": given} if given is not None else {"content": text} if text is not None else {}
 
 
@@ -322,33 +328,35 @@ def _show(asked: Row, for_programs: bool) -> None:
         show_approval(asked)
 
 
-def _weighed(link: Link, asked: Row, changes: Row, for_programs: bool) -> Edit:
-    edit = weigh(link, asked, changes)
+def _show_preview_of_edit(link: Link, asked: Row, changes: Row, for_programs: bool) -> Edit:
+    edit = preview_edit(link, asked, changes)
     if not for_programs:
         say("")
         show_edit(asked, edit.view)
     return edit
 
 
-def _rules(asked: Row, scope: Scope, pattern: str | None, lasts: int | None) -> tuple[Row, ...]:
+def _build_rules(asked: Row, scope: Scope, pattern: str | None, lasts: int | None) -> tuple[Row, ...]:
     if pattern is None:
-        return suggested(asked, scope, lasts)
-    return (patterned(asked, pattern, scope, lasts),)
+        return suggested_rules(asked, scope, lasts)
+    return (rule_with_pattern(asked, pattern, scope, lasts),)
 
 
-def _doubt(link: Link, asked: Row, rules: tuple[Row, ...], edit: Edit | None) -> None:
+def _warn_if_still_asked(link: Link, asked: Row, rules: tuple[Row, ...], edit: Edit | None) -> None:
     """Warn if the person's own pattern does not allow this very call. The answer is sent all the same."""
     done = {**asked, **edit.changes} if edit else asked
     for rule in rules:
-        if why := still_asks(link, done, rule):
-            note((f"With this rule such a call would not simply pass: {flat(why)}", "yellow"))
+        if why := why_still_asked(link, done, rule):
+            note((f"With this rule such a call would not simply pass: {escape_line_breaks(why)}", "yellow"))
 
 
-def _answer(link: Link, asked: Row, answer: Answer, for_programs: bool) -> None:
-    answered, rules = send(link, asked, answer)
+def _send_and_show(link: Link, asked: Row, answer: Answer, for_programs: bool) -> None:
+    answered, rules = send_answer(link, asked, answer)
     if for_programs:
-        as_json({**answered, "rules": rules})
+        print_json({**answered, "rules": rules})
         return
-    word, style = state(answered["status"])
-    say((word, style), f" {answered['id']}", flat(f": {answer.reason}") if answer.reason else "")
-    tell_rules(asked, rules)
+    word, style = format_state(answered["status"])
+    say(
+        (word, style), f" {answered['id']}", escape_line_breaks(f": {answer.reason}") if answer.reason else ""
+    )
+    show_created_rules(asked, rules)

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal
 import typer
 
 from handrail.cli.client import Link, follow_status, reach
-from handrail.cli.command_help import verb
-from handrail.cli.exact import flat
+from handrail.cli.command_help import add_command
+from handrail.cli.exact import escape_line_breaks
 from handrail.cli.failure import Failure
 from handrail.cli.render.approval_card import show_approval
-from handrail.cli.render.formats import Row, by_prefix, caller, elapsed, state
-from handrail.cli.render.output import as_json, note, say, table
+from handrail.cli.render.formats import Row, find_by_prefix, format_caller, format_elapsed, format_state
+from handrail.cli.render.output import note, print_json, print_table, say
 
 ID_LENGTH = 11
 """Length of a full id; anything shorter is a prefix."""
@@ -22,7 +22,7 @@ CallId = Annotated[str, typer.Argument(metavar="CALL", help="Id of a call, or it
 
 
 def add_to(app: typer.Typer) -> None:
-    verb(
+    add_command(
         app,
         "calls",
         "handrail calls",
@@ -30,8 +30,8 @@ def add_to(app: typer.Typer) -> None:
         "handrail calls --status running --json",
         "handrail calls -q pytest",
     )(calls)
-    verb(app, "cancel", "handrail cancel c3f")(cancel)
-    verb(
+    add_command(app, "cancel", "handrail cancel c3f")(cancel)
+    add_command(
         app,
         "complete",
         "handrail complete c3f",
@@ -60,9 +60,9 @@ def calls(
     with reach("read") as link:
         found: list[Row] = link.get("calls", status=status, tool=tool, agent=agent, q=q, limit=limit)
     if as_json_:
-        as_json(found)
+        print_json(found)
     elif found:
-        table(("ID", "STATUS", "TIME", "CALLER", "TOOL", "TITLE"), [_cells(row) for row in found])
+        print_table(("ID", "STATUS", "TIME", "CALLER", "TOOL", "TITLE"), [_cells(row) for row in found])
     elif status or tool or agent or q:
         note("No call matches. `handrail calls` lists all of them.")
     else:
@@ -72,7 +72,7 @@ def calls(
 def cancel(call: CallId, as_json_: AsJson = False) -> None:
     """Stop a call. The agent gets the output so far."""
     with reach("person") as link:
-        _tell(link.post("calls", _open_first(link, call), "cancel"), as_json_)
+        _show_result(link.post("calls", _find_call(link, call), "cancel"), as_json_)
 
 
 def complete(
@@ -83,7 +83,7 @@ def complete(
 ) -> None:
     """Return the output so far to the agent; the work continues. A write that waits for approval is accepted."""
     with reach("person") as link:
-        whole = _open_first(link, call)
+        whole = _find_call(link, call)
         detail: Row = link.get("calls", whole)
         body: dict[str, Any] = {"stop": stop, "text": text}
         if text is None and detail["completion"] and detail["completion"]["does"] == "accept_diff":
@@ -91,7 +91,7 @@ def complete(
             body["digest"] = asked["digest"]
             if not as_json_:
                 show_approval(asked)
-        _tell(link.post("calls", whole, "complete", body=body), as_json_)
+        _show_result(link.post("calls", whole, "complete", body=body), as_json_)
 
 
 def _follow(for_programs: bool) -> None:
@@ -100,38 +100,50 @@ def _follow(for_programs: bool) -> None:
 
 
 def _print(row: Row) -> None:
-    word, style = state(row["status"])
+    word, style = format_state(row["status"])
     why = str(row["message"]).partition("\n")[0] if row["status"] in ("failed", "denied") else ""
-    where = f"{row['id']}  {elapsed(row['elapsed_ms']):>8}  {caller(row)}  {row['tool']}  "
-    say((f"{word:<13}", style), f"  {where}", (flat(row["title"]), "bold"), f"  {flat(why)}")
+    where = f"{row['id']}  {format_elapsed(row['elapsed_ms']):>8}  {format_caller(row)}  {row['tool']}  "
+    say(
+        (f"{word:<13}", style),
+        f"  {where}",
+        (escape_line_breaks(row["title"]), "bold"),
+        f"  {escape_line_breaks(why)}",
+    )
 
 
 def _cells(row: Row) -> tuple[Any, ...]:
-    title = row["title"] + _decided(row)
-    return row["id"], state(row["status"]), elapsed(row["elapsed_ms"]), caller(row), row["tool"], title
+    title = row["title"] + _decision_note(row)
+    return (
+        row["id"],
+        format_state(row["status"]),
+        format_elapsed(row["elapsed_ms"]),
+        format_caller(row),
+        row["tool"],
+        title,
+    )
 
 
-def _decided(row: Row) -> str:
+def _decision_note(row: Row) -> str:
     """The id to look up: of the open approval, or of the person's rule that allowed the call."""
     if row["status"] == "waiting":
         return f"  (approval {row['approval_id']})"
     return f"  ({row['allowed_by']})" if re.fullmatch(r"rule r[0-9a-f]{10}", row["allowed_by"] or "") else ""
 
 
-def _open_first(link: Link, typed: str) -> str:
+def _find_call(link: Link, typed: str) -> str:
     """Find a call by id or prefix; open calls take precedence. Raises Failure."""
     if len(typed) >= ID_LENGTH:
         return typed
     still_open = [row["id"] for row in link.get("state")["calls"] if row["id"].startswith(typed)]
-    return by_prefix(typed, still_open or [row["id"] for row in link.get("calls", limit=1000)], "call")
+    return find_by_prefix(typed, still_open or [row["id"] for row in link.get("calls", limit=1000)], "call")
 
 
-def _tell(forced: Row, for_programs: bool) -> None:
+def _show_result(forced: Row, for_programs: bool) -> None:
     if for_programs:
-        as_json(forced)
+        print_json(forced)
     elif forced["won"]:
         row = forced["call"]
-        say(f"{forced['message']} {row['id']} ", (flat(row["title"]), "bold"))
+        say(f"{forced['message']} {row['id']} ", (escape_line_breaks(row["title"]), "bold"))
         if row["message"]:
             say(f"The agent is told: {row['message']}")
     if not forced["won"]:

@@ -14,16 +14,16 @@ from typing import Annotated
 
 import typer
 
-from handrail.cli.chat_session import Talk, Whom
+from handrail.cli.chat_session import ChatSession, Recipient
 from handrail.cli.client import Link, Live
-from handrail.cli.command_help import verb
-from handrail.cli.commands.threads import which
+from handrail.cli.command_help import add_command
+from handrail.cli.commands.threads import find_thread
 from handrail.cli.exact import exact_line
 from handrail.cli.failure import Code, Failure
 from handrail.cli.folder import workspace
-from handrail.cli.render.chat_output import Speech, Status, ended
+from handrail.cli.render.chat_output import AnswerPrinter, StatusLine, show_stop_reason
 from handrail.cli.render.formats import Row
-from handrail.cli.render.output import as_json, note, say
+from handrail.cli.render.output import note, print_json, say
 from handrail.config import OWN_AGENT, PROVIDER_VARIABLES
 
 DEMO = "demo"
@@ -35,7 +35,7 @@ AsJson = Annotated[
 
 
 def add_to(app: typer.Typer) -> None:
-    verb(
+    add_command(
         app,
         "chat",
         "handrail chat",
@@ -67,48 +67,48 @@ def chat(
 ) -> None:
     """Talk with an agent. Give one prompt, or none to chat until Ctrl-D."""
 
-    words = " ".join(prompt or ()) or _piped()
+    words = " ".join(prompt or ()) or _read_piped_prompt()
     if as_json_ and not words:
         raise typer.BadParameter("Give a prompt, or pipe one in: --json is for programs.")
     with Live("person") as live:
-        found = _which(live.link, thread, new, agent, folder)
+        found = _select_thread(live.link, thread, new, agent, folder)
         name = agent or found["agent"]
-        whom = Whom(agent, provided_for(name, os.environ))
+        whom = Recipient(agent, provider_variables_for(name, os.environ))
         if as_json_:
-            stop = for_programs(live, found["id"], words, whom)
+            stop = prompt_as_json(live, found["id"], words, whom)
         elif words:
-            stop = Voice(live, found["id"], thoughts).prompt(words, whom)
+            stop = TerminalView(live, found["id"], thoughts).prompt(words, whom)
         else:
-            _greet(found, name)
-            stop = converse(Voice(live, found["id"], thoughts), whom)
+            _show_greeting(found, name)
+            stop = converse(TerminalView(live, found["id"], thoughts), whom)
     if stop != "end_turn":
         raise typer.Exit(Code.FAILED)
 
 
-def _which(link: Link, thread: str | None, new: bool, agent: str | None, folder: Path | None) -> Row:
+def _select_thread(link: Link, thread: str | None, new: bool, agent: str | None, folder: Path | None) -> Row:
     if thread is not None:
         if new:
             raise typer.BadParameter("Give --thread or --new, not both.")
-        return link.get("threads", which(link, thread), limit=1)
+        return link.get("threads", find_thread(link, thread), limit=1)
     where = workspace(folder)
-    body = {"workspace": str(where) if where else None, "agent": agent or _usual(link)}
+    body = {"workspace": str(where) if where else None, "agent": agent or _default_agent(link)}
     return link.post("threads", body=body) if new else link.post("threads", "default", body=body)
 
 
-def _usual(link: Link) -> str | None:
+def _default_agent(link: Link) -> str | None:
     """Our own agent on first use, if this environment has a provider variable; else None: the daemon chooses."""
 
-    if not provided(os.environ):
+    if not provider_variables(os.environ):
         return None
     last: list[Row] = link.get("threads", limit=1)
     return None if any(row["messages"] and row["agent"] != DEMO for row in last) else OWN_AGENT
 
 
-def _piped() -> str:
+def _read_piped_prompt() -> str:
     return "" if sys.stdin.isatty() else sys.stdin.read().strip()
 
 
-def _greet(found: Row, agent: str) -> None:
+def _show_greeting(found: Row, agent: str) -> None:
     title = exact_line(found["title"]) or "a new conversation"
     note((f"{agent} · {title} ({found['id']})", "bold"))
     note(("Enter sends, Ctrl-C stops the agent, Ctrl-D leaves.", "dim"))
@@ -117,20 +117,20 @@ def _greet(found: Row, agent: str) -> None:
 LEAVE = ("/quit", "/exit", "/q")
 
 
-class Voice:
+class TerminalView:
     """Shows a conversation on the terminal."""
 
     def __init__(self, live: Live, thread: str, thoughts: bool) -> None:
-        self._speech = Speech(thoughts=thoughts)
-        self._status = Status()
-        self._talk = Talk(live, thread, self)
+        self._speech = AnswerPrinter(thoughts=thoughts)
+        self._status = StatusLine()
+        self._talk = ChatSession(live, thread, self)
 
-    def prompt(self, words: str, whom: Whom) -> str:
+    def prompt(self, words: str, whom: Recipient) -> str:
         try:
             stop = self._talk.prompt(words, whom)
         finally:
             self.rest()
-        ended(stop)
+        show_stop_reason(stop)
         return stop
 
     def said(self, flow: Row) -> None:
@@ -151,24 +151,24 @@ class Voice:
         self._speech.rest()
 
 
-class Printed:
+class JsonView:
     """Prints each update as a JSON line."""
 
     def said(self, flow: Row) -> None:
         for part in flow["parts"]:
-            as_json({"update": part["kind"], **part}, line=True)
+            print_json({"update": part["kind"], **part}, line=True)
 
     def began_or_ended(self, activity: Row) -> None:
-        as_json({"update": "activity", **activity}, line=True)
+        print_json({"update": "activity", **activity}, line=True)
 
     def passes(self, doing: str) -> None: ...
 
     def rest(self) -> None: ...
 
 
-def converse(voice: Voice, whom: Whom) -> str:
+def converse(voice: TerminalView, whom: Recipient) -> str:
     """Prompt for lines until the person leaves. Always `end_turn`: leaving is a success."""
-    while (line := _typed()) is not None:
+    while (line := _read_line()) is not None:
         try:
             voice.prompt(line, whom)
         except Failure as problem:
@@ -178,14 +178,14 @@ def converse(voice: Voice, whom: Whom) -> str:
     return "end_turn"
 
 
-def for_programs(live: Live, thread: str, words: str, whom: Whom) -> str:
+def prompt_as_json(live: Live, thread: str, words: str, whom: Recipient) -> str:
     """Send one prompt, print updates as JSON lines, and return the stop reason."""
-    stop = Talk(live, thread, Printed()).prompt(words, whom)
-    as_json({"stop_reason": stop, "thread": thread}, line=True)
+    stop = ChatSession(live, thread, JsonView()).prompt(words, whom)
+    print_json({"stop_reason": stop, "thread": thread}, line=True)
     return stop
 
 
-def _typed() -> str | None:
+def _read_line() -> str | None:
     """The next line typed; None when the person leaves."""
     with suppress(ImportError):
         import_module("readline")  # enables line editing in `input`
@@ -204,11 +204,11 @@ def _typed() -> str | None:
             return line
 
 
-def provided(environ: Mapping[str, str]) -> dict[str, str]:
+def provider_variables(environ: Mapping[str, str]) -> dict[str, str]:
     """The provider variables that are set."""
     return {name: environ[name] for name in PROVIDER_VARIABLES if environ.get(name, "").strip()}
 
 
-def provided_for(agent: str, environ: Mapping[str, str]) -> dict[str, str]:
+def provider_variables_for(agent: str, environ: Mapping[str, str]) -> dict[str, str]:
     """The provider variables for this agent; empty unless it is our own."""
-    return provided(environ) if agent == OWN_AGENT else {}
+    return provider_variables(environ) if agent == OWN_AGENT else {}

@@ -10,24 +10,26 @@ from typing import Annotated
 import typer
 
 from handrail.cli.client import reach
-from handrail.cli.command_help import plain, verb
+from handrail.cli.command_help import add_command, plain_app
 from handrail.cli.folder import project
-from handrail.cli.render.formats import Row, by_prefix
-from handrail.cli.render.output import as_json, note, say, table
+from handrail.cli.render.formats import Row, find_by_prefix
+from handrail.cli.render.output import note, print_json, print_table, say
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def add_to(app: typer.Typer) -> None:
-    verb(
+    add_command(
         app,
         "credential",
         "handrail credential",
         "handrail credential --workspace ~/code/api --name cursor",
     )(credential)
-    group = plain(invoke_without_command=True, epilog="handrail credentials\nhandrail credentials revoke k20")
+    group = plain_app(
+        invoke_without_command=True, epilog="handrail credentials\nhandrail credentials revoke k20"
+    )
     group.callback()(credentials)
-    verb(group, "revoke", "handrail credentials revoke k20")(revoke)
+    add_command(group, "revoke", "handrail credentials revoke k20")(revoke)
     app.add_typer(group, name="credentials")
 
 
@@ -44,7 +46,7 @@ def credential(
     with reach("person") as link:
         made: Row = link.post("credentials", body=body)
     if as_json_:
-        as_json(made)
+        print_json(made)
         return
     say(f"URL        {made['url']}")
     say(f"Bearer     {made['bearer']}")
@@ -63,10 +65,10 @@ def credentials(context: typer.Context, as_json_: AsJson = False) -> None:
     with reach("read") as link:
         found: list[Row] = link.get("credentials")
     if as_json_:
-        as_json(found)
+        print_json(found)
     elif found:
-        rows = [(row["id"], row["name"], _day(row["issued_at"]), row["workspace"]) for row in found]
-        table(("ID", "NAME", "SINCE", "WORKSPACE"), rows)
+        rows = [(row["id"], row["name"], _format_day(row["issued_at"]), row["workspace"]) for row in found]
+        print_table(("ID", "NAME", "SINCE", "WORKSPACE"), rows)
     else:
         note("No client calls over HTTP. `handrail credential` makes a credential for one.")
 
@@ -77,10 +79,10 @@ def revoke(
     """Revoke a credential. Its client can no longer make calls."""
     with reach("person") as link:
         known = (row["id"] for row in link.get("credentials"))
-        found = by_prefix(id, known, "credential")
+        found = find_by_prefix(id, known, "credential")
         link.delete("credentials", found)
     say(f"Revoked {found}.")
 
 
-def _day(ms: int) -> str:
+def _format_day(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -6,14 +6,14 @@ from typing import Annotated
 import typer
 
 from handrail.cli.client import Link, reach
-from handrail.cli.command_help import verb
+from handrail.cli.command_help import add_command
 from handrail.cli.commands.lifecycle import show_page
 from handrail.cli.failure import Failure
 from handrail.cli.render.output import note, say
 
 
 def add_to(app: typer.Typer) -> None:
-    verb(app, "demo", "handrail demo", "handrail demo --minutes 2 --no-open")(demo)
+    add_command(app, "demo", "handrail demo", "handrail demo --minutes 2 --no-open")(demo)
 
 
 def demo(
@@ -35,10 +35,10 @@ def demo(
             note(str(refused))
         left = tell(minutes * 60, say)
         if person is not None:
-            _tidy(person, left)
+            _cancel_calls(person, left)
 
 
-def _tidy(person: Link, left: list[str]) -> None:
+def _cancel_calls(person: Link, left: list[str]) -> None:
     """Cancel the calls that the demo left open, so that their approvals leave the inbox."""
     for call in left:
         with suppress(Failure):

@@ -16,9 +16,9 @@ import typer
 
 from handrail import __version__
 from handrail.cli.client import Link, reach
-from handrail.cli.command_help import verb
+from handrail.cli.command_help import add_command
 from handrail.cli.failure import Code, Failure
-from handrail.cli.render.formats import Row, count
+from handrail.cli.render.formats import Row, format_count
 from handrail.cli.render.output import note, say
 from handrail.door.connect import dial_path
 from handrail.paths import Places
@@ -30,10 +30,10 @@ NoOpen = Annotated[bool, typer.Option("--no-open", help="Do not open the page.")
 
 
 def add_to(app: typer.Typer) -> None:
-    verb(app, "up", "handrail up", "handrail up --no-open --port 8000", "handrail up --foreground")(up)
-    verb(app, "down", "handrail down")(down)
-    verb(app, "restart", "handrail restart")(restart)
-    verb(app, "open", "handrail open", "handrail open --print")(open_page)
+    add_command(app, "up", "handrail up", "handrail up --no-open --port 8000", "handrail up --foreground")(up)
+    add_command(app, "down", "handrail down")(down)
+    add_command(app, "restart", "handrail restart")(restart)
+    add_command(app, "open", "handrail open", "handrail open --print")(open_page)
 
 
 def up(
@@ -45,9 +45,9 @@ def up(
 ) -> None:
     """Start Handrail if it is not running, and open its page."""
     if foreground:
-        raise typer.Exit(_be_the_daemon(port, announce=not no_open))
+        raise typer.Exit(_run_daemon(port, announce=not no_open))
     _check_config()
-    with reach("read", start=True, argv=_on_port(port), keep=_keys()) as link:
+    with reach("read", start=True, argv=_daemon_argv(port), keep=_kept_variables()) as link:
         say(f"Handrail runs at {link.url} (pid {link.pid}).")
         _warn_of_skew(link)
         if port is not None and not link.url.endswith(f":{port}"):
@@ -62,15 +62,15 @@ def up(
 def down() -> None:
     """Stop Handrail and everything it started."""
     places = Places.find(os.environ)
-    with reach("person", start=_keeper_lives(places)) as link:
+    with reach("person", start=_is_keeper_running(places)) as link:
         health: Row = link.get("health")
         pids = [link.pid, *([health["keeper"]["pid"]] if health["keeper"] else [])]
-        ended = _terminals(link.get("terminals", running="true"))
-        end(link, pids, keep_terminals=False)
+        ended = _describe_terminals(link.get("terminals", running="true"))
+        shut_down(link, pids, keep_terminals=False)
     say(f"Handrail is down, and everything it started has ended{ended}.")
 
 
-def _terminals(running: list[Row]) -> str:
+def _describe_terminals(running: list[Row]) -> str:
     """Describe the terminals that `down` ends; empty if none run."""
     if not running:
         return ""
@@ -81,18 +81,18 @@ def _terminals(running: list[Row]) -> str:
 
 def restart(port: Port = None) -> None:
     """Restart the daemon. Terminals keep running; waiting approvals and the page's address are kept."""
-    port = port or (None if _check_config() else _asked_port())
+    port = port or (None if _check_config() else _last_port())
     ran: list[str] = []
     try:
         with reach("person") as link:
             ran = [call["id"] for call in link.get("state")["calls"] if call["status"] == "running"]
-            end(link, [link.pid], keep_terminals=True)
+            shut_down(link, [link.pid], keep_terminals=True)
     except Failure as failure:
         if failure.code is not Code.NO_DAEMON:
             raise
         note("It was not running.")
-    with reach("read", start=True, argv=_on_port(port), keep=_keys()) as link:
-        say(f"Handrail runs at {link.url} (pid {link.pid}): {_what_became(link, ran)}")
+    with reach("read", start=True, argv=_daemon_argv(port), keep=_kept_variables()) as link:
+        say(f"Handrail runs at {link.url} (pid {link.pid}): {_describe_restart(link, ran)}")
 
 
 def open_page(
@@ -105,18 +105,18 @@ def open_page(
         show_page(link, browse=not only_print)
 
 
-def _what_became(link: Link, ran: list[str]) -> str:
+def _describe_restart(link: Link, ran: list[str]) -> str:
     """Describe what the restart did to running calls, approvals and terminals."""
     found: Row = link.get("state")["started"]
     stopped = sum(link.get("calls", call)["status"] == "interrupted" for call in ran)
     return (
-        f"{count(max(stopped, found['interrupted']), 'call')} interrupted, "
-        f"{count(found['approvals_kept'], 'approval')} kept, "
-        f"{count(found['terminals_adopted'], 'terminal')} re-adopted."
+        f"{format_count(max(stopped, found['interrupted']), 'call')} interrupted, "
+        f"{format_count(found['approvals_kept'], 'approval')} kept, "
+        f"{format_count(found['terminals_adopted'], 'terminal')} re-adopted."
     )
 
 
-def _be_the_daemon(port: int | None, announce: bool) -> int:
+def _run_daemon(port: int | None, announce: bool) -> int:
     from handrail.config import BadConfig, load  # noqa: PLC0415 - pydantic, which most commands do without
     from handrail.daemon import daemon  # noqa: PLC0415 - imports everything
 
@@ -141,7 +141,7 @@ def _check_config() -> bool:
     return any(each.name == "server.port" and each.origin != "default" for each in found)
 
 
-def _asked_port() -> int | None:
+def _last_port() -> int | None:
     """The port given to the last `up --port`, from the daemon's port file; a restart keeps it."""
     from handrail.config import load  # noqa: PLC0415 - pydantic, which most commands do without
 
@@ -153,14 +153,14 @@ def _asked_port() -> int | None:
     return None if wished == load(places.config).server.port else wished
 
 
-def _on_port(port: int | None) -> tuple[str, ...] | None:
+def _daemon_argv(port: int | None) -> tuple[str, ...] | None:
     """The command line that starts the daemon on this port; None for the default one."""
     if port is None:
         return None
     return (sys.executable, "-m", "handrail", "up", "--foreground", "--no-open", "--port", str(port))
 
 
-def _keys() -> tuple[str, ...]:
+def _kept_variables() -> tuple[str, ...]:
     """Environment variables that the new daemon keeps for our own agent: API keys and base URLs."""
     from handrail.config import PROVIDER_VARIABLES  # noqa: PLC0415 - pydantic, which most commands do without
 
@@ -174,19 +174,19 @@ def _warn_of_skew(link: Link) -> None:
 
 def show_page(link: Link, *, browse: bool) -> None:
     page: str = link.post("code")["url"]
-    if browse and _has_screen() and webbrowser.open(page):
+    if browse and _has_display() and webbrowser.open(page):
         say("The page is open in your browser.")
     else:
         say("Open this within a minute; it signs you in once:")
         say(f"  {page}")
 
 
-def _has_screen() -> bool:
+def _has_display() -> bool:
     """Whether there is a display. Without one, `webbrowser` may start a text browser in this terminal."""
     return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _keeper_lives(places: Places) -> bool:
+def _is_keeper_running(places: Places) -> bool:
     """Whether a keeper still runs. If its daemon is gone, a new daemon is needed to end it."""
     keeper = dial_path(str(places.keeper_socket))
     if keeper is not None:
@@ -198,10 +198,10 @@ GONE_SECONDS = 15.0
 """Seconds to wait for an exit. The daemon takes up to five, its processes their grace period; bounds a hang."""
 
 
-def end(link: Link, pids: Iterable[int], *, keep_terminals: bool) -> None:
+def shut_down(link: Link, pids: Iterable[int], *, keep_terminals: bool) -> None:
     """Shut the daemon down and wait until these processes have exited. Raises Failure on timeout."""
     with ExitStack() as held:
-        gone = [Gone(pid, held) for pid in pids]
+        gone = [ProcessExit(pid, held) for pid in pids]
         if sys.stderr.isatty():
             note(("Ending …", "dim"))
         link.post("down", keep_terminals=str(keep_terminals).lower())
@@ -215,7 +215,7 @@ def end(link: Link, pids: Iterable[int], *, keep_terminals: bool) -> None:
         )
 
 
-class Gone:
+class ProcessExit:
     """Waits for the exit of a process. Uses a pidfd on Linux, so a reused pid does not matter."""
 
     def __init__(self, pid: int, held: ExitStack) -> None:

@@ -12,14 +12,23 @@ from typing import Annotated, Literal
 import typer
 
 from handrail.cli.client import Link, reach
-from handrail.cli.command_help import plain, verb
-from handrail.cli.command_help import verb as add_verb
-from handrail.cli.exact import exact_line, flat
+from handrail.cli.command_help import add_command, plain_app
+from handrail.cli.command_help import add_command as add_verb
+from handrail.cli.exact import escape_line_breaks, exact_line
 from handrail.cli.failure import Failure
 from handrail.cli.folder import project, workspace
-from handrail.cli.render.approval_card import action_verb, remarks
-from handrail.cli.render.formats import Row, ago, by_prefix, count, effect, json_object, risk, seconds
-from handrail.cli.render.output import Piece, as_json, note, say, table, width
+from handrail.cli.render.approval_card import action_verb, part_remarks
+from handrail.cli.render.formats import (
+    Row,
+    find_by_prefix,
+    format_ago,
+    format_count,
+    format_effect,
+    format_risk,
+    parse_duration,
+    parse_json_object,
+)
+from handrail.cli.render.output import Piece, note, print_json, print_table, say, width
 
 MOST_SUGGESTED = 3
 """Maximum suggestions below the list; the page shows all."""
@@ -37,9 +46,9 @@ handrail rules remove r1f"""
 
 
 def add_to(app: typer.Typer) -> None:
-    group = plain(invoke_without_command=True, epilog=EXAMPLES)
+    group = plain_app(invoke_without_command=True, epilog=EXAMPLES)
     group.callback()(rules)
-    verb(
+    add_command(
         group,
         "add",
         "handrail rules add allow 'npm test'",
@@ -48,7 +57,7 @@ def add_to(app: typer.Typer) -> None:
         "handrail rules add allow --tool write_file 'docs/**' --expires 7d",
         "handrail rules add allow 'make' --match 'make test' --not-match 'makepkg'",
     )(add)
-    verb(group, "remove", "handrail rules remove r1f")(remove)
+    add_command(group, "remove", "handrail rules remove r1f")(remove)
     add_tester_to(group)
     app.add_typer(group, name="rules")
 
@@ -65,13 +74,13 @@ def rules(
     here = workspace(folder)
     with reach("read") as link:
         found: Row = link.get("rules", workspace=None if here is None else str(here))
-    rows = [flattened(view) for view in found["rules"] if every or _is_here(view["rule"], here)]
+    rows = [flatten_rule(view) for view in found["rules"] if every or _applies_in(view["rule"], here)]
     if as_json_:
-        as_json(rows)
+        print_json(rows)
         return
     now, wide = int(time.time() * 1000), width() >= WIDE
-    table(columns(wide), [cells(row, now, wide) for row in rows])
-    for line in (_standing(found, here), *_suggestions(found)):
+    print_table(rule_columns(wide), [rule_cells(row, now, wide) for row in rows])
+    for line in (_describe_folder(found, here), *_describe_suggestions(found)):
         note((exact_line(line), "dim"))
 
 
@@ -116,18 +125,18 @@ def add(
         "agent": agent,
         "scope": "user" if user else "project",
         "workspace": None if user else str(project(folder)),
-        "expires_in": seconds(expires),
+        "expires_in": parse_duration(expires),
         "note": remark,
         "match": match or [],
         "not_match": not_match or [],
     }
     with reach("person") as link:
-        past = "" if as_json_ else _judged(link, body)
-        row = flattened(link.post("rules", body=body))
+        past = "" if as_json_ else _check_rule(link, body)
+        row = flatten_rule(link.post("rules", body=body))
     if as_json_:
-        as_json(row)
+        print_json(row)
         return
-    say(*made(row), f" {past}" if past else "")
+    say(*describe_new_rule(row), f" {past}" if past else "")
 
 
 def remove(
@@ -136,21 +145,21 @@ def remove(
 ) -> None:
     """Remove a rule. To remove a rule that is in a file, edit the file."""
     with reach("person") as link:
-        rows = [flattened(view) for view in link.get("rules")["rules"] if not view["builtin"]]
-        found = by_prefix(id, (row["id"] for row in rows), "rule")
+        rows = [flatten_rule(view) for view in link.get("rules")["rules"] if not view["builtin"]]
+        found = find_by_prefix(id, (row["id"] for row in rows), "rule")
         link.delete("rules", found)
     row = next(row for row in rows if row["id"] == found)
     if as_json_:
-        as_json(row)
+        print_json(row)
     else:
-        say(f"Removed {found}: ", flat(f"{row['effect']} {what(row)}"))
+        say(f"Removed {found}: ", escape_line_breaks(f"{row['effect']} {describe_rule(row)}"))
 
 
-def _is_here(rule: Row, here: Path | None) -> bool:
+def _applies_in(rule: Row, here: Path | None) -> bool:
     return here is None or rule["workspace"] in (None, str(here))
 
 
-def _standing(found: Row, here: Path | None) -> str:
+def _describe_folder(found: Row, here: Path | None) -> str:
     """A line that names the folder and whether it is trusted."""
     if here is None:
         return "Not in a project: these are the rules of every folder. An agent without a workspace is always asked about."
@@ -163,20 +172,20 @@ def _standing(found: Row, here: Path | None) -> str:
     return f"In {here}, which is trusted. {folder['problem']}".rstrip()
 
 
-def _suggestions(found: Row) -> list[str]:
+def _describe_suggestions(found: Row) -> list[str]:
     return [
-        f"You allowed {each['words']} {each['answers']} times: {command(each['rule'])}"
+        f"You allowed {each['words']} {each['answers']} times: {add_rule_command(each['rule'])}"
         for each in found["suggestions"][:MOST_SUGGESTED]
         if each["rule"]["effect"] == "allow"
     ]
 
 
-def _judged(link: Link, body: Row) -> str:
+def _check_rule(link: Link, body: Row) -> str:
     """How the rule would have decided past calls. Raises Failure if the rule is invalid."""
     proposed: Row = link.post("rules", "propose", body={"rule": body})
     if proposed["problem"]:
         raise Failure(proposed["problem"])
-    return judged(proposed)
+    return describe_impact(proposed)
 
 
 def add_tester_to(group: typer.Typer) -> None:
@@ -186,10 +195,10 @@ def add_tester_to(group: typer.Typer) -> None:
         "handrail rules test 'git push -f'",
         "handrail rules test 'npm test && npm publish' --workspace ~/code/api --json",
         'handrail rules test --tool write_file --input \'{"path": "a.md", "content": ""}\'',
-    )(explain)
+    )(explain_decision)
 
 
-def explain(
+def explain_decision(
     command: Annotated[
         str | None, typer.Argument(metavar="COMMAND", help="A command line, as an agent would run it.")
     ] = None,
@@ -211,43 +220,51 @@ def explain(
     body: Row = {
         "command": command,
         "tool": tool,
-        "input": json_object(given) or ({} if tool else None),
+        "input": parse_json_object(given) or ({} if tool else None),
         "workspace": None if here is None else str(here),
         "agent": agent,
     }
     with reach("person") as link:
         told: Row = link.post("rules", "test", body=body)
     if as_json_:
-        as_json(told)
+        print_json(told)
     else:
-        _show(told, here)
+        _show_explanation(told, here)
 
 
-def _show(told: Row, here: Path | None) -> None:
+def _show_explanation(told: Row, here: Path | None) -> None:
     where = f"in {here}, {'trusted' if told['trusted'] else 'not trusted'}" if here else "without a workspace"
-    say(effect(told["effect"]), f"  by {told['rule']}   ", risk(told["risk"]), exact_line(f" risk, {where}"))
-    say(flat(told["why"]))
+    say(
+        format_effect(told["effect"]),
+        f"  by {told['rule']}   ",
+        format_risk(told["risk"]),
+        exact_line(f" risk, {where}"),
+    )
+    say(escape_line_breaks(told["why"]))
     if told["reasons"]:
-        say(("Risk: ", "dim"), flat(" · ".join(told["reasons"])))
+        say(("Risk: ", "dim"), escape_line_breaks(" · ".join(told["reasons"])))
     say("")
-    table(
-        ("PART", "EFFECT", "BY", "WHAT"), [_part(place, part) for place, part in enumerate(told["parts"], 1)]
+    print_table(
+        ("PART", "EFFECT", "BY", "WHAT"),
+        [_part_cells(place, part) for place, part in enumerate(told["parts"], 1)],
     )
     say("")
-    table(("", "LOOKED AT, IN ORDER", "EFFECT", "PARTS", "ABOUT"), [_step(step) for step in told["chain"]])
+    print_table(
+        ("", "LOOKED AT, IN ORDER", "EFFECT", "PARTS", "ABOUT"), [_step_cells(step) for step in told["chain"]]
+    )
 
 
-def _part(place: int, part: Row) -> tuple[Piece, ...]:
+def _part_cells(place: int, part: Row) -> tuple[Piece, ...]:
     does = "" if part["action"] == "run" else f"{action_verb(part['action'])} "
-    told = " · ".join([f"{does}{part['text']}", *remarks(part)])
-    return str(place), effect(part["effect"]), part["rule"], told
+    told = " · ".join([f"{does}{part['text']}", *part_remarks(part)])
+    return str(place), format_effect(part["effect"]), part["rule"], told
 
 
-def _step(step: Row) -> tuple[Piece, ...]:
+def _step_cells(step: Row) -> tuple[Piece, ...]:
     """Cells of a rule in the evaluation chain: dim if it did not match, marked if it decided."""
     style = "bold" if step["decides"] else "" if step["effect"] else "dim"
     places = ", ".join(str(place + 1) for place in step["parts"])
-    decided = effect(step["effect"]) if step["effect"] else ("-", "dim")
+    decided = format_effect(step["effect"]) if step["effect"] else ("-", "dim")
     return (
         ("→", "bold") if step["decides"] else "",
         (step["name"], style),
@@ -259,68 +276,81 @@ def _step(step: Row) -> tuple[Piece, ...]:
 
 WIDE = 120
 """Terminal width from which the table of rules has a column for every field."""
-_ALLOWED = {"allow": "allows", "ask": "asks about", "deny": "refuses"}
+_EFFECT_VERBS = {"allow": "allows", "ask": "asks about", "deny": "refuses"}
 
 
-def flattened(view: Row) -> Row:
+def flatten_rule(view: Row) -> Row:
     """Merge a rule view and its nested rule into one flat row."""
     return {**view["rule"], **{name: value for name, value in view.items() if name != "rule"}}
 
 
-def columns(wide: bool) -> tuple[str, ...]:
+def rule_columns(wide: bool) -> tuple[str, ...]:
     if wide:
         return ("ID", "EFFECT", "SCOPE", "HITS", "LAST USE", "SOURCE", "WHAT")
     return ("ID", "EFFECT", "USED", "WHAT")
 
 
-def cells(row: Row, now: int, wide: bool) -> tuple[Piece, ...]:
+def rule_cells(row: Row, now: int, wide: bool) -> tuple[Piece, ...]:
     """Table cells of a flat rule row. In a narrow table the last cell holds description and source."""
-    last = ago(row["last_used_at"], now) if row["last_used_at"] or not row["builtin"] else ""
+    last = format_ago(row["last_used_at"], now) if row["last_used_at"] or not row["builtin"] else ""
     hits = str(row["hits"]) if row["hits"] else ""
     style = "" if row["in_force"] else "dim"
     if not wide:
         used = f"{hits}, {last}" if hits else last
-        return row["id"], effect(row["effect"]), used, (f"{what(row)} · {source(row)}", style)
+        return (
+            row["id"],
+            format_effect(row["effect"]),
+            used,
+            (f"{describe_rule(row)} · {describe_source(row)}", style),
+        )
     scope = "" if row["builtin"] else row["scope"]
-    return row["id"], effect(row["effect"]), scope, hits, last, source(row), (what(row), style)
+    return (
+        row["id"],
+        format_effect(row["effect"]),
+        scope,
+        hits,
+        last,
+        describe_source(row),
+        (describe_rule(row), style),
+    )
 
 
-def what(row: Row) -> str:
+def describe_rule(row: Row) -> str:
     """Describe a rule: its subject, expiry and note, and why it is not in force."""
     told = [
         row["words"],
-        f"until {day(row['expires_at'])}" if row["expires_at"] else "",
+        f"until {format_day(row['expires_at'])}" if row["expires_at"] else "",
         f"({row['note']})" if row["note"] and not row["builtin"] else "",
         f"· not in force: {row['says']}" if not row["in_force"] else "",
     ]
     return " ".join(filter(None, told))
 
 
-def source(row: Row) -> str:
+def describe_source(row: Row) -> str:
     """Where a rule comes from: file and line, or who added it and when."""
     by = (row["added_by"] or "").removeprefix("a person on the ")
-    return row["source"] or (f"{by}, {day(row['added_at'])}" if row["added_at"] else by)
+    return row["source"] or (f"{by}, {format_day(row['added_at'])}" if row["added_at"] else by)
 
 
-def made(row: Row) -> tuple[Piece, ...]:
+def describe_new_rule(row: Row) -> tuple[Piece, ...]:
     """Describe a new rule and how to remove it."""
-    does = f" {_ALLOWED[row['effect']]} {what(row)}. "
+    does = f" {_EFFECT_VERBS[row['effect']]} {describe_rule(row)}. "
     return "Rule ", (row["id"], "bold"), exact_line(does), f"`handrail rules remove {row['id']}` removes it."
 
 
-def judged(proposed: Row) -> str:
+def describe_impact(proposed: Row) -> str:
     """How a proposed rule would have decided past calls; empty if there are none."""
     told: list[str] = []
     if proposed["calls"]:
-        told.append(f"matches {proposed['matches']} of the last {count(proposed['calls'], 'call')}")
+        told.append(f"matches {proposed['matches']} of the last {format_count(proposed['calls'], 'call')}")
     if proposed["prompts"]:
         told.append(
-            f"would have decided {proposed['decided']} of your last {count(proposed['prompts'], 'prompt')}"
+            f"would have decided {proposed['decided']} of your last {format_count(proposed['prompts'], 'prompt')}"
         )
     return "It " + " and ".join(told) + "." if told else ""
 
 
-def command(body: Row) -> str:
+def add_rule_command(body: Row) -> str:
     """The `handrail rules add` command for a suggested rule."""
     about = body["command"] or body["pattern"]
     options = [(name, body[name]) for name in ("path", "host", "agent") if body[name]]
@@ -333,5 +363,5 @@ def command(body: Row) -> str:
     return shlex.join(words)
 
 
-def day(ms: int) -> str:
+def format_day(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -17,9 +17,9 @@ from typing import Annotated, Any, Literal, NoReturn
 import typer
 
 import handrail
-from handrail.cli.command_help import verb
+from handrail.cli.command_help import add_command
 from handrail.cli.failure import Failure
-from handrail.cli.jsonc import NotAnObject, NotJson, at, parse, put, remove
+from handrail.cli.jsonc import NotAnObject, NotJson, parse, remove_member, set_member, value_text
 from handrail.cli.render.output import note, say
 from handrail.paths import Places
 
@@ -40,7 +40,7 @@ _FOLDERS: dict[Editor, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class EditRecord:
     """What undo needs to know about one edited settings file."""
 
     wrote: str
@@ -106,21 +106,21 @@ class SettingsFile:
             except OSError as error:
                 raise Failure(f"{self.backup} cannot be written: {error}. Nothing was changed.") from None
 
-    def ours(self, text: str) -> Memory | None:
+    def ours(self, text: str) -> EditRecord | None:
         """The record of our edit, if this is exactly the text we wrote."""
         memory = self.memory()
         return memory if memory is not None and memory.wrote == digest(text) else None
 
-    def memory(self) -> Memory | None:
-        known = _memories().get(str(self.path))
-        return None if known is None else Memory(**known)
+    def memory(self) -> EditRecord | None:
+        known = _read_records().get(str(self.path))
+        return None if known is None else EditRecord(**known)
 
-    def remember(self, memory: Memory) -> None:
-        _remember({**_memories(), str(self.path): asdict(memory)})
+    def remember(self, memory: EditRecord) -> None:
+        _write_records({**_read_records(), str(self.path): asdict(memory)})
 
     def forget(self) -> None:
         self.backup.unlink(missing_ok=True)
-        _remember({path: known for path, known in _memories().items() if path != str(self.path)})
+        _write_records({path: known for path, known in _read_records().items() if path != str(self.path)})
 
 
 def _candidates(editor: Editor) -> list[Path]:
@@ -134,15 +134,15 @@ def _candidates(editor: Editor) -> list[Path]:
     return [own / "User" / "settings.json", home / server / "data" / "Machine" / "settings.json"]
 
 
-def _memories() -> dict[str, Any]:
+def _read_records() -> dict[str, Any]:
     try:
-        return json.loads(_memory_file().read_text())
+        return json.loads(_records_file().read_text())
     except (OSError, ValueError):
         return {}
 
 
-def _remember(memories: dict[str, Any]) -> None:
-    file = _memory_file()
+def _write_records(memories: dict[str, Any]) -> None:
+    file = _records_file()
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file.write_text(json.dumps(memories, indent=2))
@@ -150,7 +150,7 @@ def _remember(memories: dict[str, Any]) -> None:
         note(f"What an undo needs could not be kept: {error}. The backup is still there.")
 
 
-def _memory_file() -> Path:
+def _records_file() -> Path:
     return Places.find(os.environ).state / "profiles.json"
 
 
@@ -159,7 +159,7 @@ def digest(text: str) -> str:
 
 
 def add_to(app: typer.Typer) -> None:
-    verb(
+    add_command(
         app,
         "shell",
         "handrail shell",
@@ -199,7 +199,7 @@ def shell(
     if install_profile is None:
         if undo or only_print or settings:
             raise typer.BadParameter("--undo, --print and --settings belong to --install-profile.")
-        _open(command or [], keep, name, or_plain)
+        _open_shell(command or [], keep, name, or_plain)
 
     if command or keep or name or or_plain:
         raise typer.BadParameter("--install-profile opens no shell; leave the other options out.")
@@ -207,7 +207,7 @@ def shell(
     act(install_profile, settings, only_print=only_print)
 
 
-def _open(command: list[str], keep: bool, name: str, or_plain: bool) -> NoReturn:
+def _open_shell(command: list[str], keep: bool, name: str, or_plain: bool) -> NoReturn:
     from handrail.door import shell as door  # noqa: PLC0415
 
     raise typer.Exit(door.run(door.Wish(keep=keep, name=name, or_plain=or_plain, command=command)))
@@ -225,16 +225,16 @@ def add_profile(editor: Editor, settings: Path | None, *, only_print: bool) -> N
     file = SettingsFile.find(editor, settings)
     before = file.text()
     try:
-        after = put(put(before, PROFILE, profile()), DEFAULT, NAME)
+        after = set_member(set_member(before, PROFILE, build_profile()), DEFAULT, NAME)
     except (NotJson, NotAnObject) as problem:
         raise Failure(f"{file.path} cannot be read: {problem}. Nothing was changed.") from None
     if before == after:
         say(f"{file.path} has it already.")
         return
-    _show(file.path, before, after)
+    _show_diff(file.path, before, after)
     if only_print:
         return
-    memory = _memory(file, before, after)
+    memory = _build_record(file, before, after)
     file.back_up()
     file.write(after)
     file.remember(memory)
@@ -250,13 +250,13 @@ def remove_profile(editor: Editor, settings: Path | None, *, only_print: bool) -
     now = file.text()
     ours = file.ours(now)
     if ours is None:
-        then = _without_us(file, now)
+        then = _remove_our_settings(file, now)
     else:
         then = file.backup.read_bytes().decode() if ours.existed else ""
     if then == now:
         say(f"{file.path} has nothing of Handrail in it.")
         return
-    _show(file.path, now, then)
+    _show_diff(file.path, now, then)
     if only_print:
         return
     if ours is not None and not ours.existed:
@@ -271,7 +271,7 @@ def remove_profile(editor: Editor, settings: Path | None, *, only_print: bool) -
     )
 
 
-def profile() -> dict[str, Any]:
+def build_profile() -> dict[str, Any]:
     """The terminal profile. It runs `sh`, which falls back to a plain shell if Handrail was uninstalled."""
     main = Path(handrail.__file__).parent / "__main__.py"
     python = shlex.quote(sys.executable)
@@ -285,36 +285,38 @@ def profile() -> dict[str, Any]:
     return {**made, "env": {"HANDRAIL_HOME": str(Path(home).absolute())}} if home else made
 
 
-def _show(path: Path, before: str, after: str) -> None:
+def _show_diff(path: Path, before: str, after: str) -> None:
     lines = unified_diff(before.splitlines(), after.splitlines(), str(path), str(path), lineterm="", n=2)
     styles = {"+": "green", "-": "red", "@": "cyan"}
     for line in lines:
         say((line, styles.get(line[:1], "")))
 
 
-def _memory(file: SettingsFile, before: str, after: str) -> Memory:
+def _build_record(file: SettingsFile, before: str, after: str) -> EditRecord:
     """The record of this edit. A second install keeps the original values of the first."""
     ours = file.ours(before)
     if ours is not None:
-        return Memory(digest(after), ours.existed, ours.profile, ours.default)
-    return Memory(digest(after), file.path.exists(), at(before, PROFILE), at(before, DEFAULT))
+        return EditRecord(digest(after), ours.existed, ours.profile, ours.default)
+    return EditRecord(
+        digest(after), file.path.exists(), value_text(before, PROFILE), value_text(before, DEFAULT)
+    )
 
 
-def _without_us(file: SettingsFile, text: str) -> str:
+def _remove_our_settings(file: SettingsFile, text: str) -> str:
     """The text with our two settings removed or restored to their previous values."""
     memory = file.memory()
     try:
-        if at(text, DEFAULT) == json.dumps(NAME):
-            text = _restored(text, DEFAULT, memory and memory.default)
-        if at(text, PROFILE) is not None:
-            text = _restored(text, PROFILE, memory and memory.profile)
-        return remove(text, PROFILES) if _is_empty(at(text, PROFILES)) else text
+        if value_text(text, DEFAULT) == json.dumps(NAME):
+            text = _restore_setting(text, DEFAULT, memory and memory.default)
+        if value_text(text, PROFILE) is not None:
+            text = _restore_setting(text, PROFILE, memory and memory.profile)
+        return remove_member(text, PROFILES) if _is_empty(value_text(text, PROFILES)) else text
     except (NotJson, NotAnObject) as problem:
         raise Failure(f"{file.path} cannot be read: {problem}. Nothing was changed.") from None
 
 
-def _restored(text: str, path: tuple[str, ...], before: str | None) -> str:
-    return remove(text, path) if before is None else put(text, path, parse(before).value)
+def _restore_setting(text: str, path: tuple[str, ...], before: str | None) -> str:
+    return remove_member(text, path) if before is None else set_member(text, path, parse(before).value)
 
 
 def _is_empty(value: str | None) -> bool:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from handrail.cli.client import Link, reach
-from handrail.cli.command_help import verb
+from handrail.cli.command_help import add_command
 from handrail.cli.failure import Code, Failure
-from handrail.cli.render.formats import Row, count
-from handrail.cli.render.output import Piece, as_json, say, table
+from handrail.cli.render.formats import Row, format_count
+from handrail.cli.render.output import Piece, print_json, print_table, say
 from handrail.paths import Places
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ _LEVELS = {"ok": ("✓ ok", "green"), "warn": ("! warn", "yellow"), "bad": ("✗
 
 
 def add_to(app: typer.Typer) -> None:
-    verb(app, "status", "handrail status", "handrail status --json")(status)
-    verb(app, "doctor", "handrail doctor", "handrail doctor --backup handrail-copy.db")(doctor)
-    verb(app, "config", "handrail config", "handrail config --show-origin")(config)
-    verb(
+    add_command(app, "status", "handrail status", "handrail status --json")(status)
+    add_command(app, "doctor", "handrail doctor", "handrail doctor --backup handrail-copy.db")(doctor)
+    add_command(app, "config", "handrail config", "handrail config --show-origin")(config)
+    add_command(
         app,
         "mcp",
         "handrail mcp",
@@ -43,15 +43,15 @@ def add_to(app: typer.Typer) -> None:
 def status(as_json_: AsJson = False) -> None:
     """Show whether Handrail runs, where, and how many calls wait. Exit status 3 if it does not run."""
     with reach("read") as link:
-        found = _status(link)
+        found = _build_status(link)
     if as_json_:
-        as_json(found)
+        print_json(found)
         return
     say(("● ", "green"), f"Handrail {found['version']} runs at {found['url']}")
     keeper = f", keeper {found['keeper_pid']}" if found["keeper_pid"] else ", no keeper"
     say(f"  process {found['pid']}{keeper}")
     say(f"  home    {found['home']}")
-    say(f"  calls   {found['running']} running, {count(found['waiting'], 'approval')} waiting for you")
+    say(f"  calls   {found['running']} running, {format_count(found['waiting'], 'approval')} waiting for you")
 
 
 def doctor(
@@ -62,13 +62,13 @@ def doctor(
 ) -> None:
     """Check the installation and show how to fix problems. Exit status 1 if a check fails."""
     found: list[Finding] = []
-    for finding in _examined(backup):
+    for finding in _run_checks(backup):
         found.append(finding)
         if not as_json_:
-            _show(finding)
+            _show_finding(finding)
     bad = any(finding.level == "bad" for finding in found)
     if as_json_:
-        as_json({"ok": not bad, "findings": [asdict(finding) for finding in found]})
+        print_json({"ok": not bad, "findings": [asdict(finding) for finding in found]})
     raise typer.Exit(Code.FAILED if bad else Code.OK)
 
 
@@ -89,11 +89,11 @@ def config(
     except BadConfig as problem:
         raise Failure(str(problem)) from None
     if as_json_:
-        as_json([asdict(setting) for setting in found])
+        print_json([asdict(setting) for setting in found])
         return
     columns = ("SETTING", "VALUE", "FROM") if show_origin else ("SETTING", "VALUE")
-    rows: list[tuple[Piece, ...]] = [(each.name, _toml(each.value), each.origin) for each in found]
-    table(columns, [row[: len(columns)] for row in rows])
+    rows: list[tuple[Piece, ...]] = [(each.name, _format_toml(each.value), each.origin) for each in found]
+    print_table(columns, [row[: len(columns)] for row in rows])
     say((f"Change them in {path}, then run `handrail restart`.", "dim"))
 
 
@@ -108,7 +108,7 @@ def mcp(
     raise typer.Exit(mcp_stdio.main(["--workspace", workspace] if workspace else []))
 
 
-def _examined(backup: Path | None) -> "Iterator[Finding]":
+def _run_checks(backup: Path | None) -> "Iterator[Finding]":
     from handrail import doctor as surgery  # noqa: PLC0415 - imports the store
 
     places = Places.find(os.environ)
@@ -117,14 +117,14 @@ def _examined(backup: Path | None) -> "Iterator[Finding]":
         yield surgery.back_up(places, backup)
 
 
-def _show(finding: "Finding") -> None:
+def _show_finding(finding: "Finding") -> None:
     word, style = _LEVELS[finding.level]
     say((f"{word:<7}", style), f"{finding.name:<12}", finding.says)
     if finding.fix:
         say(" " * 19, ("→ " + finding.fix, "bold"))
 
 
-def _status(link: Link) -> Row:
+def _build_status(link: Link) -> Row:
     health, state = link.get("health"), link.get("state")
     return {
         "pid": link.pid,
@@ -137,7 +137,7 @@ def _status(link: Link) -> Row:
     }
 
 
-def _toml(value: object) -> str:
+def _format_toml(value: object) -> str:
     match value:
         case bool():
             return str(value).lower()

@@ -11,17 +11,17 @@ from typing import Annotated, Literal
 import typer
 
 from handrail.cli.client import Link, reach
-from handrail.cli.command_help import plain, verb
+from handrail.cli.command_help import add_command, plain_app
 from handrail.cli.failure import Code, Failure
-from handrail.cli.render.formats import Row, by_prefix, elapsed
-from handrail.cli.render.output import Piece, as_json, note, raw_bytes, say, table, text
+from handrail.cli.render.formats import Row, find_by_prefix, format_elapsed
+from handrail.cli.render.output import Piece, note, print_json, print_table, say, write_bytes, write_text
 
 Mode = Literal["text", "raw", "screen"]
 TerminalId = Annotated[
     str, typer.Argument(metavar="ID", help="Id of a terminal, its first letters, or its name.")
 ]
 
-LOOK_SECONDS = 0.2
+POLL_SECONDS = 0.2
 """Poll interval while following a terminal."""
 
 GONE_SECONDS = 60.0
@@ -53,19 +53,19 @@ def read(
         raise typer.BadParameter("Either --lines or --after: both say where to begin.")
     mode: Mode = "screen" if screen else "raw" if raw else "text"
     with reach("person") as link:
-        found = which(link, terminal)
+        found = find_terminal(link, terminal)
         piece: Row = link.get("terminals", found, "output", mode=mode, lines=lines, after=after)
         _show_output(piece, mode, as_json_, is_stream=follow)
         if as_json_ and not follow:
             return
-        at = _rest(link, found, mode, piece, as_json_)
+        at = _print_rest(link, found, mode, piece, as_json_)
     if follow:
         _follow(found, mode, at, as_json_)
     if mode == "text" and not as_json_ and sys.stdout.isatty():
-        text("\n")
+        write_text("\n")
 
 
-def _rest(link: Link, terminal: str, mode: Mode, piece: Row, for_programs: bool) -> int:
+def _print_rest(link: Link, terminal: str, mode: Mode, piece: Row, for_programs: bool) -> int:
     """Print the output that existed at the first request; return the next offset."""
     end: int = piece["end"]
     while mode != "screen" and piece["next"] < end:
@@ -83,17 +83,17 @@ def _follow(terminal: str, mode: Mode, at: int, for_programs: bool) -> None:
     while True:
         try:
             with reach("person") as link:
-                _watch(link, terminal, mode, at, for_programs)
+                _follow_until_end(link, terminal, mode, at, for_programs)
                 return
-        except _Gone as gone:
+        except _DaemonGone as gone:
             at, until = gone.at, max(until, gone.seen + GONE_SECONDS)
         except Failure as failure:
             if failure.code is not Code.NO_DAEMON or time.monotonic() > until:
                 raise
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)
 
 
-class _Gone(Exception):
+class _DaemonGone(Exception):
     """The daemon went away while a terminal was followed; has the offset reached."""
 
     def __init__(self, at: int) -> None:
@@ -102,7 +102,7 @@ class _Gone(Exception):
         self.seen = time.monotonic()
 
 
-def _watch(link: Link, terminal: str, mode: Mode, at: int, for_programs: bool) -> None:
+def _follow_until_end(link: Link, terminal: str, mode: Mode, at: int, for_programs: bool) -> None:
     """Print new output until the terminal ends. Raises _Gone if the daemon goes away."""
     while True:
         try:
@@ -110,7 +110,7 @@ def _watch(link: Link, terminal: str, mode: Mode, at: int, for_programs: bool) -
             piece: Row = link.get("terminals", terminal, "output", mode=mode, after=at)
         except Failure as failure:
             if failure.code is Code.NO_DAEMON:
-                raise _Gone(at) from None
+                raise _DaemonGone(at) from None
             raise
         if piece["next"] > at:
             _show_output(piece, mode, for_programs, is_stream=True)
@@ -118,19 +118,19 @@ def _watch(link: Link, terminal: str, mode: Mode, at: int, for_programs: bool) -
         elif not running:
             return
         else:
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
 
 
 def _show_output(piece: Row, mode: Mode, for_programs: bool, *, is_stream: bool) -> None:
     if for_programs:
-        as_json(piece, line=is_stream)
+        print_json(piece, line=is_stream)
         return
     if piece["left_out"]:
         note((f"{piece['left_out']:,} bytes before this are no longer kept.", "yellow"))
     if mode == "raw":
-        raw_bytes(base64.b64decode(piece["base64"]))
+        write_bytes(base64.b64decode(piece["base64"]))
     else:
-        text(piece["text"] + ("\n" if mode == "screen" else ""))
+        write_text(piece["text"] + ("\n" if mode == "screen" else ""))
 
 
 EXAMPLES = """\
@@ -143,8 +143,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def add_to(app: typer.Typer) -> None:
-    group = plain(epilog=EXAMPLES, no_args_is_help=True, help="Read, type into, search or close a terminal.")
-    verb(
+    group = plain_app(
+        epilog=EXAMPLES, no_args_is_help=True, help="Read, type into, search or close a terminal."
+    )
+    add_command(
         group,
         "read",
         "handrail terminal read t3f",
@@ -153,7 +155,7 @@ def add_to(app: typer.Typer) -> None:
         "handrail terminal read t3f --screen",
         "handrail terminal read t3f --raw > session.raw",
     )(read)
-    verb(
+    add_command(
         group,
         "send",
         "handrail terminal send t3f 'make test'",
@@ -161,13 +163,13 @@ def add_to(app: typer.Typer) -> None:
         "handrail terminal send t3f y --no-newline",
         "handrail terminal send t3f - < answer.txt",
     )(send)
-    verb(
+    add_command(
         group,
         "search",
         "handrail terminal search t3f 'error|warning'",
         "handrail terminal search t3f -i -C 2 traceback",
     )(search)
-    verb(group, "close", "handrail terminal close t3f")(close)
+    add_command(group, "close", "handrail terminal close t3f")(close)
     app.add_typer(group, name="terminal")
 
 
@@ -190,12 +192,12 @@ def send(
         raise typer.BadParameter("Say what to type: a text, or --key.")
     typed = sys.stdin.read().removesuffix("\n") if text == "-" else text
     with reach("person") as link:
-        found = which(link, terminal)
+        found = find_terminal(link, terminal)
         row: Row = link.post(
             "terminals", found, "input", body={"text": typed, "newline": not no_newline, "keys": key or []}
         )
     if as_json_:
-        as_json(row)
+        print_json(row)
     else:
         say(f"Typed into terminal {row['id']} ", (row["name"], "bold"), ".")
 
@@ -216,7 +218,7 @@ def search(
     """Search the stored output of a terminal. Exit status 1 if nothing matches."""
     with reach("person") as link:
         found: Row = link.get(
-            *("terminals", which(link, terminal), "search"),
+            *("terminals", find_terminal(link, terminal), "search"),
             pattern=pattern,
             context=context,
             max_results=most,
@@ -224,9 +226,9 @@ def search(
             raw=str(raw).lower(),
         )
     if as_json_:
-        as_json(found)
+        print_json(found)
     elif found["matches"]:
-        _show(found, context)
+        _show_matches(found, context)
     else:
         note("Nothing matches.")
     raise typer.Exit(Code.OK if found["matches"] else Code.FAILED)
@@ -235,16 +237,16 @@ def search(
 def close(terminal: TerminalId, as_json_: AsJson = False) -> None:
     """Stop all processes of a terminal. Its output is kept."""
     with reach("person") as link:
-        closed: Row = link.post("terminals", which(link, terminal), "close")
+        closed: Row = link.post("terminals", find_terminal(link, terminal), "close")
     if as_json_:
-        as_json(closed)
+        print_json(closed)
     else:
         say(f"Terminal {closed['id']} ", (closed["name"], "bold"), f" is closed. {closed['message']}")
     if closed["left"]:
         raise Failure("Not everything could be ended. `handrail doctor` may say more.")
 
 
-def _show(found: Row, context: int) -> None:
+def _show_matches(found: Row, context: int) -> None:
     """Print matches like `grep -n`: a colon after the line number of a match, a dash after that of context."""
     shown = 0
     for match in found["matches"]:
@@ -272,7 +274,7 @@ MOST = 1000
 
 
 def add_list_to(app: typer.Typer) -> None:
-    verb(
+    add_command(
         app, "terminals", "handrail terminals", "handrail terminals --all", "handrail terminals --all --json"
     )(terminals)
 
@@ -286,9 +288,9 @@ def terminals(
     with reach("read") as link:
         found: list[Row] = link.get("terminals", running=str(not every).lower(), limit=limit)
     if as_json_:
-        as_json(found)
+        print_json(found)
     elif found:
-        table(("ID", "STATE", "SINCE", "OF", "NAME", "PID", "CWD"), [_cells(row) for row in found])
+        print_table(("ID", "STATE", "SINCE", "OF", "NAME", "PID", "CWD"), [_cells(row) for row in found])
     elif every:
         note("No terminals. `handrail shell` opens one.")
     else:
@@ -297,35 +299,35 @@ def terminals(
         )
 
 
-def which(link: Link, typed: str) -> str:
+def find_terminal(link: Link, typed: str) -> str:
     """Find a terminal by id, prefix or name; running terminals take precedence. Raises Failure."""
     running: list[Row] = link.get("terminals", running="true", limit=MOST)
-    if any(_may_mean(row, typed) for row in running):
-        return _one(typed, running)
-    return _one(typed, link.get("terminals", limit=MOST))
+    if any(_is_match(row, typed) for row in running):
+        return _find_in(typed, running)
+    return _find_in(typed, link.get("terminals", limit=MOST))
 
 
-def _one(typed: str, rows: list[Row]) -> str:
+def _find_in(typed: str, rows: list[Row]) -> str:
     ids = [row["id"] for row in rows]
     named = [row["id"] for row in rows if row["name"] == typed]
     if len(named) == 1 and not any(each.startswith(typed) for each in ids):
         return named[0]
-    return by_prefix(typed, ids, "terminal")
+    return find_by_prefix(typed, ids, "terminal")
 
 
-def _may_mean(row: Row, typed: str) -> bool:
+def _is_match(row: Row, typed: str) -> bool:
     return row["id"].startswith(typed) or row["name"] == typed
 
 
 def _cells(row: Row) -> tuple[Piece, ...]:
-    since = elapsed(max(0, int(time.time() * 1000) - (row["ended_at"] or row["started_at"])))
-    return row["id"], state(row), since, _whose(row), row["name"], str(row["pid"]), row["cwd"]
+    since = format_elapsed(max(0, int(time.time() * 1000) - (row["ended_at"] or row["started_at"])))
+    return row["id"], terminal_state(row), since, _format_owner(row), row["name"], str(row["pid"]), row["cwd"]
 
 
-def state(row: Row) -> Piece:
+def terminal_state(row: Row) -> Piece:
     """The current activity of a terminal, or how it ended."""
     if not row["running"]:
-        return _ended(row)
+        return _exit_state(row)
     if row["asks"]:
         return ("● asks for a secret" if row["asks"]["secret"] else "● asks", "yellow")
     if row["taken"]:
@@ -333,7 +335,7 @@ def state(row: Row) -> Piece:
     return (f"◐ {row['foreground'] or 'busy'}", "blue") if row["busy"] else ("◐ running", "blue")
 
 
-def _ended(row: Row) -> Piece:
+def _exit_state(row: Row) -> Piece:
     if row["signal"]:
         return f"✗ {row['signal']}", "red"
     if row["exit_code"] is None:
@@ -341,7 +343,7 @@ def _ended(row: Row) -> Piece:
     return ("✓ exit 0", "green") if row["exit_code"] == 0 else (f"✗ exit {row['exit_code']}", "red")
 
 
-def _whose(row: Row) -> str:
+def _format_owner(row: Row) -> str:
     """Kind and owner: `shell`, or `command of claude`."""
     owner = row["owner"]
     return row["of"] if owner is None or owner["person"] else f"{row['of']} of {owner['name']}"

@@ -11,13 +11,13 @@ from typing import Annotated
 import typer
 
 from handrail.cli.client import Link, reach
-from handrail.cli.command_help import plain, verb
-from handrail.cli.exact import exact_line, flat
+from handrail.cli.command_help import add_command, plain_app
+from handrail.cli.exact import escape_line_breaks, exact_line
 from handrail.cli.failure import Failure
 from handrail.cli.folder import project
-from handrail.cli.interactive.keyboard import sure
-from handrail.cli.render.formats import Row, ago, by_prefix, count
-from handrail.cli.render.output import Piece, as_json, note, raw_bytes, say, table, text
+from handrail.cli.interactive.keyboard import confirm
+from handrail.cli.render.formats import Row, find_by_prefix, format_ago, format_count
+from handrail.cli.render.output import Piece, note, print_json, print_table, say, write_bytes, write_text
 
 MOST = 1000
 """Maximum conversations in one list; `handrail search` finds older ones."""
@@ -27,23 +27,25 @@ ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="Id of a thread,
 
 
 def add_to(app: typer.Typer) -> None:
-    verb(app, "threads", "handrail threads", "handrail threads --here", "handrail threads --json")(threads)
-    group = plain(
+    add_command(app, "threads", "handrail threads", "handrail threads --here", "handrail threads --json")(
+        threads
+    )
+    group = plain_app(
         epilog="handrail thread rename h3f 'The login page'\nhandrail thread delete h3f",
         no_args_is_help=True,
         help="Rename or delete a conversation.",
     )
-    verb(group, "rename", "handrail thread rename h3f 'The login page'")(rename)
-    verb(group, "delete", "handrail thread delete h3f")(delete)
+    add_command(group, "rename", "handrail thread rename h3f 'The login page'")(rename)
+    add_command(group, "delete", "handrail thread delete h3f")(delete)
     app.add_typer(group, name="thread")
-    verb(
+    add_command(
         app,
         "export",
         "handrail export h3f",
         "handrail export h3f --json > talk.json",
         "handrail export h3f -o talk.md",
     )(export)
-    verb(app, "import", "handrail import talk.json")(import_)
+    add_command(app, "import", "handrail import talk.json")(import_)
 
 
 def threads(
@@ -56,9 +58,11 @@ def threads(
     with reach("person") as link:
         found: list[Row] = link.get("threads", workspace=workspace, limit=limit)
     if as_json_:
-        as_json(found)
+        print_json(found)
     elif found:
-        table(("ID", "STATE", "UPDATED", "AGENT", "SAID", "FOLDER", "TITLE"), [_cells(row) for row in found])
+        print_table(
+            ("ID", "STATE", "UPDATED", "AGENT", "SAID", "FOLDER", "TITLE"), [_cells(row) for row in found]
+        )
     else:
         note("No conversations yet. `handrail chat` begins one.")
 
@@ -68,7 +72,7 @@ def rename(
 ) -> None:
     """Rename a conversation."""
     with reach("person") as link:
-        renamed: Row = link.patch("threads", which(link, thread), body={"title": title})
+        renamed: Row = link.patch("threads", find_thread(link, thread), body={"title": title})
     say(f"{renamed['id']} is now “{exact_line(renamed['title'])}”.")
 
 
@@ -78,10 +82,10 @@ def delete(
 ) -> None:
     """Delete a conversation and its messages. Its calls stay in the history."""
     with reach("person") as link:
-        meant = which(link, thread)
+        meant = find_thread(link, thread)
         found: Row = link.get("threads", meant, limit=1)
-        said = f"“{exact_line(found['title'])}”, {count(found['messages'], 'message')}"
-        if not yes and not sure(f"Delete {meant}, {said}? It cannot be undone."):
+        said = f"“{exact_line(found['title'])}”, {format_count(found['messages'], 'message')}"
+        if not yes and not confirm(f"Delete {meant}, {said}? It cannot be undone."):
             raise Failure("Nothing was deleted.")
         link.delete("threads", meant)
     say(f"Deleted {meant}.")
@@ -99,9 +103,11 @@ def export(
     if as_json_ and markdown:
         raise typer.BadParameter("Give --md or --json, not both.")
     with reach("person") as link:
-        whole = link.fetch("threads", which(link, thread), "export", format="json" if as_json_ else "md")
+        whole = link.fetch(
+            "threads", find_thread(link, thread), "export", format="json" if as_json_ else "md"
+        )
     if output is None:
-        raw_bytes(whole) if as_json_ else text(whole.decode())
+        write_bytes(whole) if as_json_ else write_text(whole.decode())
         return
     try:
         with output.open("xb") as file:
@@ -123,18 +129,18 @@ def import_(
         ) from None
     with reach("person") as link:
         made: Row = link.post("threads", "import", body=whole)
-    say(f"{made['id']}  {exact_line(made['title'])}, {count(made['messages'], 'message')}")
+    say(f"{made['id']}  {exact_line(made['title'])}, {format_count(made['messages'], 'message')}")
 
 
-def which(link: Link, typed: str) -> str:
+def find_thread(link: Link, typed: str) -> str:
     """Find a thread by id or prefix. Raises Failure."""
-    return by_prefix(typed, [row["id"] for row in link.get("threads", limit=MOST)], "thread")
+    return find_by_prefix(typed, [row["id"] for row in link.get("threads", limit=MOST)], "thread")
 
 
 def _cells(row: Row) -> tuple[Piece, ...]:
     folder = (row["workspace"] or "").rstrip("/").rpartition("/")[2]
-    updated = ago(row["updated_at"], int(time.time() * 1000))
-    return row["id"], _state(row), updated, row["agent"], str(row["messages"]), folder, row["title"]
+    updated = format_ago(row["updated_at"], int(time.time() * 1000))
+    return row["id"], _thread_state(row), updated, row["agent"], str(row["messages"]), folder, row["title"]
 
 
 _ENDS = {
@@ -145,16 +151,16 @@ _ENDS = {
 }
 
 
-def _state(row: Row) -> Piece:
+def _thread_state(row: Row) -> Piece:
     if row["operation"]:
         return "◐ speaking", "blue"
     if row["queued"]:
-        return f"● {count(row['queued'], 'prompt')} queued", "yellow"
+        return f"● {format_count(row['queued'], 'prompt')} queued", "yellow"
     return _ENDS.get(row["stop"] or "", ("✓", "green"))
 
 
 def add_search_to(app: typer.Typer) -> None:
-    verb(app, "search", "handrail search 'flaky test'", "handrail search --here deploy --json")(search)
+    add_command(app, "search", "handrail search 'flaky test'", "handrail search --here deploy --json")(search)
 
 
 def search(
@@ -168,28 +174,35 @@ def search(
     with reach("person") as link:
         found: Row = link.get("search", q=" ".join(words), workspace=workspace, limit=limit)
     if as_json_:
-        as_json(found["hits"])
+        print_json(found["hits"])
         return
     for hit in found["hits"]:
-        _show(hit)
+        _show_hit(hit)
     if not found["hits"]:
         note("Nothing was found. Try fewer words, or the beginning of one.")
     elif found["more"]:
         note(f"There is more; `--limit {limit * 2}` shows it.")
 
 
-def _show(hit: Row) -> None:
+def _show_hit(hit: Row) -> None:
     where = hit["thread"] if hit["message"] or hit["kind"] == "title" else hit["call"]
-    when = ago(hit["at"], int(time.time() * 1000))
-    say((where or hit["call"] or "", "bold"), f"  {flat(hit['title'])}  ", (f"{hit['kind']}, {when}", "dim"))
-    say("    ", *_marked(hit["snippet"], hit["marks"]))
+    when = format_ago(hit["at"], int(time.time() * 1000))
+    say(
+        (where or hit["call"] or "", "bold"),
+        f"  {escape_line_breaks(hit['title'])}  ",
+        (f"{hit['kind']}, {when}", "dim"),
+    )
+    say("    ", *_highlight(hit["snippet"], hit["marks"]))
 
 
-def _marked(snippet: str, marks: list[list[int]]) -> list[Piece]:
+def _highlight(snippet: str, marks: list[list[int]]) -> list[Piece]:
     snippet = snippet.replace("\n", " ")
     pieces: list[Piece] = []
     end = 0
     for begin, stop in marks:
-        pieces += [flat(snippet[end:begin]), (flat(snippet[begin:stop]), "bold yellow")]
+        pieces += [
+            escape_line_breaks(snippet[end:begin]),
+            (escape_line_breaks(snippet[begin:stop]), "bold yellow"),
+        ]
         end = stop
-    return [*pieces, flat(snippet[end:])]
+    return [*pieces, escape_line_breaks(snippet[end:])]

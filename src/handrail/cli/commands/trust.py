@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from handrail.cli.client import Link, reach
-from handrail.cli.command_help import verb
-from handrail.cli.commands.rules import day
-from handrail.cli.exact import flat
+from handrail.cli.command_help import add_command
+from handrail.cli.commands.rules import format_day
+from handrail.cli.exact import escape_line_breaks
 from handrail.cli.failure import Failure
 from handrail.cli.folder import project, top_level
-from handrail.cli.interactive.keyboard import sure
+from handrail.cli.interactive.keyboard import confirm
 from handrail.cli.render.formats import Row
-from handrail.cli.render.output import Piece, as_json, note, say, table
+from handrail.cli.render.output import Piece, note, print_json, print_table, say
 
 if TYPE_CHECKING:
     from handrail.config import ProjectConfig, RuleSection
@@ -38,20 +38,20 @@ _DEFAULTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ProjectFile:
     """A project's config file and the hash of its bytes."""
 
     sha: str
     config: ProjectConfig
 
 
-def seen(folder: Path) -> Seen | None:
+def read_project_file(folder: Path) -> ProjectFile | None:
     """Read the folder's config file; None if there is none. Raises Failure if it is unreadable or invalid."""
     from handrail.config import BadConfig, load_project  # noqa: PLC0415 - pydantic, which most commands do without
 
     path = folder / FILE
     try:
-        raw = _bytes(path)
+        raw = _read_bytes(path)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -61,38 +61,38 @@ def seen(folder: Path) -> Seen | None:
     if len(raw) > LARGEST:
         raise Failure(f"{path} is larger than {LARGEST:,} bytes. Make it smaller, or remove it.")
     try:
-        return Seen(hashlib.sha256(raw).hexdigest(), load_project(path, raw.decode()))
+        return ProjectFile(hashlib.sha256(raw).hexdigest(), load_project(path, raw.decode()))
     except (BadConfig, UnicodeDecodeError) as problem:
         raise Failure(f"{folder} cannot be trusted while its file is wrong: {problem}") from None
 
 
-def _bytes(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     """Read the file without following a symlink, as the daemon does."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
         return opened.read(LARGEST + 1)
 
 
-def loosens(config: ProjectConfig) -> list[str]:
+def describe_allowances(config: ProjectConfig) -> list[str]:
     """Describe everything that the file allows; rules with their line numbers."""
     settings = [
         *([_DEFAULTS[config.default_policy]] if config.default_policy in _DEFAULTS else []),
         *(["allow low risk (human_in_the_loop = false)"] if config.human_in_the_loop is False else []),
     ]
-    return [*settings, *(_allowed(rule) for rule in config.rules if rule.effect == "allow")]
+    return [*settings, *(_describe_allow_rule(rule) for rule in config.rules if rule.effect == "allow")]
 
 
-def _allowed(rule: RuleSection) -> str:
+def _describe_allow_rule(rule: RuleSection) -> str:
     told = [f"{name} {getattr(rule, name)}" for name in _ABOUT if getattr(rule, name) is not None]
     until = f", until {rule.expires}" if rule.expires else ""
     said = f"   ({rule.note})" if rule.note else ""
-    return flat(f"allow {', '.join(told)}{until}{said}   (line {rule.line})")
+    return escape_line_breaks(f"allow {', '.join(told)}{until}{said}   (line {rule.line})")
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def add_to(app: typer.Typer) -> None:
-    verb(
+    add_command(
         app,
         "trust",
         "handrail trust",
@@ -118,43 +118,43 @@ def trust(
     if listed and (undo or folder is not None):
         raise typer.BadParameter("--list shows every folder; leave the rest out.")
     if listed:
-        _list(as_json_)
+        _list_folders(as_json_)
         return
     here = project(folder, "handrail trust DIR")
     body: Row = {"folder": str(here)}
     with reach("person") as link:
         if undo:
-            _tell(link.post("folders", "distrust", body=body), as_json_)
+            _show_result(link.post("folders", "distrust", body=body), as_json_)
             return
-        file = seen(here)
+        file = read_project_file(here)
         if not as_json_:
-            _show(link, here, file)
-        if not (yes or as_json_ or sure(f"Trust {flat(str(here))}?")):
+            _show_effects(link, here, file)
+        if not (yes or as_json_ or confirm(f"Trust {escape_line_breaks(str(here))}?")):
             raise Failure("Nothing was changed.")
         body["config"] = file.sha if file else None
-        _tell(link.post("folders", "trust", body=body), as_json_)
+        _show_result(link.post("folders", "trust", body=body), as_json_)
     if not as_json_ and (top := top_level(here)) != here:
         note(
-            flat(
+            escape_line_breaks(
                 f"Agents launched in it work in {top} and are not meant: `handrail trust {top}` is for them."
             )
         )
 
 
-def _list(for_programs: bool) -> None:
+def _list_folders(for_programs: bool) -> None:
     with reach("read") as link:
         found: list[Row] = link.get("folders")
     if for_programs:
-        as_json(found)
+        print_json(found)
     elif found:
-        table(("TRUSTED", "SINCE", "PROBLEM", "FOLDER"), [_cells(row) for row in found])
+        print_table(("TRUSTED", "SINCE", "PROBLEM", "FOLDER"), [_cells(row) for row in found])
     else:
         note("No folder is known yet. `handrail trust` trusts the current one.")
 
 
 def _cells(row: Row) -> tuple[Piece, ...]:
     trusted = ("✓ trusted", "green") if row["trusted"] else ("● not trusted", "yellow")
-    since = day(row["trusted_at"]) if row["trusted"] and row["trusted_at"] else ""
+    since = format_day(row["trusted_at"]) if row["trusted"] and row["trusted_at"] else ""
     return (
         trusted,
         since,
@@ -163,11 +163,11 @@ def _cells(row: Row) -> tuple[Piece, ...]:
     )
 
 
-def _show(link: Link, folder: Path, file: Seen | None) -> None:
+def _show_effects(link: Link, folder: Path, file: ProjectFile | None) -> None:
     """Show everything that trusting the folder would allow."""
-    say((flat(str(folder)), "bold"))
+    say((escape_line_breaks(str(folder)), "bold"))
     say("Only this very folder is meant, not those below it.")
-    lines = loosens(file.config) if file else []
+    lines = describe_allowances(file.config) if file else []
     if lines:
         say(f"Its {FILE} would from then on, until it changes:")
         for line in lines:
@@ -176,11 +176,11 @@ def _show(link: Link, folder: Path, file: Seen | None) -> None:
         say(f"Its {FILE} allows nothing; what it tightens holds already.")
     else:
         say("It brings no rules of its own.")
-    for line in _own(link, folder):
+    for line in _describe_user_rules(link, folder):
         say(line)
 
 
-def _own(link: Link, folder: Path) -> list[str]:
+def _describe_user_rules(link: Link, folder: Path) -> list[str]:
     """Describe the user's allow rules for all folders that are not in force here yet."""
     found: Row = link.get("rules", workspace=str(folder))
     waiting = [
@@ -189,16 +189,16 @@ def _own(link: Link, folder: Path) -> list[str]:
         if not view["builtin"] and not view["in_force"] and view["rule"]["effect"] == "allow"
         if view["rule"]["workspace"] is None
     ]
-    lines = [flat(f"  allow {view['words']}   ({view['rule']['id']})") for view in waiting]
+    lines = [escape_line_breaks(f"  allow {view['words']}   ({view['rule']['id']})") for view in waiting]
     return ["Your own rules for all folders would hold in it too:", *lines] if lines else []
 
 
-def _tell(folder: Row, for_programs: bool) -> None:
+def _show_result(folder: Row, for_programs: bool) -> None:
     if for_programs:
-        as_json(folder)
+        print_json(folder)
         return
     trusted = ("✓ trusted", "green") if folder["trusted"] else ("● not trusted", "yellow")
-    say(trusted, flat(f"  {folder['folder']}"))
+    say(trusted, escape_line_breaks(f"  {folder['folder']}"))
     if folder["trusted"]:
         note(("`handrail trust --undo` takes it back.", "dim"))
     else:

@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 from handrail.cli.client import Link, reach
-from handrail.cli.command_help import verb
-from handrail.cli.exact import flat
+from handrail.cli.command_help import add_command
+from handrail.cli.exact import escape_line_breaks
 from handrail.cli.failure import Failure
-from handrail.cli.interactive.keyboard import sure
+from handrail.cli.interactive.keyboard import confirm
 from handrail.cli.render.approval_card import diff_lines
-from handrail.cli.render.formats import Row, by_prefix, count
-from handrail.cli.render.output import Piece, as_json, say
+from handrail.cli.render.formats import Row, find_by_prefix, format_count
+from handrail.cli.render.output import Piece, print_json, say
 
 ID_LENGTH = 11
 """Length of a full id; anything shorter is a prefix."""
@@ -30,7 +30,7 @@ _ACTS = ("restore", "recreate", "remove")
 
 
 def add_to(app: typer.Typer) -> None:
-    verb(
+    add_command(
         app,
         "undo",
         "handrail undo c3f --dry-run",
@@ -53,32 +53,32 @@ def undo(
 ) -> None:
     """Restore the files changed by a call, operation or thread. The id of an earlier undo reverts that undo."""
     with reach("person") as link:
-        plan: Row = link.get("undo", _whole(link, what))
+        plan: Row = link.get("undo", _complete_id(link, what))
         if dry_run or not as_json_:
-            _show(plan, as_json_)
+            _show_plan(plan, as_json_)
         if dry_run:
             return
-        done = _carry_out(link, plan, asks=not (yes or as_json_))
-    _tell(done, as_json_)
+        done = _run_undo(link, plan, asks=not (yes or as_json_))
+    _show_result(done, as_json_)
 
 
-def _carry_out(link: Link, plan: Row, *, asks: bool) -> Row:
+def _run_undo(link: Link, plan: Row, *, asks: bool) -> Row:
     acting = [file for file in plan["files"] if file["does"] in _ACTS]
     if not plan["files"]:
         raise Failure("Nothing was undone: no file was changed by it through Handrail's own tools.")
-    if asks and acting and not sure(f"Undo {count(len(acting), 'file')}?"):
+    if asks and acting and not confirm(f"Undo {format_count(len(acting), 'file')}?"):
         raise Failure("Nothing was changed.")
     return link.post("undo", plan["what"], body={"digest": plan["digest"]})
 
 
-def _show(plan: Row, for_programs: bool) -> None:
+def _show_plan(plan: Row, for_programs: bool) -> None:
     if for_programs:
-        as_json(plan)
+        print_json(plan)
         return
-    say(f"Undo of the {plan['of']} {plan['what']}  ", (flat(plan["title"]), "bold"))
+    say(f"Undo of the {plan['of']} {plan['what']}  ", (escape_line_breaks(plan["title"]), "bold"))
     for file in plan["files"]:
         say("")
-        say(*_line(file, 0))
+        say(*_file_line(file, 0))
         for line in diff_lines(file["diff"]) if file["diff"] else ():
             say(*line)
     _show_not_covered(plan)
@@ -89,36 +89,36 @@ def _show_not_covered(plan: Row) -> None:
         say("")
         say(("Not covered:", "yellow"))
         for line in plan["not_covered"]:
-            say(flat(f"  {line}"))
+            say(escape_line_breaks(f"  {line}"))
 
 
-def _tell(done: Row, for_programs: bool) -> None:
+def _show_result(done: Row, for_programs: bool) -> None:
     """Print the result for each file. Raises Failure if a file was left alone."""
     refused = [file for file in done["files"] if file["does"] == "refuse"]
     if for_programs:
-        as_json(done)
+        print_json(done)
     else:
         say("")
         for file in done["files"]:
-            say(*_line(file, 1))
+            say(*_file_line(file, 1))
         if done["undo"]:
             say(f"`handrail undo {done['undo']}` takes this back.")
     if refused:
         rest = "nothing was undone" if done["undo"] is None else "the rest was undone"
         raise Failure(
-            f"{count(len(refused), 'file')} left alone; {rest}. `--dry-run` says why, and shows what is in the way."
+            f"{format_count(len(refused), 'file')} left alone; {rest}. `--dry-run` says why, and shows what is in the way."
         )
 
 
-def _line(file: Row, tense: int) -> list[Piece]:
+def _file_line(file: Row, tense: int) -> list[Piece]:
     *words, style = _DOES.get(file["does"], (file["does"], file["does"], ""))
     counted = f"  +{file['added']} \N{MINUS SIGN}{file['removed']}" if file["diff"] else ""
-    return [(words[tense], style), flat(f"  {file['path']}{counted}  {file['says']}")]
+    return [(words[tense], style), escape_line_breaks(f"  {file['path']}{counted}  {file['says']}")]
 
 
-def _whole(link: Link, typed: str) -> str:
+def _complete_id(link: Link, typed: str) -> str:
     """Complete the prefix of a call id; pass any other text on to the daemon."""
     if len(typed) >= ID_LENGTH or not typed:
         return typed or "?"
     found = [row["id"] for row in link.get("calls", limit=1000) if row["id"].startswith(typed)]
-    return by_prefix(typed, found, "call") if found else typed
+    return find_by_prefix(typed, found, "call") if found else typed

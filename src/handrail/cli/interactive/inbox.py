@@ -3,13 +3,13 @@
 from handrail.cli.client import Live, follow_status
 from handrail.cli.exact import exact_line
 from handrail.cli.failure import Code, Failure
-from handrail.cli.interactive.keyboard import Hand, Inbox, Keyboard
+from handrail.cli.interactive.keyboard import ApprovalKeys, Inbox, Keyboard
 from handrail.cli.interactive.question import Question
-from handrail.cli.render.formats import Row, caller, risk, state
+from handrail.cli.render.formats import Row, format_caller, format_risk, format_state
 from handrail.cli.render.output import note, say
 
 
-def everything() -> None:
+def ask_for_each() -> None:
     """Put each approval to the person, oldest first, until Ctrl-C."""
     with Live("person") as live, Keyboard() as keyboard:
         inbox = Inbox([row["id"] for row in live.state["approvals"]])
@@ -21,18 +21,18 @@ def everything() -> None:
                     inbox.hear(live.wait())
                 else:
                     asked: Row = live.link.get("approvals", next_one)
-                    Question(Hand(live, keyboard, inbox, asked), asked).put()
+                    Question(ApprovalKeys(live, keyboard, inbox, asked), asked).put()
             except Failure as problem:
                 if problem.code is not Code.NO_DAEMON:
                     raise
                 inbox.hear(live.wait())
 
 
-def stream(for_programs: bool) -> None:
+def print_changes(for_programs: bool) -> None:
     """Print each change of an approval, for a program or a pipe."""
     follow_status("approval", _print, for_programs)
 
 
 def _print(row: Row) -> None:
-    what = exact_line(f"  {caller(row)}  {row['title']}")
-    say(state(row["status"]), f"  {row['id']}  ", risk(row["risk"]), what)
+    what = exact_line(f"  {format_caller(row)}  {row['title']}")
+    say(format_state(row["status"]), f"  {row['id']}  ", format_risk(row["risk"]), what)

@@ -112,7 +112,7 @@ TICK = 0.1
 T = TypeVar("T")
 
 
-class Hand:
+class ApprovalKeys:
     """Reads the keys that answer one approval, and watches whether it is still open."""
 
     def __init__(self, live: Live, keyboard: Keyboard, inbox: Inbox, asked: Row) -> None:
@@ -149,11 +149,11 @@ class Hand:
         self._inbox.drop(self._id)
 
 
-LOOK_SECONDS = 3600.0
+WAIT_SECONDS = 3600.0
 """Seconds of one wait for a key; the wait is repeated."""
 
 
-def sure(question: str) -> bool:
+def confirm(question: str) -> bool:
     """Ask for y or n. Without a terminal the answer is yes: a script has no one to ask."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return True
@@ -161,7 +161,7 @@ def sure(question: str) -> bool:
         say((question, "bold"), "   [y]es   [n]o")
         keyboard.guard()
         while True:
-            match keyboard.key(LOOK_SECONDS):
+            match keyboard.key(WAIT_SECONDS):
                 case "y" | "Y":
                     return True
                 case "n" | "N" | "q" | "\x1b" | "\n" | "\r":

@@ -21,20 +21,20 @@ from handrail.cli.commands.approvals import (
     NO_RULE,
     Answer,
     Edit,
-    offered,
-    reaching,
-    send,
-    suggested,
-    tell_rules,
-    weigh,
-    with_pattern,
+    offered_suggestions,
+    preview_edit,
+    replace_pattern,
+    rule_in_scope,
+    send_answer,
+    show_created_rules,
+    suggested_rules,
 )
-from handrail.cli.commands.rules import judged
+from handrail.cli.commands.rules import describe_impact
 from handrail.cli.exact import exact_line
 from handrail.cli.failure import Code, Failure
-from handrail.cli.interactive.keyboard import Hand
+from handrail.cli.interactive.keyboard import ApprovalKeys
 from handrail.cli.render.approval_card import show_approval, show_edit
-from handrail.cli.render.formats import Row, state
+from handrail.cli.render.formats import Row, format_state
 from handrail.cli.render.output import say
 
 Choice = Literal["allow", "session", "rule", "edit", "original", "deny", "reason", "next"]
@@ -50,16 +50,16 @@ _KEYS: dict[str, Choice] = {
 }
 
 
-def choice(key: str, risk: str) -> Choice | None:
+def choice_for_key(key: str, risk: str) -> Choice | None:
     """The answer that a key stands for; None for any other key."""
-    return "allow" if allows(key, risk) else _KEYS.get(key)
+    return "allow" if is_allow_key(key, risk) else _KEYS.get(key)
 
 
-def allows(key: str, risk: str) -> bool:
+def is_allow_key(key: str, risk: str) -> bool:
     return key == "A" or (key == "a" and risk in ("low", "medium"))
 
 
-def keys(risk: str, *, ruled: bool, edited: bool, editable: bool = True) -> str:
+def key_line(risk: str, *, ruled: bool, edited: bool, editable: bool = True) -> str:
     """The line that lists the keys. `ruled`: a rule can allow it; `edited`: the person has edited it."""
     allow = "[a]llow" if risk in ("low", "medium") else "[A]llow (Shift)"
     lasting = "   [s]ession   [r]ule…" if ruled and not edited else ""
@@ -72,7 +72,7 @@ def keys(risk: str, *, ruled: bool, edited: bool, editable: bool = True) -> str:
 class Question:
     """An approval put to the person."""
 
-    def __init__(self, hand: Hand, asked: Row) -> None:
+    def __init__(self, hand: ApprovalKeys, asked: Row) -> None:
         self._hand = hand
         self._asked = asked
         self._edit: Edit | None = None
@@ -110,23 +110,23 @@ class Question:
         return (self._edit.view if self._edit else self._asked)["risk"]
 
     def _show_keys(self) -> None:
-        words = ", ".join(exact_line(each["words"]) for each in offered(self._asked))
+        words = ", ".join(exact_line(each["words"]) for each in offered_suggestions(self._asked))
         if words and self._edit is None:
             say((f"For the session, or by a rule, this would also be allowed: {words}", "dim"))
         editable = self._asked["can_edit"]
-        say(keys(self._risk, ruled=bool(words), edited=self._edit is not None, editable=editable))
+        say(key_line(self._risk, ruled=bool(words), edited=self._edit is not None, editable=editable))
 
     def _choice(self, key: str) -> Choice | None:
-        if key == "a" and not allows(key, self._risk):
+        if key == "a" and not is_allow_key(key, self._risk):
             say(("High risk: press Shift+A to allow it.", "yellow"))
-        return choice(key, self._risk)
+        return choice_for_key(key, self._risk)
 
     def _send(self, answer: Answer) -> None:
         self._stands = False  # if the daemon refuses the answer, the approval may have changed: the caller loads it again
-        answered, rules = send(self._hand.link, self._asked, answer)
+        answered, rules = send_answer(self._hand.link, self._asked, answer)
         self._hand.drop()
-        say(state(answered["status"]), exact_line(f": {answer.reason}") if answer.reason else "")
-        tell_rules(self._asked, rules)
+        say(format_state(answered["status"]), exact_line(f": {answer.reason}") if answer.reason else "")
+        show_created_rules(self._asked, rules)
 
     def _leave(self, words: str) -> None:
         self._stands = False
@@ -141,11 +141,11 @@ class Question:
     def _allow_for_session(self) -> None:
         self._check_ruled()
         if self._risk in ("low", "medium") or self._is_meant("that hold for the session"):
-            self._send(Answer(kind="allow", rules=suggested(self._asked, "session")))
+            self._send(Answer(kind="allow", rules=suggested_rules(self._asked, "session")))
 
     def _allow_with_rule(self) -> None:
         self._check_ruled()
-        rules = rule_lines(self._hand, self._asked)
+        rules = ask_for_rules(self._hand, self._asked)
         if rules and self._is_meant("the rule" if len(rules) == 1 else "these rules"):
             self._send(Answer(kind="allow", rules=rules))
 
@@ -154,27 +154,27 @@ class Question:
             raise Failure(
                 "Rules are about what was asked. Press o to go back to that, or allow your edit once."
             )
-        if not offered(self._asked):
+        if not offered_suggestions(self._asked):
             raise Failure(NO_RULE)
 
     def _is_meant(self, what: str) -> bool:
         """Confirm with a second key, after the rules were shown; Shift+A for high risk."""
         key = "[a]" if self._risk in ("low", "medium") else "High risk: [A] (Shift)"
         say((f"{key} allows it and makes {what}; any other key goes back.", "bold"))
-        return self._hand.pressed(lambda pressed: allows(pressed, self._risk)) is True
+        return self._hand.pressed(lambda pressed: is_allow_key(pressed, self._risk)) is True
 
     def _change(self) -> None:
         """Let the person edit the input, and show the daemon's preview of it. The next key answers the edit."""
         if not self._asked["can_edit"]:
             raise Failure(self._asked["why_not_edit"])
         begun = self._edit.changes if self._edit else None
-        editor = in_editor if command() else on_one_line(self._hand.line)
+        editor = edit_in_editor if editor_command() else edit_on_one_line(self._hand.line)
         with self._hand.keyboard.lent():
-            changed = changes(self._hand.link, self._asked, editor, begun)
+            changed = edit_input(self._hand.link, self._asked, editor, begun)
         if changed is None:
             say("Nothing was changed.")
             return
-        self._edit = weigh(self._hand.link, self._asked, changed)
+        self._edit = preview_edit(self._hand.link, self._asked, changed)
         say("")
         show_edit(self._asked, self._edit.view)
 
@@ -184,32 +184,32 @@ class Question:
         show_approval(self._asked)
 
 
-def rule_lines(hand: Hand, asked: Row) -> tuple[Row, ...]:
+def ask_for_rules(hand: ApprovalKeys, asked: Row) -> tuple[Row, ...]:
     """Ask for the pattern of each suggested rule, and preview the rules. Raises Failure if one is invalid."""
-    wanted = [_wanted(hand, asked, each) for each in offered(asked)]
+    wanted = [_ask_for_rule(hand, asked, each) for each in offered_suggestions(asked)]
     rules = tuple(rule for rule in wanted if rule is not None)
     for rule in rules:
         _show_proposed(hand, asked, rule)
     return rules
 
 
-def _wanted(hand: Hand, asked: Row, suggestion: Row) -> Row | None:
+def _ask_for_rule(hand: ApprovalKeys, asked: Row, suggestion: Row) -> Row | None:
     rule: Row = suggestion["rule"]
     pattern = exact_line(rule["command"] or rule["path"] or rule["host"] or "")
     typed = hand.line(f"Pattern of the rule, for this project. Enter: {pattern}   - : no such rule")
     if typed == "-":
         return None
-    return reaching(with_pattern(rule, typed) if typed else rule, asked, "project", None)
+    return rule_in_scope(replace_pattern(rule, typed) if typed else rule, asked, "project", None)
 
 
-def _show_proposed(hand: Hand, asked: Row, rule: Row) -> None:
+def _show_proposed(hand: ApprovalKeys, asked: Row, rule: Row) -> None:
     proposed: Row = hand.link.post("rules", "propose", body={"rule": rule, "approval": asked["id"]})
     if proposed["problem"]:
         raise Failure(exact_line(proposed["problem"]))
-    say(("Would allow ", "green"), exact_line(proposed["words"]), f". {judged(proposed)}".rstrip())
+    say(("Would allow ", "green"), exact_line(proposed["words"]), f". {describe_impact(proposed)}".rstrip())
 
 
-_USUAL = ("vi", "nano")
+_USUAL_EDITORS = ("vi", "nano")
 Editor = Callable[[str, str], str]
 """(text, file suffix) → edited text. Raises Failure."""
 
@@ -223,21 +223,21 @@ class Draft:
     suffix: str
 
 
-def changes(link: Link, asked: Row, editor: Editor, begun: Row | None = None) -> Row | None:
+def edit_input(link: Link, asked: Row, editor: Editor, begun: Row | None = None) -> Row | None:
     """Let the person edit the input; return the changes for an answer, or None if nothing was changed.
 
     `begun` is an earlier edit to continue from. Raises Failure.
     """
-    draft = _draft(link, asked, begun or {})
+    draft = _build_draft(link, asked, begun or {})
     left = editor(draft.text, draft.suffix)
     if not draft.text.endswith("\n") and draft.kind != "content":
         left = left.removesuffix("\n")  # editors add a final newline
-    return None if left == draft.text else _change(asked, draft.kind, left)
+    return None if left == draft.text else _build_changes(asked, draft.kind, left)
 
 
-def in_editor(text: str, suffix: str) -> str:
+def edit_in_editor(text: str, suffix: str) -> str:
     """Edit the text in the person's editor. Raises Failure."""
-    argv = command()
+    argv = editor_command()
     if argv is None:
         raise Failure("There is no editor. Set EDITOR to the one you use.")
     with tempfile.TemporaryDirectory(prefix="handrail-") as folder:
@@ -254,7 +254,7 @@ def in_editor(text: str, suffix: str) -> str:
         return _read(file)
 
 
-def on_one_line(ask: Callable[[str], str]) -> Editor:
+def edit_on_one_line(ask: Callable[[str], str]) -> Editor:
     """Fallback without an editor: type the whole line again."""
 
     def typed(text: str, _suffix: str) -> str:
@@ -267,7 +267,7 @@ def on_one_line(ask: Callable[[str], str]) -> Editor:
     return typed
 
 
-def command() -> list[str] | None:
+def editor_command() -> list[str] | None:
     """The command of the person's editor (VISUAL, EDITOR, or a usual one); None if there is none."""
     named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     try:
@@ -276,7 +276,7 @@ def command() -> list[str] | None:
         raise Failure(f"EDITOR is {named!r}, which is no command. Set it to the editor you use.") from None
     if words:
         return words
-    found = next((path for path in map(shutil.which, _USUAL) if path), None)
+    found = next((path for path in map(shutil.which, _USUAL_EDITORS) if path), None)
     return [found] if found else None
 
 
@@ -287,7 +287,7 @@ def _read(file: Path) -> str:
         raise Failure(f"What the editor left cannot be read: {error}. Nothing was changed.") from None
 
 
-def _draft(link: Link, asked: Row, begun: Row) -> Draft:
+def _build_draft(link: Link, asked: Row, begun: Row) -> Draft:
     if "content" in begun or ("input" not in begun and asked["reviewable"]):
         proposal: Row = link.get("approvals", asked["id"], "proposal")
         text: str | None = begun.get("content", proposal["after"])
@@ -300,17 +300,17 @@ def _draft(link: Link, asked: Row, begun: Row) -> Draft:
     return Draft(kind="input", text=json.dumps(given, indent=2, ensure_ascii=False) + "\n", suffix=".json")
 
 
-def _change(asked: Row, kind: Literal["command", "content", "input"], left: str) -> Row:
+def _build_changes(asked: Row, kind: Literal["command", "content", "input"], left: str) -> Row:
     match kind:
         case "content":
             return {"content": left}
         case "command":
             return {"input": {**asked["input"], "command": left}}
         case "input":
-            return {"input": _object(left)}
+            return {"input": _parse_object(left)}
 
 
-def _object(text: str) -> dict[str, Any]:
+def _parse_object(text: str) -> dict[str, Any]:
     try:
         found: object = json.loads(text)
     except (ValueError, RecursionError) as error:

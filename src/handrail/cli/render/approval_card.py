@@ -6,8 +6,8 @@ The preview comes from the values that will run, never from the agent's descript
 import re
 import shlex
 
-from handrail.cli.exact import flat, warning
-from handrail.cli.render.formats import Row, caller, effect, elapsed, risk
+from handrail.cli.exact import escape_line_breaks, hidden_warning
+from handrail.cli.render.formats import Row, format_caller, format_effect, format_elapsed, format_risk
 from handrail.cli.render.output import Piece, say
 
 _PROSE = frozenset(
@@ -28,42 +28,51 @@ _PROSE = frozenset(
 
 def show_approval(asked: Row) -> None:
     """Print all that a person needs to decide."""
-    word, style = risk(asked["risk"])
-    say((asked["tool"], "bold"), " · ", (word, style), flat(f" · {caller(asked)} · {asked['id']}"))
-    for line in (*_about(asked), *_weighed(asked), ["Why you are asked: ", flat(asked["why"])]):
+    word, style = format_risk(asked["risk"])
+    say(
+        (asked["tool"], "bold"),
+        " · ",
+        (word, style),
+        escape_line_breaks(f" · {format_caller(asked)} · {asked['id']}"),
+    )
+    for line in (
+        *_about_lines(asked),
+        *_risk_lines(asked),
+        ["Why you are asked: ", escape_line_breaks(asked["why"])],
+    ):
         say(*line)
-    for remark in _remarks(asked):
+    for remark in _caller_remarks(asked):
         say((remark, "dim"))
-    _show_what(asked)
+    _show_preview(asked)
 
 
 def show_edit(asked: Row, edit: Row) -> None:
     """Print the daemon's preview of an edit: new risk, decision and claims."""
-    word, style = risk(edit["risk"])
+    word, style = format_risk(edit["risk"])
     say(("As you edited it", "bold"), " · ", (word, style), f" · {asked['id']}")
-    for line in _weighed(edit):
+    for line in _risk_lines(edit):
         say(*line)
-    say("Decided anew: ", effect(edit["effect"]), flat(f". {edit['why']}"))
-    _show_what({**asked, **edit})
-    say("The agent will be told: ", indented(edit["tells"]).lstrip())
+    say("Decided anew: ", format_effect(edit["effect"]), escape_line_breaks(f". {edit['why']}"))
+    _show_preview({**asked, **edit})
+    say("The agent will be told: ", indent(edit["tells"]).lstrip())
 
 
-def _show_what(asked: Row) -> None:
-    shown = previewed(asked)
-    for line in (*shown, *parts(asked)):
+def _show_preview(asked: Row) -> None:
+    shown = preview_lines(asked)
+    for line in (*shown, *part_lines(asked)):
         say(*line)
-    hidden = warning("".join(text for line in shown for text in map(_text, line)))
+    hidden = hidden_warning("".join(text for line in shown for text in map(_text, line)))
     if hidden:
         say((f"⚠ {hidden}", "bold red"))
 
 
-def _about(asked: Row) -> list[list[Piece]]:
+def _about_lines(asked: Row) -> list[list[Piece]]:
     """The purpose of the tool, the usual duration, and the agent's own description."""
-    purpose = flat(re.split(r"(?<=\.)\s", asked["description"], maxsplit=1)[0])
+    purpose = escape_line_breaks(re.split(r"(?<=\.)\s", asked["description"], maxsplit=1)[0])
     usual: Row | None = asked["usual"]
-    took = f"usually {elapsed(usual['median_ms'])}" if usual else ""
+    took = f"usually {format_elapsed(usual['median_ms'])}" if usual else ""
     about = " · ".join(filter(None, [purpose, took]))
-    says = [flat(value) for name, value in asked["input"].items() if _is_prose(name, value)]
+    says = [escape_line_breaks(value) for name, value in asked["input"].items() if _is_prose(name, value)]
     return [
         *([[(about, "dim")]] if about else []),
         *([("Agent says: ", "dim"), f"“{each}”"] for each in says),
@@ -74,18 +83,18 @@ def _is_prose(name: str, value: object) -> bool:
     return name.lower() in _PROSE and isinstance(value, str) and bool(value.strip())
 
 
-def _weighed(asked: Row) -> list[list[Piece]]:
-    word, style = risk(asked["risk"])
-    reasons = flat(" · ".join(asked["reasons"]))
+def _risk_lines(asked: Row) -> list[list[Piece]]:
+    word, style = format_risk(asked["risk"])
+    reasons = escape_line_breaks(" · ".join(asked["reasons"]))
     return [[(f"Why {word.lower()}: ", style), reasons]] if reasons else []
 
 
-def _remarks(asked: Row) -> list[str]:
+def _caller_remarks(asked: Row) -> list[str]:
     folder: str | None = asked["caller"]["workspace"]
     untrusted = folder is not None and not asked["trusted"]
     trust = f"Not trusted: `handrail trust {shlex.quote(folder or '')}` trusts this folder."
     gone = "The client is gone; what comes of it is kept for when it asks."
-    return [*([flat(trust)] if untrusted else []), *([gone] if asked["client_gone"] else [])]
+    return [*([escape_line_breaks(trust)] if untrusted else []), *([gone] if asked["client_gone"] else [])]
 
 
 def _text(piece: Piece) -> str:
@@ -105,7 +114,7 @@ _VERBS = {
 _PLACED = {"read", "write", "delete", "run"}
 
 
-def parts(asked: Row) -> list[list[Piece]]:
+def part_lines(asked: Row) -> list[list[Piece]]:
     """A line for each claim of an approval or an edit; empty for a single plain claim, which the preview shows."""
     claims: list[Row] = asked["claims"]
     if len(claims) < 2 and not any(claim["opaque"] or claim["protected"] for claim in claims):
@@ -113,12 +122,12 @@ def parts(asked: Row) -> list[list[Piece]]:
     verdicts: dict[int, Row] = {verdict["claim"]: verdict for verdict in asked["verdicts"]}
     every_run = all(claim["action"] == "run" for claim in claims)
     return [
-        _line(place, claim, verdicts.get(place), every_run, asked["why"])
+        _part_line(place, claim, verdicts.get(place), every_run, asked["why"])
         for place, claim in enumerate(claims)
     ]
 
 
-def remarks(part: Row) -> list[str]:
+def part_remarks(part: Row) -> list[str]:
     """Remarks on a claim: protected, outside the workspace, not fully understood."""
     outside = part["action"] in _PLACED and not part["inside"]
     return [
@@ -132,65 +141,72 @@ def action_verb(action: str) -> str:
     return _VERBS.get(action, action)
 
 
-def _line(place: int, claim: Row, verdict: Row | None, every_run: bool, asked_why: str) -> list[Piece]:
+def _part_line(place: int, claim: Row, verdict: Row | None, every_run: bool, asked_why: str) -> list[Piece]:
     does = "" if every_run else f"{action_verb(claim['action'])} "
-    what: list[Piece] = [f"  {place + 1}  {does}", (flat(claim["resource"]), "bold")]
-    told: list[Piece] = [(f"  · {flat(remark)}", "yellow") for remark in remarks(claim)]
-    return [*what, *_decided(claim, verdict, asked_why), *told]
+    what: list[Piece] = [f"  {place + 1}  {does}", (escape_line_breaks(claim["resource"]), "bold")]
+    told: list[Piece] = [(f"  · {escape_line_breaks(remark)}", "yellow") for remark in part_remarks(claim)]
+    return [*what, *_decision_pieces(claim, verdict, asked_why), *told]
 
 
-def _decided(claim: Row, verdict: Row | None, asked_why: str) -> list[Piece]:
+def _decision_pieces(claim: Row, verdict: Row | None, asked_why: str) -> list[Piece]:
     """The rule that decided a claim; or why it needs approval, unless that is already shown."""
     if verdict is None:
         return []
-    word, style = effect(verdict["effect"])
+    word, style = format_effect(verdict["effect"])
     if verdict["effect"] != "ask":
         return [(f"  {word}", style), f" by {verdict['rule']}"]
     why = verdict["why"]
     said = bool(claim["opaque"]) or why == asked_why
-    return [(f"  {word}", style), "" if said else f": {flat(why)}"]
+    return [(f"  {word}", style), "" if said else f": {escape_line_breaks(why)}"]
 
 
-def previewed(asked: Row) -> list[list[Piece]]:
+def preview_lines(asked: Row) -> list[list[Piece]]:
     """The preview as lines; the plain input for tools without a preview."""
     preview: Row = asked["preview"] or {"kind": "input"}
-    return _SHOWN[preview["kind"]](asked, preview)
+    return _PREVIEWS[preview["kind"]](asked, preview)
 
 
-def indented(text: str) -> str:
+def indent(text: str) -> str:
     return "\n".join("  " + line for line in text.split("\n"))
 
 
-def coloured(line: str) -> Piece:
+def style_diff_line(line: str) -> Piece:
     """Style a line of a diff."""
     return "  " + line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
 
 
 def diff_lines(diff: str) -> list[list[Piece]]:
-    return [[coloured(line)] for line in diff.removesuffix("\n").split("\n")]
+    return [[style_diff_line(line)] for line in diff.removesuffix("\n").split("\n")]
 
 
 def _command(_asked: Row, preview: Row) -> list[list[Piece]]:
     names = preview["environment"]
-    added: list[list[Piece]] = [[f"  with {flat(', '.join(names))} set"]] if names else []
-    return [[("\n" + indented(preview["command"]) + "\n", "bold")], [f"  in {flat(preview['cwd'])}"], *added]
+    added: list[list[Piece]] = [[f"  with {escape_line_breaks(', '.join(names))} set"]] if names else []
+    return [
+        [("\n" + indent(preview["command"]) + "\n", "bold")],
+        [f"  in {escape_line_breaks(preview['cwd'])}"],
+        *added,
+    ]
 
 
 def _diff(_asked: Row, preview: Row) -> list[list[Piece]]:
     does = "deletes" if preview["deletes"] else "creates" if preview["creates"] else "changes"
-    head = f"{does} {flat(preview['path'])}  +{preview['added']} \N{MINUS SIGN}{preview['removed']}"
-    notes: list[list[Piece]] = [[(f"  {flat(note)}", "yellow")] for note in preview["notes"]]
+    head = f"{does} {escape_line_breaks(preview['path'])}  +{preview['added']} \N{MINUS SIGN}{preview['removed']}"
+    notes: list[list[Piece]] = [[(f"  {escape_line_breaks(note)}", "yellow")] for note in preview["notes"]]
     return [[(head, "bold")], *diff_lines(preview["diff"]), *notes]
 
 
 def _path(_asked: Row, preview: Row) -> list[list[Piece]]:
-    return [[("  " + flat(preview["path"]), "bold")]]
+    return [[("  " + escape_line_breaks(preview["path"]), "bold")]]
 
 
 def _input(asked: Row, preview: Row) -> list[list[Piece]]:
     if "text" in preview:
         return _typed(preview)
-    return [[f"  {flat(name)}: ", (flat(str(value)), "bold")] for name, value in asked["input"].items()]
+    return [
+        [f"  {escape_line_breaks(name)}: ", (escape_line_breaks(str(value)), "bold")]
+        for name, value in asked["input"].items()
+    ]
 
 
 def _typed(preview: Row) -> list[list[Piece]]:
@@ -200,10 +216,14 @@ def _typed(preview: Row) -> list[list[Piece]]:
     enter = " ⏎" if line != text else ""
     keys: list[list[Piece]] = [[f"  keys {' '.join(preview['keys'])}"]] if preview["keys"] else []
     return [
-        [("\n" + indented(line.replace("\r", "⏎\n")) + enter + "\n", "bold")],
+        [("\n" + indent(line.replace("\r", "⏎\n")) + enter + "\n", "bold")],
         *keys,
-        [flat(f"  typed into {preview['name']} ({preview['terminal']}) of {preview['owner']}")],
-        [flat(f"  read by {preview['foreground'] or 'whatever reads there'}, in {preview['cwd']}")],
+        [escape_line_breaks(f"  typed into {preview['name']} ({preview['terminal']}) of {preview['owner']}")],
+        [
+            escape_line_breaks(
+                f"  read by {preview['foreground'] or 'whatever reads there'}, in {preview['cwd']}"
+            )
+        ],
     ]
 
 
@@ -212,16 +232,21 @@ def _form(asked: Row, preview: Row) -> list[list[Piece]]:
     fields: Row = preview["schema"].get("properties") or {}
     needed: list[str] = preview["schema"].get("required") or []
     values: Row = asked["input"].get("values") or {}
-    lines: list[list[Piece]] = [[("\n" + indented(preview["message"]) + "\n", "bold")]]
+    lines: list[list[Piece]] = [[("\n" + indent(preview["message"]) + "\n", "bold")]]
     for name, field in fields.items():
-        about = f"  {flat(str(field.get('title') or name))} ({_sort(field)}{', needed' if name in needed else ''}): "
-        lines.append([flat(about), (flat(str(values[name])) if name in values else "—", "bold")])
+        about = f"  {escape_line_breaks(str(field.get('title') or name))} ({_field_type(field)}{', needed' if name in needed else ''}): "
+        lines.append(
+            [
+                escape_line_breaks(about),
+                (escape_line_breaks(str(values[name])) if name in values else "—", "bold"),
+            ]
+        )
     return [*lines, [("Fill it in by an edit: `values` of the input.", "dim")]]
 
 
-def _sort(field: Row) -> str:
+def _field_type(field: Row) -> str:
     allowed: list[object] = field.get("enum") or []
     return " | ".join(map(str, allowed)) or str(field.get("type") or "text")
 
 
-_SHOWN = {"command": _command, "diff": _diff, "path": _path, "input": _input, "form": _form}
+_PREVIEWS = {"command": _command, "diff": _diff, "path": _path, "input": _input, "form": _form}

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from handrail.cli.exact import exact_line, exact_text, flat
-from handrail.cli.render.formats import Row, clock
-from handrail.cli.render.output import Piece, note, say, text, width
+from handrail.cli.exact import escape_line_breaks, exact_line, exact_text
+from handrail.cli.render.formats import Row, format_clock
+from handrail.cli.render.output import Piece, note, say, width, write_text
 
 _MARKS = {
     "pending": ("○", "dim"),
@@ -22,7 +22,7 @@ _MARKS = {
 _DONE = {"completed": "✓", "in_progress": "◐", "pending": "○"}
 
 
-class Speech:
+class AnswerPrinter:
     """Prints the parts of an answer as they arrive."""
 
     def __init__(self, *, thoughts: bool) -> None:
@@ -43,15 +43,17 @@ class Speech:
             case "call":
                 self._call(part, growth["data"])
             case "plan":
-                self._change(part, _plan(growth["data"]))
+                self._change(part, _plan_lines(growth["data"]))
             case "error":
-                self._change(part, _error(growth))
+                self._change(part, _error_lines(growth))
             case "note":
                 self._change(part, [(line, "dim") for line in growth["text"].strip().splitlines()])
             case "raw":
                 self._change(part, [("(the agent sent something that is not understood here)", "dim")])
             case _:
-                self._change(part, [(flat(growth["text"] or _name(growth["data"])), "dim")])
+                self._change(
+                    part, [(escape_line_breaks(growth["text"] or _attachment_name(growth["data"])), "dim")]
+                )
 
     @property
     def is_speaking(self) -> bool:
@@ -71,11 +73,11 @@ class Speech:
         said = growth["text"]
         if style and sys.stdout.isatty():
             sys.stdout.write("\x1b[2m")
-            text(said)
+            write_text(said)
             sys.stdout.write("\x1b[0m")
             sys.stdout.flush()
         else:
-            text(said)
+            write_text(said)
         if said.endswith("\n"):
             self._open = None
 
@@ -98,24 +100,24 @@ class Speech:
         self._change(part, [(line + ours, style)], looks=line)
 
 
-def _plan(data: Row | None) -> list[Piece]:
+def _plan_lines(data: Row | None) -> list[Piece]:
     entries: list[Row] = data["entries"] if data else []
     return [(f"{_DONE.get(each['status'], '○')} {exact_line(each['content'])}", "cyan") for each in entries]
 
 
-def _error(growth: Row) -> list[Piece]:
+def _error_lines(growth: Row) -> list[Piece]:
     data: Row = growth["data"] or {}
     said = [(f"    {exact_line(line)}", "dim") for line in data.get("said", [])]
     logins = [f"    Log in: {exact_line(each['command'] or each['name'])}" for each in data.get("logins", [])]
     return [(f"✗ {exact_text(growth['text'])}", "red"), *said, *logins]
 
 
-def _name(data: Row | None) -> str:
+def _attachment_name(data: Row | None) -> str:
     found = data or {}
     return str(found.get("name") or found.get("mime") or "")
 
 
-def ended(stop: str) -> None:
+def show_stop_reason(stop: str) -> None:
     """Print how the answer ended, unless it ended normally."""
     words = {
         "cancelled": "Stopped.",
@@ -133,7 +135,7 @@ ERASE = "\r\x1b[2K"
 DIM, PLAIN = "\x1b[2m", "\x1b[0m"
 
 
-class Status:
+class StatusLine:
     """A status line that is redrawn in place; shown only on a terminal."""
 
     def __init__(self) -> None:
@@ -145,7 +147,7 @@ class Status:
         if not words:
             self.clear()
         elif self._is_terminal and words != self._shown:
-            sys.stdout.write(f"{ERASE}{DIM}{_fitting(exact_line(words))}{PLAIN}")
+            sys.stdout.write(f"{ERASE}{DIM}{_truncate(exact_line(words))}{PLAIN}")
             sys.stdout.flush()
             self._shown = words
 
@@ -156,7 +158,7 @@ class Status:
             self._shown = ""
 
 
-def _fitting(words: str) -> str:
+def _truncate(words: str) -> str:
     """Truncate to the terminal's width: a wrapped line could not be erased."""
     from rich.cells import cell_len, set_cell_size  # noqa: PLC0415
 
@@ -165,7 +167,7 @@ def _fitting(words: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Doing:
+class _Activity:
     operation: str
     parent: str
     sort: str
@@ -182,12 +184,12 @@ class _Doing:
                 return self.title
 
 
-class Busy:
+class Activities:
     """Activities in progress in one thread, in order of start, from journal events."""
 
     def __init__(self, thread: str) -> None:
         self._thread = thread
-        self._open: dict[str, _Doing] = {}
+        self._open: dict[str, _Activity] = {}
         self._over: set[str] = set()
 
     def hear(self, entries: Sequence[Row], now: float) -> list[Row]:
@@ -211,13 +213,13 @@ class Busy:
         if not leaves:
             return ""
         since = min(leaf.since for leaf in leaves)
-        return " · ".join([*self._way(leaves), *map(str, leaves), clock(now - since)])
+        return " · ".join([*self._way(leaves), *map(str, leaves), format_clock(now - since)])
 
     def _take(self, event: Row, now: float) -> None:
         if event["kind"] == "ActivityEnded":
             self._open.pop(event["activity"], None)
             return
-        self._open[event["activity"]] = _Doing(
+        self._open[event["activity"]] = _Activity(
             event["operation"], event["parent"] or "", event["sort"], event["title"], now
         )
 
@@ -225,20 +227,20 @@ class Busy:
         self._over.add(operation)
         self._open = {key: doing for key, doing in self._open.items() if doing.operation != operation}
 
-    def _leaves(self) -> list[_Doing]:
+    def _leaves(self) -> list[_Activity]:
         """Activities without children, except containers (operation, step, agent)."""
         above = {doing.parent for doing in self._open.values()}
         ends = (doing for key, doing in self._open.items() if key not in above)
         return [doing for doing in ends if doing.sort not in ("operation", "step", "agent")]
 
-    def _way(self, leaves: list[_Doing]) -> list[str]:
+    def _way(self, leaves: list[_Activity]) -> list[str]:
         """The current step; for a single activity also the sub-agents or compaction it belongs to."""
         above = list(self._above(leaves[0]))
         step = next((doing.title for doing in reversed(above) if doing.sort == "step"), None)
         by_way = [doing.title for doing in reversed(above) if doing.sort in ("agent", "compaction")]
         return [*([step] if step else []), *(by_way if len(leaves) == 1 else [])]
 
-    def _above(self, doing: _Doing) -> Iterator[_Doing]:
+    def _above(self, doing: _Activity) -> Iterator[_Activity]:
         """The ancestors of an activity, nearest first."""
         while (parent := self._open.get(doing.parent)) is not None:
             yield parent

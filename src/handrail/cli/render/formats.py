@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import typer
 
-from handrail.cli.exact import flat
+from handrail.cli.exact import escape_line_breaks
 from handrail.cli.failure import Failure
 
 Row = dict[str, Any]
@@ -36,36 +36,36 @@ _EFFECTS = {"allow": ("✓ allow", "green"), "ask": ("● ask", "yellow"), "deny
 _RISKS = {"low": ("low", "green"), "medium": ("medium", "yellow"), "high": ("HIGH", "bold red")}
 
 
-def state(name: str) -> tuple[str, str]:
+def format_state(name: str) -> tuple[str, str]:
     return _STATES.get(name, (name, ""))
 
 
-def risk(name: str) -> tuple[str, str]:
+def format_risk(name: str) -> tuple[str, str]:
     return _RISKS.get(name, (name, "bold red"))
 
 
-def effect(name: str) -> tuple[str, str]:
+def format_effect(name: str) -> tuple[str, str]:
     """The effect of a rule or a decision, with its style."""
     return _EFFECTS.get(name, (name, ""))
 
 
-def elapsed(ms: int) -> str:
+def format_elapsed(ms: int) -> str:
     """12 ms · 3.4 s · 1:07 · 2:01:07."""
     if ms < 1000:
         return f"{ms} ms"
     if ms < 10_000:
         return f"{ms / 1000:.1f} s"
-    return clock(ms / 1000)
+    return format_clock(ms / 1000)
 
 
-def clock(seconds: float) -> str:
+def format_clock(seconds: float) -> str:
     """0:03 · 1:07 · 2:01:07."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def ago(then: int | None, now: int) -> str:
+def format_ago(then: int | None, now: int) -> str:
     """Relative time: `3 m ago`, `never`. Arguments are milliseconds since 1970."""
     if then is None:
         return "never"
@@ -76,13 +76,16 @@ def ago(then: int | None, now: int) -> str:
     return "just now"
 
 
-def caller(row: Row) -> str:
+def format_caller(row: Row) -> str:
     """Client and folder: `claude ▸ api-server`."""
-    who, folder = flat(row["caller"]["client"]), flat(row["caller"]["workspace"] or "")
+    who, folder = (
+        escape_line_breaks(row["caller"]["client"]),
+        escape_line_breaks(row["caller"]["workspace"] or ""),
+    )
     return f"{who} ▸ {folder.rstrip('/').rpartition('/')[2]}" if folder else who
 
 
-def count(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -93,7 +96,7 @@ CONTENT_MAX = 16_000_000
 """Maximum bytes of a file's content in an answer."""
 
 
-def seconds(text: str | None) -> int | None:
+def parse_duration(text: str | None) -> int | None:
     """Parse `90s`, `30m`, `12h`, `7d` or `2w` into seconds."""
     if text is None:
         return None
@@ -104,7 +107,7 @@ def seconds(text: str | None) -> int | None:
     return length
 
 
-def json_object(text: str | None) -> dict[str, Any] | None:
+def parse_json_object(text: str | None) -> dict[str, Any] | None:
     """Parse a JSON object: the input of a tool."""
     if text is None:
         return None
@@ -117,7 +120,7 @@ def json_object(text: str | None) -> dict[str, Any] | None:
     return cast("dict[str, Any]", found)
 
 
-def content(file: Path | None) -> str | None:
+def read_content(file: Path | None) -> str | None:
     """Read the text of a file, or of stdin for `-`. Raises Failure."""
     if file is None:
         return None
@@ -139,7 +142,7 @@ def _read(file: Path) -> bytes:
 MOST_SHOWN = 5
 
 
-def by_prefix(typed: str, ids: Iterable[str], noun: str) -> str:
+def find_by_prefix(typed: str, ids: Iterable[str], noun: str) -> str:
     """The id that equals `typed`, or the only one that starts with it. Raises Failure if none or several do."""
     known = list(ids)
     if typed in known:

@@ -29,27 +29,27 @@ def note(*pieces: Piece) -> None:
     _write(sys.stderr, pieces)
 
 
-def text(words: str) -> None:
+def write_text(words: str) -> None:
     """Write text to stdout with hidden characters escaped; adds no newline."""
     sys.stdout.write(exact_text(words))
     sys.stdout.flush()
 
 
-def raw_bytes(data: bytes) -> None:
+def write_bytes(data: bytes) -> None:
     """Write bytes to stdout unescaped. Only for options that ask for raw output."""
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
 
 
-def as_json(value: Any, *, line: bool = False) -> None:
+def print_json(value: Any, *, line: bool = False) -> None:
     """Print JSON in plain ASCII: indented, or one line of a stream."""
     text = json.dumps(value, separators=(",", ":")) if line else json.dumps(value, indent=2)
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Piece]]) -> None:
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Piece]]) -> None:
     """Print a table of one-line cells. Only the last column wraps."""
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
