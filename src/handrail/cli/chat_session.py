@@ -44,19 +44,19 @@ class Recipient:
 class ChatView(Protocol):
     """Displays the progress of a prompt."""
 
-    def said(self, flow: Row) -> None:
+    def show_parts(self, flow: Row) -> None:
         """Show new or grown message parts."""
         ...
 
-    def began_or_ended(self, activity: Row) -> None:
+    def show_activity(self, activity: Row) -> None:
         """Show that an activity of the agent started or ended."""
         ...
 
-    def passes(self, doing: str) -> None:
+    def tick(self, activity: str) -> None:
         """Called on every tick with a short description of the current activity; empty if there is none."""
         ...
 
-    def rest(self) -> None:
+    def end_line(self) -> None:
         """End the current line: something else is about to be written."""
         ...
 
@@ -64,21 +64,21 @@ class ChatView(Protocol):
 class ChatSession:
     """The conversation of one person with one thread."""
 
-    def __init__(self, live: Live, thread: str, ear: ChatView) -> None:
+    def __init__(self, live: Live, thread: str, view: ChatView) -> None:
         self._live = live
         self._thread = thread
-        self._ear = ear
-        self._inbox = Inbox([row["id"] for row in live.state["approvals"]], self._hear)
-        self._busy = Activities(thread)
-        self._elsewhere: set[str] = set()
+        self._view = view
+        self._inbox = Inbox([row["id"] for row in live.state["approvals"]], self._apply_entries)
+        self._activities = Activities(thread)
+        self._announced: set[str] = set()
 
-    def prompt(self, words: str, whom: Recipient, *, queue: bool = False) -> str:
+    def prompt(self, text: str, recipient: Recipient, *, queue: bool = False) -> str:
         """Send a prompt, follow the answer, and return its stop reason."""
         link = self._live.link
         rev: int = link.get("threads", self._thread, limit=1)["rev"]
-        body: Row = {"text": words, "agent": whom.agent, "queue": queue}
-        if whom.env:
-            body["env"] = dict(whom.env)
+        body: Row = {"text": text, "agent": recipient.agent, "queue": queue}
+        if recipient.env:
+            body["env"] = dict(recipient.env)
         with open_websocket(link, f"threads/{self._thread}/live?after={rev}") as flow:
             prompted: Row = link.post("threads", self._thread, "prompt", body=body)
             return self._follow(flow, prompted)
@@ -89,12 +89,12 @@ class ChatSession:
             try:
                 message: Any = _receive(flow)
                 if message is not None:
-                    self._ear.said(answer.of(message))
-                self._ask()
-                self._ear.passes(self._busy.line(time.monotonic()))
+                    self._view.show_parts(answer.take(message))
+                self._ask_first()
+                self._view.tick(self._activities.line(time.monotonic()))
             except KeyboardInterrupt:
                 self._stop(answer)
-        self._hear_out(answer.operation)
+        self._drain_events(answer.operation)
         return answer.stop
 
     def _stop(self, answer: "_Answer") -> None:
@@ -102,47 +102,47 @@ class ChatSession:
         if answer.operation is None or answer.stopping:
             raise KeyboardInterrupt
         answer.stopping = True
-        self._ear.rest()
+        self._view.end_line()
         note(("Stopping; Ctrl-C again leaves without waiting.", "dim"))
         with suppress(Failure):  # the operation has already ended
             self._live.link.post("operations", answer.operation, "cancel")
 
-    def _hear(self, entries: list[Row]) -> None:
-        for activity in self._busy.hear(entries, time.monotonic()):
-            self._ear.began_or_ended(activity)
+    def _apply_entries(self, entries: list[Row]) -> None:
+        for activity in self._activities.apply(entries, time.monotonic()):
+            self._view.show_activity(activity)
 
-    def _hear_out(self, operation: str | None) -> None:
+    def _drain_events(self, operation: str | None) -> None:
         """Read the rest of the operation's events: the journal is a separate stream and may lag behind the answer."""
         until = time.monotonic() + LAST_FACTS
-        while operation and not self._busy.is_over(operation) and time.monotonic() < until:
-            self._inbox.hear(self._live.wait(max(0.0, until - time.monotonic())))
+        while operation and not self._activities.is_over(operation) and time.monotonic() < until:
+            self._inbox.apply(self._live.wait(max(0.0, until - time.monotonic())))
 
-    def _ask(self) -> None:
+    def _ask_first(self) -> None:
         """Put the first open approval of this thread to the person, if there is one."""
         for _ in range(BURST):
-            if not (facts := self._live.wait(0)):
+            if not (entries := self._live.wait(0)):
                 break
-            self._inbox.hear(facts)
+            self._inbox.apply(entries)
         waiting = self._inbox.first()
-        if waiting is None or waiting in self._elsewhere:
+        if waiting is None or waiting in self._announced:
             return
         try:
-            asked: Row = self._live.link.get("approvals", waiting)
+            approval: Row = self._live.link.get("approvals", waiting)
         except Failure as problem:
             if problem.code is Code.NO_DAEMON:
                 raise
             self._inbox.drop(waiting)
             return
-        if asked["caller"].get("thread") != self._thread:
+        if approval["caller"].get("thread") != self._thread:
             self._inbox.drop(waiting)  # an approval of another thread: it stays in the inbox
         elif sys.stdin.isatty() and sys.stdout.isatty():
-            self._ear.rest()
+            self._view.end_line()
             with Keyboard() as keyboard:
-                Question(ApprovalKeys(self._live, keyboard, self._inbox, asked), asked).put()
+                Question(ApprovalKeys(self._live, keyboard, self._inbox, approval), approval).ask()
         else:
-            self._elsewhere.add(waiting)
-            self._ear.passes("")
-            note((f"Needs you: {exact_line(asked['title'])}", "yellow"), f"   handrail approve {waiting}")
+            self._announced.add(waiting)
+            self._view.tick("")
+            note((f"Needs you: {exact_line(approval['title'])}", "yellow"), f"   handrail approve {waiting}")
 
 
 class _Answer:
@@ -155,7 +155,7 @@ class _Answer:
         self._prompt: str = prompted["message"]
         self._roles: dict[str, str] = {}
 
-    def of(self, flow: Row) -> Row:
+    def take(self, flow: Row) -> Row:
         """Take in an update; return it without the parts of user messages."""
         for message in flow["messages"]:
             self._roles[message["id"]] = message["role"]

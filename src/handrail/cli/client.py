@@ -65,15 +65,15 @@ class Link:
             raise Failure("The daemon's answer is not JSON. Try `handrail restart`.") from None
 
     def _exchange(self, method: str, path: Sequence[str], body: object, query: dict[str, object]) -> bytes:
-        given = {name: value for name, value in query.items() if value is not None}
+        params = {name: value for name, value in query.items() if value is not None}
         target = "/".join(("/api", *(quote(part, safe="") for part in path)))
-        target += f"?{urlencode(given)}" if given else ""
+        target += f"?{urlencode(params)}" if params else ""
         headers = {"Authorization": f"Bearer {self.bearer}", "Content-Type": "application/json"}
-        sent = None if body is None else json.dumps(body)
-        where = urlsplit(self.url).netloc
+        payload = None if body is None else json.dumps(body)
+        address = urlsplit(self.url).netloc
         try:
-            with closing(http.client.HTTPConnection(where, timeout=REQUEST_SECONDS)) as connection:
-                connection.request(method, target, sent, headers)
+            with closing(http.client.HTTPConnection(address, timeout=REQUEST_SECONDS)) as connection:
+                connection.request(method, target, payload, headers)
                 response = connection.getresponse()
                 return _check_status(response.status, response.read())
         except (OSError, http.client.HTTPException) as error:
@@ -163,14 +163,14 @@ class Live:
         except TimeoutError:
             return []
         except (WebSocketException, OSError):
-            self._again()
+            self._reconnect()
             return []
         entries: list[Row] = message["entries"]
         if entries:
             self._after = entries[-1]["seq"]
         return entries
 
-    def changed(self, noun: str) -> Generator[Row]:
+    def changed_rows(self, noun: str) -> Generator[Row]:
         """Yield the current row of each call or approval named by an event. Never ends; survives reconnects."""
         pending: dict[str, None] = {}
         while True:
@@ -188,7 +188,7 @@ class Live:
     def _listen(self) -> None:
         self._socket = self._held.enter_context(open_websocket(self.link, f"live?after={self._after}"))
 
-    def _again(self) -> None:
+    def _reconnect(self) -> None:
         self._held.close()
         note(("The daemon went away; waiting for it to come back.", "yellow"))
         until = time.monotonic() + GONE_SECONDS
@@ -218,12 +218,12 @@ def open_websocket(link: Link, path: str) -> ClientConnection:
 
 def follow_status(noun: Literal["approval", "call"], show: Callable[[Row], None], for_programs: bool) -> None:
     """Show each open row, then each row whose status changes; one JSON line per row if `for_programs`."""
-    shown: dict[str, str] = {}
+    statuses: dict[str, str] = {}
 
     def update(row: Row) -> None:
-        if shown.get(row["id"]) == row["status"]:
+        if statuses.get(row["id"]) == row["status"]:
             return
-        shown[row["id"]] = row["status"]
+        statuses[row["id"]] = row["status"]
         if for_programs:
             print_json(row, line=True)
         else:
@@ -232,5 +232,5 @@ def follow_status(noun: Literal["approval", "call"], show: Callable[[Row], None]
     with Live("read") as live:
         for row in live.state[f"{noun}s"]:
             update(row)
-        for row in live.changed(noun):
+        for row in live.changed_rows(noun):
             update(row)

@@ -28,8 +28,8 @@ def hidden_warning(text: str) -> str | None:
     kinds = Counter(hidden_name(found[0]) for found in HIDDEN.finditer(text))
     if not kinds:
         return None
-    told = ", ".join(_format_count(kind, count) for kind, count in kinds.items())
-    return f"Holds what the eye would miss, spelled out here: {told}."
+    counts = ", ".join(_format_count(kind, count) for kind, count in kinds.items())
+    return f"Holds what the eye would miss, spelled out here: {counts}."
 
 
 def _escape(character: str) -> str:

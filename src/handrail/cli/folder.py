@@ -14,9 +14,9 @@ def workspace(named: Path | None, option: str = "--workspace") -> Path | None:
 
     None for `/` and the home directory, which are too wide. Raises Failure if it is not a directory.
     """
-    asked = os.environ.get("HANDRAIL_WORKSPACE")
-    if named is None and asked:
-        named = Path(asked)
+    variable = os.environ.get("HANDRAIL_WORKSPACE")
+    if named is None and variable:
+        named = Path(variable)
     folder = (named or Path.cwd()).expanduser().resolve()
     if not folder.is_dir():
         raise Failure(f"{folder} is not a directory. Name one that exists with {option}.")

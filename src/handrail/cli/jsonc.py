@@ -59,9 +59,9 @@ def parse(text: str) -> Node:
 
 def skip_gap(text: str, at: int) -> int:
     """Offset of the next token, after whitespace and comments."""
-    found = _GAP.match(text, at)
-    assert found is not None  # the pattern also matches the empty string
-    return found.end()
+    match = _GAP.match(text, at)
+    assert match is not None  # the pattern also matches the empty string
+    return match.end()
 
 
 def _parse_value(text: str, at: int, depth: int) -> Node:
@@ -114,17 +114,17 @@ def _next_member(text: str, node: Node) -> tuple[int, bool]:
 
 
 def _parse_string(text: str, at: int) -> Node:
-    found = _STRING.match(text, at)
+    match = _STRING.match(text, at)
     try:
-        return Node(json.loads(found[0]), at, found.end()) if found else _fail(text, at, "a string")
+        return Node(json.loads(match[0]), at, match.end()) if match else _fail(text, at, "a string")
     except ValueError:
         return _fail(text, at, "a string")
 
 
 def _parse_word(text: str, at: int) -> Node:
-    found = _WORD.match(text, at)
+    match = _WORD.match(text, at)
     try:
-        return Node(json.loads(found[0]), at, found.end()) if found else _fail(text, at, "a value")
+        return Node(json.loads(match[0]), at, match.end()) if match else _fail(text, at, "a value")
     except ValueError:
         return _fail(text, at, "a number")
 
@@ -177,10 +177,10 @@ def _set_in_node(text: str, node: Node, path: Sequence[str], value: Any, depth: 
         return _set_in_node(text, member.node, rest, value, depth + 1)
     for inner in reversed(rest):
         value = {inner: value}
-    written = _format_value(text, value, depth)
+    source = _format_value(text, value, depth)
     if member is not None:
-        return text[: member.node.start] + written + text[member.node.end :]
-    return _append_member(text, node, f"{json.dumps(key)}: {written}", depth)
+        return text[: member.node.start] + source + text[member.node.end :]
+    return _append_member(text, node, f"{json.dumps(key)}: {source}", depth)
 
 
 class NotAnObject(Exception):

@@ -10,9 +10,9 @@ def facts(*events: tuple[str, str]) -> list[Row]:
 
 def test_the_oldest_comes_first_and_whatever_closes_one_takes_it_away() -> None:
     inbox = Inbox(["a1"])
-    inbox.hear(facts(("ApprovalOpened", "a2"), ("ApprovalOpened", "a3"), ("ApprovalOpened", "a4")))
+    inbox.apply(facts(("ApprovalOpened", "a2"), ("ApprovalOpened", "a3"), ("ApprovalOpened", "a4")))
     assert inbox.first() == "a1"
-    inbox.hear(facts(("ApprovalAnswered", "a1"), ("ApprovalWithdrawn", "a2"), ("ApprovalExpired", "a3")))
+    inbox.apply(facts(("ApprovalAnswered", "a1"), ("ApprovalWithdrawn", "a2"), ("ApprovalExpired", "a3")))
     assert inbox.first() == "a4"
     inbox.drop("a4")
     assert inbox.first() is None
@@ -20,7 +20,7 @@ def test_the_oldest_comes_first_and_whatever_closes_one_takes_it_away() -> None:
 
 def test_other_facts_are_nothing_to_it() -> None:
     inbox = Inbox(["a1"])
-    inbox.hear([{"event": {"kind": "CallOpened", "call": "c1"}}])
+    inbox.apply([{"event": {"kind": "CallOpened", "call": "c1"}}])
     inbox.drop("never there")
     assert "a1" in inbox
     assert "c1" not in inbox

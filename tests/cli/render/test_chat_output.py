@@ -24,8 +24,8 @@ def test_words_follow_each_other_and_a_new_part_begins_a_new_line(capsys: pytest
         grown("text", "b", n=1),
     ):
         speech.show(part)
-    speech.rest()
-    speech.rest()
+    speech.end_line()
+    speech.end_line()
     assert capsys.readouterr().out == "hmm\na b\n"
 
 

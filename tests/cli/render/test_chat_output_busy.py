@@ -23,41 +23,41 @@ STEP = [begins("a", None, "operation", "Mend it"), begins("b", "a", "step", "Ste
 
 def test_the_step_and_what_is_done_in_it_stand_on_a_line_with_how_long_it_takes() -> None:
     busy = Activities("h1")
-    busy.hear(STEP, 5.0)
+    busy.apply(STEP, 5.0)
     assert busy.line(6.0) == ""  # a step that holds nothing yet
-    busy.hear([begins("c", "b", "model", "anthropic:claude-opus-5")], 10.0)
+    busy.apply([begins("c", "b", "model", "anthropic:claude-opus-5")], 10.0)
     assert busy.line(22.9) == "Step 3 · asking claude-opus-5 · 0:12"
-    busy.hear([begins("d", "c", "thinking", "Thinking")], 20.0)
+    busy.apply([begins("d", "c", "thinking", "Thinking")], 20.0)
     assert busy.line(22.9) == "Step 3 · thinking · 0:02"
-    busy.hear([ends("d"), ends("c"), begins("e", "b", "call", "Run `pytest -q`")], 30.0)
+    busy.apply([ends("d"), ends("c"), begins("e", "b", "call", "Run `pytest -q`")], 30.0)
     assert busy.line(90.0) == "Step 3 · Run `pytest -q` · 1:00"
 
 
 def test_what_is_done_at_once_is_named_together_and_since_the_first_of_it() -> None:
     busy = Activities("h1")
-    busy.hear([*STEP, begins("c", "b", "call", "Read a.py")], 0.0)
-    busy.hear([begins("d", "b", "call", "Read b.py")], 2.0)
+    busy.apply([*STEP, begins("c", "b", "call", "Read a.py")], 0.0)
+    busy.apply([begins("d", "b", "call", "Read b.py")], 2.0)
     assert busy.line(3.0) == "Step 3 · Read a.py · Read b.py · 0:03"
 
 
 def test_whom_an_agent_has_sent_is_said_on_the_way() -> None:
     busy = Activities("h1")
     sent = [begins("c", "b", "call", "Send an agent"), begins("d", "c", "agent", "Look for callers")]
-    busy.hear([*STEP, *sent, begins("e", "d", "step", "Step 1"), begins("f", "e", "model", "m")], 0.0)
+    busy.apply([*STEP, *sent, begins("e", "d", "step", "Step 1"), begins("f", "e", "model", "m")], 0.0)
     assert busy.line(0.0) == "Step 3 · Look for callers · asking m · 0:00"
 
 
 def test_nothing_is_left_of_an_operation_that_is_over_whatever_was_open_in_it() -> None:
     busy = Activities("h1")
-    busy.hear([*STEP, begins("c", "b", "model", "m")], 0.0)
+    busy.apply([*STEP, begins("c", "b", "model", "m")], 0.0)
     assert not busy.is_over("o1")
-    busy.hear([OVER], 1.0)
+    busy.apply([OVER], 1.0)
     assert busy.is_over("o1")
     assert busy.line(1.0) == ""
 
 
 def test_only_what_is_done_in_this_thread_counts() -> None:
     busy = Activities("h1")
-    told = busy.hear([begins("x", None, "model", "m", thread="h2"), *STEP, ends("b", "step")], 0.0)
+    told = busy.apply([begins("x", None, "model", "m", thread="h2"), *STEP, ends("b", "step")], 0.0)
     assert [event["activity"] for event in told] == ["a", "b", "b"]
     assert busy.line(0.0) == ""

@@ -35,22 +35,22 @@ def add_to(app: typer.Typer) -> None:
 def agents(as_json_: AsJson = False) -> None:
     """List installed agents, and how to install the others."""
     with reach("person") as link:
-        found: list[Row] = link.get("agents")
+        rows: list[Row] = link.get("agents")
     if as_json_:
-        print_json(found)
+        print_json(rows)
         return
-    here, missing = [row for row in found if row["found"]], [row for row in found if not row["found"]]
-    lacking = _agents_without_key(here)
-    rows = [_cells(row, lacks=row in lacking) for row in here]
-    print_table(("NAME", "STATE", "VERSION", "FROM", "COMMAND"), rows)
+    installed, missing = [row for row in rows if row["found"]], [row for row in rows if not row["found"]]
+    without_key = _agents_without_key(installed)
+    cells = [_cells(row, lacks=row in without_key) for row in installed]
+    print_table(("NAME", "STATE", "VERSION", "FROM", "COMMAND"), cells)
     if missing:
         say("")
         note(("Not found here:", "dim"))
         print_table(("NAME", "WHAT IS MISSING", "TO INSTALL IT"), [_missing_cells(row) for row in missing])
     say("")
-    for row in lacking:
+    for row in without_key:
         note((f"{exact_line(row['name'])}: {exact_line(row['why'])}", "yellow"))
-    ready = next((row["name"] for row in here if row not in lacking), "NAME")
+    ready = next((row["name"] for row in installed if row not in without_key), "NAME")
     note((f"handrail chat --agent {exact_line(ready)}", "bold"), " begins to talk.")
 
 
@@ -59,12 +59,12 @@ def agent() -> NoReturn:
     os.execv(sys.executable, [sys.executable, "-P", "-m", "handrail", "agent"])
 
 
-def _agents_without_key(here: list[Row]) -> list[Row]:
+def _agents_without_key(installed: list[Row]) -> list[Row]:
     """Our own agent, if neither the daemon nor this environment has a key for it; else empty."""
     from handrail.doctor.checks import sources  # noqa: PLC0415 - brings the settings and the keyring
 
-    found = [row for row in here if row["why"]]
-    return [] if found and any(sources(Places.find(os.environ), os.environ).values()) else found
+    candidates = [row for row in installed if row["why"]]
+    return [] if candidates and any(sources(Places.find(os.environ), os.environ).values()) else candidates
 
 
 def _cells(row: Row, *, lacks: bool) -> tuple[Piece, ...]:
@@ -115,12 +115,12 @@ def keys(context: typer.Context, as_json_: AsJson = False) -> None:
         return
     from handrail.doctor.checks import SECRETS, sources  # noqa: PLC0415 - brings the settings and the keyring
 
-    found = sources(Places.find(os.environ), os.environ)
+    keys_found = sources(Places.find(os.environ), os.environ)
     if as_json_:
-        print_json([{"name": name, "found": where} for name, where in found.items()])
+        print_json([{"name": name, "found": where} for name, where in keys_found.items()])
         return
-    shown = {name: where for name, where in found.items() if where or name in SECRETS}
-    print_table(("NAME", "FOUND IN"), [(name, _format_sources(where)) for name, where in shown.items()])
+    rows = {name: where for name, where in keys_found.items() if where or name in SECRETS}
+    print_table(("NAME", "FOUND IN"), [(name, _format_sources(where)) for name, where in rows.items()])
     note(("The daemon's own environment may have others. `handrail keys set anthropic` keeps one.", "dim"))
 
 
@@ -162,8 +162,8 @@ def _key_name(which: str) -> str:
 
 
 def _read_key(name: str) -> str:
-    typed = getpass.getpass(f"{name} (not shown): ") if sys.stdin.isatty() else sys.stdin.read(KEY_MAX + 2)
-    value = typed.strip()
+    text = getpass.getpass(f"{name} (not shown): ") if sys.stdin.isatty() else sys.stdin.read(KEY_MAX + 2)
+    value = text.strip()
     if not value:
         raise Failure("Nothing was given, so nothing was kept.")
     if len(value) > KEY_MAX or not value.isprintable() or " " in value:

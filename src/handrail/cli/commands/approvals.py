@@ -55,12 +55,12 @@ def approvals(
         _follow(as_json_)
         return
     with reach("read") as link:
-        found: list[Row] = link.get("approvals", open=not every)
+        rows: list[Row] = link.get("approvals", open=not every)
     if as_json_:
-        print_json(found)
-    elif found:
+        print_json(rows)
+    elif rows:
         print_table(
-            ("ID", "STATUS", "RISK", "WAITED", "CALLER", "TOOL", "TITLE"), [_cells(row) for row in found]
+            ("ID", "STATUS", "RISK", "WAITED", "CALLER", "TOOL", "TITLE"), [_cells(row) for row in rows]
         )
     else:
         note("Nothing waits for you.")
@@ -114,61 +114,63 @@ class Answer:
     rules: tuple[Row, ...] = ()
 
 
-def send_answer(link: Link, asked: Row, answer: Answer) -> tuple[Row, list[Row]]:
+def send_answer(link: Link, approval: Row, answer: Answer) -> tuple[Row, list[Row]]:
     """Send an answer; return the answered approval and the rules created.
 
     Raises Failure if it was answered before, or has changed since it was shown.
     """
     seq: int = link.get("state")["seq"] if answer.rules else 0
-    body: Row = {"answer": answer.kind, "digest": asked["digest"], "reason": answer.reason}
+    body: Row = {"answer": answer.kind, "digest": approval["digest"], "reason": answer.reason}
     if answer.edit is not None:
         body |= {**answer.edit.changes, "digest": answer.edit.view["digest"]}
     if answer.rules:
         body["rule"] = list(answer.rules)
-    answered: Row = link.post("approvals", asked["id"], "answer", body=body)
-    return answered, _created_rules(link, asked["id"], seq) if answer.rules else []
+    answered: Row = link.post("approvals", approval["id"], "answer", body=body)
+    return answered, _created_rules(link, approval["id"], seq) if answer.rules else []
 
 
-def preview_edit(link: Link, asked: Row, changes: Row) -> Edit:
+def preview_edit(link: Link, approval: Row, changes: Row) -> Edit:
     """Ask the daemon for the risk and the preview of an edit. Raises Failure if the edit is invalid."""
-    return Edit(changes=changes, view=link.post("approvals", asked["id"], "edit", body=changes))
+    return Edit(changes=changes, view=link.post("approvals", approval["id"], "edit", body=changes))
 
 
-def offered_suggestions(asked: Row) -> list[Row]:
+def offered_suggestions(approval: Row) -> list[Row]:
     """The first suggestion for each claim: together, the rules that would allow this call."""
     covered: set[int] = set()
-    found: list[Row] = []
-    for suggestion in asked["suggestions"]:
+    suggestions: list[Row] = []
+    for suggestion in approval["suggestions"]:
         if not suggestion["claims"] or not covered.issuperset(suggestion["claims"]):
-            found.append(suggestion)
+            suggestions.append(suggestion)
         covered.update(suggestion["claims"])
-    return found
+    return suggestions
 
 
-def uncovered_resources(asked: Row) -> list[str]:
+def uncovered_resources(approval: Row) -> list[str]:
     """Resources of claims that need approval and have no suggested rule: such a call needs approval again."""
-    covered = {place for each in offered_suggestions(asked) for place in each["claims"]}
-    asking = (verdict["claim"] for verdict in asked["verdicts"] if verdict["effect"] != "allow")
-    return [asked["claims"][place]["resource"] for place in asking if place not in covered]
+    covered = {place for each in offered_suggestions(approval) for place in each["claims"]}
+    asking = (verdict["claim"] for verdict in approval["verdicts"] if verdict["effect"] != "allow")
+    return [approval["claims"][place]["resource"] for place in asking if place not in covered]
 
 
-def suggested_rules(asked: Row, scope: Scope, expires_in: int | None = None) -> tuple[Row, ...]:
+def suggested_rules(approval: Row, scope: Scope, expires_in: int | None = None) -> tuple[Row, ...]:
     """The suggested rules in this scope. Raises Failure if no rule can allow the call."""
-    found = tuple(
-        rule_in_scope(each["rule"], asked, scope, expires_in) for each in offered_suggestions(asked)
+    rules = tuple(
+        rule_in_scope(each["rule"], approval, scope, expires_in) for each in offered_suggestions(approval)
     )
-    if not found:
-        raise Failure(f"{NO_RULE} `handrail approve {asked['id']}` allows it once.")
-    return found
+    if not rules:
+        raise Failure(f"{NO_RULE} `handrail approve {approval['id']}` allows it once.")
+    return rules
 
 
-def rule_with_pattern(asked: Row, pattern: str, scope: Scope, expires_in: int | None = None) -> Row:
+def rule_with_pattern(approval: Row, pattern: str, scope: Scope, expires_in: int | None = None) -> Row:
     """A rule with the person's own pattern, for the same kind of resource as the first suggestion."""
-    first = offered_suggestions(asked)[:1]
+    first = offered_suggestions(approval)[:1]
     rule = (
-        replace_pattern(first[0]["rule"], pattern) if first else {"tool": asked["tool"], "pattern": pattern}
+        replace_pattern(first[0]["rule"], pattern)
+        if first
+        else {"tool": approval["tool"], "pattern": pattern}
     )
-    return rule_in_scope(rule, asked, scope, expires_in)
+    return rule_in_scope(rule, approval, scope, expires_in)
 
 
 def replace_pattern(rule: Row, pattern: str) -> Row:
@@ -176,46 +178,48 @@ def replace_pattern(rule: Row, pattern: str) -> Row:
     return {**rule, about: pattern}
 
 
-def rule_in_scope(rule: Row, asked: Row, scope: Scope, expires_in: int | None) -> Row:
+def rule_in_scope(rule: Row, approval: Row, scope: Scope, expires_in: int | None) -> Row:
     """The rule with this scope and expiry."""
-    workspace = None if scope == "user" else asked["caller"]["workspace"]
+    workspace = None if scope == "user" else approval["caller"]["workspace"]
     return {**rule, "scope": scope, "workspace": workspace, "expires_in": expires_in}
 
 
-def why_still_asked(link: Link, asked: Row, rule: Row) -> str:
+def why_still_asked(link: Link, approval: Row, rule: Row) -> str:
     """Why such a call would still need approval with this rule; empty if the rule allows it."""
-    caller: Row = asked["caller"]
-    tried = {**rule, "scope": "project" if rule["scope"] == "session" else rule["scope"]}
+    caller: Row = approval["caller"]
+    rule_body = {**rule, "scope": "project" if rule["scope"] == "session" else rule["scope"]}
     body: dict[str, Any] = {
-        "tool": asked["tool"],
-        "input": asked["input"],
+        "tool": approval["tool"],
+        "input": approval["input"],
         "workspace": caller["workspace"],
         "agent": caller["client"] or None,
-        "rule": tried,
+        "rule": rule_body,
     }
     try:
-        told: Row = link.post("rules", "test", body=body)
+        decision: Row = link.post("rules", "test", body=body)
     except Failure as problem:
         if problem.code is Code.NO_DAEMON:
             raise
         return ""  # the rule cannot be tested; if it is invalid, the answer will fail
-    return "" if told["effect"] == "allow" else told["why"]
+    return "" if decision["effect"] == "allow" else decision["why"]
 
 
-def _created_rules(link: Link, approval: str, seq: int) -> list[Row]:
+def _created_rules(link: Link, approval_id: str, seq: int) -> list[Row]:
     """The rules created with an answer, as they are now."""
     ids: set[str] = set()
     with suppress(Failure):  # the answer is final, even if the rules cannot be listed
         entries: list[Row] = link.get("events", after=seq)["entries"]
         while entries:
-            ids |= {each["event"]["rule"]["id"] for each in entries if _is_rule_of(each["event"], approval)}
+            ids |= {
+                each["event"]["rule"]["id"] for each in entries if _is_rule_of(each["event"], approval_id)
+            }
             entries = link.get("events", after=entries[-1]["seq"])["entries"]
         return [flatten_rule(view) for view in link.get("rules")["rules"] if view["rule"]["id"] in ids]
     return []
 
 
-def _is_rule_of(event: Row, approval: str) -> bool:
-    return event["kind"] == "RuleAdded" and event["approval"] == approval
+def _is_rule_of(event: Row, approval_id: str) -> bool:
+    return event["kind"] == "RuleAdded" and event["approval"] == approval_id
 
 
 ApprovalId = Annotated[str, typer.Argument(metavar="ID", help="Id of an approval, or its first letters.")]
@@ -238,7 +242,7 @@ def add_answers_to(app: typer.Typer) -> None:
 
 
 def approve(
-    approval: ApprovalId,
+    id: ApprovalId,
     session: Annotated[
         bool,
         typer.Option("--session", help="Also allow similar calls of this client until Handrail restarts."),
@@ -280,78 +284,84 @@ def approve(
     reaches: Scope | None = "session" if session else (scope or "project") if always else None
     lasts, changes = parse_duration(expires), _build_changes(edited, written)
     with reach("person") as link:
-        asked = find_approval(link, approval)
-        _show(asked, as_json_)
-        edit = _show_preview_of_edit(link, asked, changes, as_json_) if changes else None
-        rules = _build_rules(asked, reaches, pattern, lasts) if reaches and asked["status"] == "open" else ()
+        approval = find_approval(link, id)
+        _show(approval, as_json_)
+        edit = _show_preview_of_edit(link, approval, changes, as_json_) if changes else None
+        rules = (
+            _build_rules(approval, reaches, pattern, lasts)
+            if reaches and approval["status"] == "open"
+            else ()
+        )
         if pattern and not as_json_:
-            _warn_if_still_asked(link, asked, rules, edit)
-        _send_and_show(link, asked, Answer(kind="allow", edit=edit, rules=rules), as_json_)
+            _warn_if_still_asked(link, approval, rules, edit)
+        _send_and_show(link, approval, Answer(kind="allow", edit=edit, rules=rules), as_json_)
 
 
 def deny(
-    approval: ApprovalId,
+    id: ApprovalId,
     reason: Annotated[str, typer.Option("-m", "--reason", help="Reason; the agent reads it.")] = "",
     as_json_: AsJson = False,
 ) -> None:
     """Deny a call, with an optional reason for the agent. Other calls are not affected."""
     with reach("person") as link:
-        asked = find_approval(link, approval)
-        _show(asked, as_json_)
-        _send_and_show(link, asked, Answer(kind="deny", reason=reason), as_json_)
+        approval = find_approval(link, id)
+        _show(approval, as_json_)
+        _send_and_show(link, approval, Answer(kind="deny", reason=reason), as_json_)
 
 
 def find_approval(link: Link, typed: str) -> Row:
     """Find an approval by id or prefix; open approvals take precedence. Raises Failure."""
     still_open = [row["id"] for row in link.get("approvals", open=True) if row["id"].startswith(typed)]
-    found = find_by_prefix(typed, still_open or [row["id"] for row in link.get("approvals")], "approval")
-    return link.get("approvals", found)
+    approval_id = find_by_prefix(
+        typed, still_open or [row["id"] for row in link.get("approvals")], "approval"
+    )
+    return link.get("approvals", approval_id)
 
 
-def show_created_rules(asked: Row, rules: list[Row]) -> None:
+def show_created_rules(approval: Row, rules: list[Row]) -> None:
     """Print the created rules, how to remove them, and where they do not apply."""
     for rule in rules:
         say(*describe_new_rule(rule))
-        if rule["scope"] == "user" and not asked["trusted"]:
+        if rule["scope"] == "user" and not approval["trusted"]:
             say((_NOT_TRUSTED, "yellow"))
-    for part in uncovered_resources(asked) if rules else ():
+    for part in uncovered_resources(approval) if rules else ():
         say((f"{exact_line(part)} will go on asking: no rule was offered for it.", "yellow"))
 
 
 def _build_changes(edited: str | None, written: Path | None) -> Row:
-    given, text = parse_json_object(edited), read_content(written)
-    return {"input": given} if given is not None else {"content": text} if text is not None else {}
+    values, text = parse_json_object(edited), read_content(written)
+    return {"input": values} if values is not None else {"content": text} if text is not None else {}
 
 
-def _show(asked: Row, for_programs: bool) -> None:
-    if not for_programs and asked["status"] == "open":
-        show_approval(asked)
+def _show(approval: Row, for_programs: bool) -> None:
+    if not for_programs and approval["status"] == "open":
+        show_approval(approval)
 
 
-def _show_preview_of_edit(link: Link, asked: Row, changes: Row, for_programs: bool) -> Edit:
-    edit = preview_edit(link, asked, changes)
+def _show_preview_of_edit(link: Link, approval: Row, changes: Row, for_programs: bool) -> Edit:
+    edit = preview_edit(link, approval, changes)
     if not for_programs:
         say("")
-        show_edit(asked, edit.view)
+        show_edit(approval, edit.view)
     return edit
 
 
-def _build_rules(asked: Row, scope: Scope, pattern: str | None, lasts: int | None) -> tuple[Row, ...]:
+def _build_rules(approval: Row, scope: Scope, pattern: str | None, lasts: int | None) -> tuple[Row, ...]:
     if pattern is None:
-        return suggested_rules(asked, scope, lasts)
-    return (rule_with_pattern(asked, pattern, scope, lasts),)
+        return suggested_rules(approval, scope, lasts)
+    return (rule_with_pattern(approval, pattern, scope, lasts),)
 
 
-def _warn_if_still_asked(link: Link, asked: Row, rules: tuple[Row, ...], edit: Edit | None) -> None:
+def _warn_if_still_asked(link: Link, approval: Row, rules: tuple[Row, ...], edit: Edit | None) -> None:
     """Warn if the person's own pattern does not allow this very call. The answer is sent all the same."""
-    done = {**asked, **edit.changes} if edit else asked
+    done = {**approval, **edit.changes} if edit else approval
     for rule in rules:
         if why := why_still_asked(link, done, rule):
             note((f"With this rule such a call would not simply pass: {escape_line_breaks(why)}", "yellow"))
 
 
-def _send_and_show(link: Link, asked: Row, answer: Answer, for_programs: bool) -> None:
-    answered, rules = send_answer(link, asked, answer)
+def _send_and_show(link: Link, approval: Row, answer: Answer, for_programs: bool) -> None:
+    answered, rules = send_answer(link, approval, answer)
     if for_programs:
         print_json({**answered, "rules": rules})
         return
@@ -359,4 +369,4 @@ def _send_and_show(link: Link, asked: Row, answer: Answer, for_programs: bool) -
     say(
         (word, style), f" {answered['id']}", escape_line_breaks(f": {answer.reason}") if answer.reason else ""
     )
-    show_created_rules(asked, rules)
+    show_created_rules(approval, rules)

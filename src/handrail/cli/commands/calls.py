@@ -58,11 +58,11 @@ def calls(
         _follow(as_json_)
         return
     with reach("read") as link:
-        found: list[Row] = link.get("calls", status=status, tool=tool, agent=agent, q=q, limit=limit)
+        rows: list[Row] = link.get("calls", status=status, tool=tool, agent=agent, q=q, limit=limit)
     if as_json_:
-        print_json(found)
-    elif found:
-        print_table(("ID", "STATUS", "TIME", "CALLER", "TOOL", "TITLE"), [_cells(row) for row in found])
+        print_json(rows)
+    elif rows:
+        print_table(("ID", "STATUS", "TIME", "CALLER", "TOOL", "TITLE"), [_cells(row) for row in rows])
     elif status or tool or agent or q:
         note("No call matches. `handrail calls` lists all of them.")
     else:
@@ -83,15 +83,15 @@ def complete(
 ) -> None:
     """Return the output so far to the agent; the work continues. A write that waits for approval is accepted."""
     with reach("person") as link:
-        whole = _find_call(link, call)
-        detail: Row = link.get("calls", whole)
+        call_id = _find_call(link, call)
+        detail: Row = link.get("calls", call_id)
         body: dict[str, Any] = {"stop": stop, "text": text}
         if text is None and detail["completion"] and detail["completion"]["does"] == "accept_diff":
-            asked: Row = link.get("approvals", detail["approval_id"])
-            body["digest"] = asked["digest"]
+            approval: Row = link.get("approvals", detail["approval_id"])
+            body["digest"] = approval["digest"]
             if not as_json_:
-                show_approval(asked)
-        _show_result(link.post("calls", whole, "complete", body=body), as_json_)
+                show_approval(approval)
+        _show_result(link.post("calls", call_id, "complete", body=body), as_json_)
 
 
 def _follow(for_programs: bool) -> None:
@@ -138,13 +138,13 @@ def _find_call(link: Link, typed: str) -> str:
     return find_by_prefix(typed, still_open or [row["id"] for row in link.get("calls", limit=1000)], "call")
 
 
-def _show_result(forced: Row, for_programs: bool) -> None:
+def _show_result(result: Row, for_programs: bool) -> None:
     if for_programs:
-        print_json(forced)
-    elif forced["won"]:
-        row = forced["call"]
-        say(f"{forced['message']} {row['id']} ", (escape_line_breaks(row["title"]), "bold"))
+        print_json(result)
+    elif result["won"]:
+        row = result["call"]
+        say(f"{result['message']} {row['id']} ", (escape_line_breaks(row["title"]), "bold"))
         if row["message"]:
             say(f"The agent is told: {row['message']}")
-    if not forced["won"]:
-        raise Failure(f"{forced['message']} Nothing was changed.")
+    if not result["won"]:
+        raise Failure(f"{result['message']} Nothing was changed.")

@@ -67,20 +67,20 @@ def chat(
 ) -> None:
     """Talk with an agent. Give one prompt, or none to chat until Ctrl-D."""
 
-    words = " ".join(prompt or ()) or _read_piped_prompt()
-    if as_json_ and not words:
+    text = " ".join(prompt or ()) or _read_piped_prompt()
+    if as_json_ and not text:
         raise typer.BadParameter("Give a prompt, or pipe one in: --json is for programs.")
     with Live("person") as live:
-        found = _select_thread(live.link, thread, new, agent, folder)
-        name = agent or found["agent"]
-        whom = Recipient(agent, provider_variables_for(name, os.environ))
+        row = _select_thread(live.link, thread, new, agent, folder)
+        name = agent or row["agent"]
+        recipient = Recipient(agent, provider_variables_for(name, os.environ))
         if as_json_:
-            stop = prompt_as_json(live, found["id"], words, whom)
-        elif words:
-            stop = TerminalView(live, found["id"], thoughts).prompt(words, whom)
+            stop = prompt_as_json(live, row["id"], text, recipient)
+        elif text:
+            stop = TerminalView(live, row["id"], thoughts).prompt(text, recipient)
         else:
-            _show_greeting(found, name)
-            stop = converse(TerminalView(live, found["id"], thoughts), whom)
+            _show_greeting(row, name)
+            stop = converse(TerminalView(live, row["id"], thoughts), recipient)
     if stop != "end_turn":
         raise typer.Exit(Code.FAILED)
 
@@ -108,9 +108,9 @@ def _read_piped_prompt() -> str:
     return "" if sys.stdin.isatty() else sys.stdin.read().strip()
 
 
-def _show_greeting(found: Row, agent: str) -> None:
-    title = exact_line(found["title"]) or "a new conversation"
-    note((f"{agent} · {title} ({found['id']})", "bold"))
+def _show_greeting(row: Row, agent: str) -> None:
+    title = exact_line(row["title"]) or "a new conversation"
+    note((f"{agent} · {title} ({row['id']})", "bold"))
     note(("Enter sends, Ctrl-C stops the agent, Ctrl-D leaves.", "dim"))
 
 
@@ -121,56 +121,56 @@ class TerminalView:
     """Shows a conversation on the terminal."""
 
     def __init__(self, live: Live, thread: str, thoughts: bool) -> None:
-        self._speech = AnswerPrinter(thoughts=thoughts)
+        self._printer = AnswerPrinter(thoughts=thoughts)
         self._status = StatusLine()
-        self._talk = ChatSession(live, thread, self)
+        self._session = ChatSession(live, thread, self)
 
-    def prompt(self, words: str, whom: Recipient) -> str:
+    def prompt(self, text: str, recipient: Recipient) -> str:
         try:
-            stop = self._talk.prompt(words, whom)
+            stop = self._session.prompt(text, recipient)
         finally:
-            self.rest()
+            self.end_line()
         show_stop_reason(stop)
         return stop
 
-    def said(self, flow: Row) -> None:
+    def show_parts(self, flow: Row) -> None:
         if flow["parts"]:
             self._status.clear()
         for part in flow["parts"]:
-            self._speech.show(part)
+            self._printer.show(part)
 
-    def began_or_ended(self, activity: Row) -> None:
+    def show_activity(self, activity: Row) -> None:
         """Write nothing: the status line shows activities."""
 
-    def passes(self, doing: str) -> None:
-        if not self._speech.is_speaking:  # streaming text already shows progress
-            self._status.show(doing)
+    def tick(self, activity: str) -> None:
+        if not self._printer.has_open_line:  # streaming text already shows progress
+            self._status.show(activity)
 
-    def rest(self) -> None:
+    def end_line(self) -> None:
         self._status.clear()
-        self._speech.rest()
+        self._printer.end_line()
 
 
 class JsonView:
     """Prints each update as a JSON line."""
 
-    def said(self, flow: Row) -> None:
+    def show_parts(self, flow: Row) -> None:
         for part in flow["parts"]:
             print_json({"update": part["kind"], **part}, line=True)
 
-    def began_or_ended(self, activity: Row) -> None:
+    def show_activity(self, activity: Row) -> None:
         print_json({"update": "activity", **activity}, line=True)
 
-    def passes(self, doing: str) -> None: ...
+    def tick(self, activity: str) -> None: ...
 
-    def rest(self) -> None: ...
+    def end_line(self) -> None: ...
 
 
-def converse(voice: TerminalView, whom: Recipient) -> str:
+def converse(view: TerminalView, recipient: Recipient) -> str:
     """Prompt for lines until the person leaves. Always `end_turn`: leaving is a success."""
     while (line := _read_line()) is not None:
         try:
-            voice.prompt(line, whom)
+            view.prompt(line, recipient)
         except Failure as problem:
             if problem.code is Code.NO_DAEMON:
                 raise
@@ -178,9 +178,9 @@ def converse(voice: TerminalView, whom: Recipient) -> str:
     return "end_turn"
 
 
-def prompt_as_json(live: Live, thread: str, words: str, whom: Recipient) -> str:
+def prompt_as_json(live: Live, thread: str, text: str, recipient: Recipient) -> str:
     """Send one prompt, print updates as JSON lines, and return the stop reason."""
-    stop = ChatSession(live, thread, JsonView()).prompt(words, whom)
+    stop = ChatSession(live, thread, JsonView()).prompt(text, recipient)
     print_json({"stop_reason": stop, "thread": thread}, line=True)
     return stop
 

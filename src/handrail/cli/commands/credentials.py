@@ -44,17 +44,17 @@ def credential(
     """Create a credential for an HTTP client, for one workspace. Its bearer token is shown only once."""
     body = {"name": name, "workspace": str(project(workspace))}
     with reach("person") as link:
-        made: Row = link.post("credentials", body=body)
+        row: Row = link.post("credentials", body=body)
     if as_json_:
-        print_json(made)
+        print_json(row)
         return
-    say(f"URL        {made['url']}")
-    say(f"Bearer     {made['bearer']}")
-    say(f"Workspace  {made['workspace']}   (credential {made['id']})")
+    say(f"URL        {row['url']}")
+    say(f"Bearer     {row['bearer']}")
+    say(f"Workspace  {row['workspace']}   (credential {row['id']})")
     note("The bearer is not shown again. Give it to one client, for example:")
     note(
-        f"  claude mcp add --transport http handrail {made['url']} "
-        f'--header "Authorization: Bearer {made["bearer"]}"'
+        f"  claude mcp add --transport http handrail {row['url']} "
+        f'--header "Authorization: Bearer {row["bearer"]}"'
     )
 
 
@@ -63,12 +63,12 @@ def credentials(context: typer.Context, as_json_: AsJson = False) -> None:
     if context.invoked_subcommand is not None:
         return
     with reach("read") as link:
-        found: list[Row] = link.get("credentials")
+        rows: list[Row] = link.get("credentials")
     if as_json_:
-        print_json(found)
-    elif found:
-        rows = [(row["id"], row["name"], _format_day(row["issued_at"]), row["workspace"]) for row in found]
-        print_table(("ID", "NAME", "SINCE", "WORKSPACE"), rows)
+        print_json(rows)
+    elif rows:
+        cells = [(row["id"], row["name"], _format_day(row["issued_at"]), row["workspace"]) for row in rows]
+        print_table(("ID", "NAME", "SINCE", "WORKSPACE"), cells)
     else:
         note("No client calls over HTTP. `handrail credential` makes a credential for one.")
 
@@ -78,10 +78,10 @@ def revoke(
 ) -> None:
     """Revoke a credential. Its client can no longer make calls."""
     with reach("person") as link:
-        known = (row["id"] for row in link.get("credentials"))
-        found = find_by_prefix(id, known, "credential")
-        link.delete("credentials", found)
-    say(f"Revoked {found}.")
+        ids = (row["id"] for row in link.get("credentials"))
+        credential_id = find_by_prefix(id, ids, "credential")
+        link.delete("credentials", credential_id)
+    say(f"Revoked {credential_id}.")
 
 
 def _format_day(ms: int) -> str:

@@ -25,21 +25,21 @@ def demo(
 
     with reach("read", start=True) as link:
         say(f"Handrail runs at {link.url}.")
-    with ExitStack() as held:
+    with ExitStack() as stack:
         # Before the demo agent connects: a process that has launched an agent is no longer accepted as a person.
         try:
-            person = held.enter_context(reach("person"))
+            person = stack.enter_context(reach("person"))
             show_page(person, browse=not no_open)
         except Failure as refused:
             person = None
             note(str(refused))
-        left = tell(minutes * 60, say)
+        open_calls = tell(minutes * 60, say)
         if person is not None:
-            _cancel_calls(person, left)
+            _cancel_calls(person, open_calls)
 
 
-def _cancel_calls(person: Link, left: list[str]) -> None:
+def _cancel_calls(person: Link, calls: list[str]) -> None:
     """Cancel the calls that the demo left open, so that their approvals leave the inbox."""
-    for call in left:
+    for call in calls:
         with suppress(Failure):
             person.post("calls", call, "cancel")

@@ -65,9 +65,9 @@ def down() -> None:
     with reach("person", start=_is_keeper_running(places)) as link:
         health: Row = link.get("health")
         pids = [link.pid, *([health["keeper"]["pid"]] if health["keeper"] else [])]
-        ended = _describe_terminals(link.get("terminals", running="true"))
+        terminals = _describe_terminals(link.get("terminals", running="true"))
         shut_down(link, pids, keep_terminals=False)
-    say(f"Handrail is down, and everything it started has ended{ended}.")
+    say(f"Handrail is down, and everything it started has ended{terminals}.")
 
 
 def _describe_terminals(running: list[Row]) -> str:
@@ -82,17 +82,17 @@ def _describe_terminals(running: list[Row]) -> str:
 def restart(port: Port = None) -> None:
     """Restart the daemon. Terminals keep running; waiting approvals and the page's address are kept."""
     port = port or (None if _check_config() else _last_port())
-    ran: list[str] = []
+    running: list[str] = []
     try:
         with reach("person") as link:
-            ran = [call["id"] for call in link.get("state")["calls"] if call["status"] == "running"]
+            running = [call["id"] for call in link.get("state")["calls"] if call["status"] == "running"]
             shut_down(link, [link.pid], keep_terminals=True)
     except Failure as failure:
         if failure.code is not Code.NO_DAEMON:
             raise
         note("It was not running.")
     with reach("read", start=True, argv=_daemon_argv(port), keep=_kept_variables()) as link:
-        say(f"Handrail runs at {link.url} (pid {link.pid}): {_describe_restart(link, ran)}")
+        say(f"Handrail runs at {link.url} (pid {link.pid}): {_describe_restart(link, running)}")
 
 
 def open_page(
@@ -105,14 +105,14 @@ def open_page(
         show_page(link, browse=not only_print)
 
 
-def _describe_restart(link: Link, ran: list[str]) -> str:
+def _describe_restart(link: Link, running: list[str]) -> str:
     """Describe what the restart did to running calls, approvals and terminals."""
-    found: Row = link.get("state")["started"]
-    stopped = sum(link.get("calls", call)["status"] == "interrupted" for call in ran)
+    started: Row = link.get("state")["started"]
+    stopped = sum(link.get("calls", call)["status"] == "interrupted" for call in running)
     return (
-        f"{format_count(max(stopped, found['interrupted']), 'call')} interrupted, "
-        f"{format_count(found['approvals_kept'], 'approval')} kept, "
-        f"{format_count(found['terminals_adopted'], 'terminal')} re-adopted."
+        f"{format_count(max(stopped, started['interrupted']), 'call')} interrupted, "
+        f"{format_count(started['approvals_kept'], 'approval')} kept, "
+        f"{format_count(started['terminals_adopted'], 'terminal')} re-adopted."
     )
 
 
@@ -134,11 +134,11 @@ def _check_config() -> bool:
 
     path = Places.find(os.environ).config
     try:
-        found = settings(path)
+        values = settings(path)
         check_rules(path)
     except BadConfig as problem:
         raise Failure(str(problem)) from None
-    return any(each.name == "server.port" and each.origin != "default" for each in found)
+    return any(each.name == "server.port" and each.origin != "default" for each in values)
 
 
 def _last_port() -> int | None:
@@ -147,10 +147,10 @@ def _last_port() -> int | None:
 
     places = Places.find(os.environ)
     try:
-        wished = int(places.port.read_text().split()[0])
+        port = int(places.port.read_text().split()[0])
     except (OSError, ValueError, IndexError):
         return None
-    return None if wished == load(places.config).server.port else wished
+    return None if port == load(places.config).server.port else port
 
 
 def _daemon_argv(port: int | None) -> tuple[str, ...] | None:
@@ -200,16 +200,16 @@ GONE_SECONDS = 15.0
 
 def shut_down(link: Link, pids: Iterable[int], *, keep_terminals: bool) -> None:
     """Shut the daemon down and wait until these processes have exited. Raises Failure on timeout."""
-    with ExitStack() as held:
-        gone = [ProcessExit(pid, held) for pid in pids]
+    with ExitStack() as stack:
+        exits = [ProcessExit(pid, stack) for pid in pids]
         if sys.stderr.isatty():
             note(("Ending …", "dim"))
         link.post("down", keep_terminals=str(keep_terminals).lower())
         until = time.monotonic() + GONE_SECONDS
-        left = [each.pid for each in gone if not each.wait(until)]
-    if left:
+        remaining = [each.pid for each in exits if not each.wait(until)]
+    if remaining:
         raise Failure(
-            f"Told to end, but still there after {GONE_SECONDS:.0f} s: process {', '.join(map(str, left))}. "
+            f"Told to end, but still there after {GONE_SECONDS:.0f} s: process {', '.join(map(str, remaining))}. "
             "`handrail doctor` says more; its log is "
             f"in {Places.find(os.environ).logs}."
         )
@@ -218,7 +218,7 @@ def shut_down(link: Link, pids: Iterable[int], *, keep_terminals: bool) -> None:
 class ProcessExit:
     """Waits for the exit of a process. Uses a pidfd on Linux, so a reused pid does not matter."""
 
-    def __init__(self, pid: int, held: ExitStack) -> None:
+    def __init__(self, pid: int, stack: ExitStack) -> None:
         self.pid = pid
         self._fd = -1
         if sys.platform == "linux":
@@ -226,7 +226,7 @@ class ProcessExit:
                 self._fd = os.pidfd_open(pid)
             except OSError:
                 return
-            held.callback(os.close, self._fd)
+            stack.callback(os.close, self._fd)
 
     def wait(self, until: float) -> bool:
         if self._fd >= 0:

@@ -13,7 +13,6 @@ import typer
 
 from handrail.cli.client import Link, reach
 from handrail.cli.command_help import add_command, plain_app
-from handrail.cli.command_help import add_command as add_verb
 from handrail.cli.exact import escape_line_breaks, exact_line
 from handrail.cli.failure import Failure
 from handrail.cli.folder import project, workspace
@@ -73,14 +72,14 @@ def rules(
         return
     here = workspace(folder)
     with reach("read") as link:
-        found: Row = link.get("rules", workspace=None if here is None else str(here))
-    rows = [flatten_rule(view) for view in found["rules"] if every or _applies_in(view["rule"], here)]
+        answer: Row = link.get("rules", workspace=None if here is None else str(here))
+    rows = [flatten_rule(view) for view in answer["rules"] if every or _applies_in(view["rule"], here)]
     if as_json_:
         print_json(rows)
         return
     now, wide = int(time.time() * 1000), width() >= WIDE
     print_table(rule_columns(wide), [rule_cells(row, now, wide) for row in rows])
-    for line in (_describe_folder(found, here), *_describe_suggestions(found)):
+    for line in (_describe_folder(answer, here), *_describe_suggestions(answer)):
         note((exact_line(line), "dim"))
 
 
@@ -146,24 +145,24 @@ def remove(
     """Remove a rule. To remove a rule that is in a file, edit the file."""
     with reach("person") as link:
         rows = [flatten_rule(view) for view in link.get("rules")["rules"] if not view["builtin"]]
-        found = find_by_prefix(id, (row["id"] for row in rows), "rule")
-        link.delete("rules", found)
-    row = next(row for row in rows if row["id"] == found)
+        rule_id = find_by_prefix(id, (row["id"] for row in rows), "rule")
+        link.delete("rules", rule_id)
+    row = next(row for row in rows if row["id"] == rule_id)
     if as_json_:
         print_json(row)
     else:
-        say(f"Removed {found}: ", escape_line_breaks(f"{row['effect']} {describe_rule(row)}"))
+        say(f"Removed {rule_id}: ", escape_line_breaks(f"{row['effect']} {describe_rule(row)}"))
 
 
 def _applies_in(rule: Row, here: Path | None) -> bool:
     return here is None or rule["workspace"] in (None, str(here))
 
 
-def _describe_folder(found: Row, here: Path | None) -> str:
+def _describe_folder(answer: Row, here: Path | None) -> str:
     """A line that names the folder and whether it is trusted."""
     if here is None:
         return "Not in a project: these are the rules of every folder. An agent without a workspace is always asked about."
-    folder = next((each for each in found["folders"] if each["folder"] == str(here)), None)
+    folder = next((each for each in answer["folders"] if each["folder"] == str(here)), None)
     if folder is None or not folder["trusted"]:
         problem = folder["problem"] if folder else ""
         return (
@@ -172,10 +171,10 @@ def _describe_folder(found: Row, here: Path | None) -> str:
     return f"In {here}, which is trusted. {folder['problem']}".rstrip()
 
 
-def _describe_suggestions(found: Row) -> list[str]:
+def _describe_suggestions(answer: Row) -> list[str]:
     return [
         f"You allowed {each['words']} {each['answers']} times: {add_rule_command(each['rule'])}"
-        for each in found["suggestions"][:MOST_SUGGESTED]
+        for each in answer["suggestions"][:MOST_SUGGESTED]
         if each["rule"]["effect"] == "allow"
     ]
 
@@ -189,7 +188,7 @@ def _check_rule(link: Link, body: Row) -> str:
 
 
 def add_tester_to(group: typer.Typer) -> None:
-    add_verb(
+    add_command(
         group,
         "test",
         "handrail rules test 'git push -f'",
@@ -203,7 +202,9 @@ def explain_decision(
         str | None, typer.Argument(metavar="COMMAND", help="A command line, as an agent would run it.")
     ] = None,
     tool: Annotated[str | None, typer.Option(help="Test this tool instead, with --input.")] = None,
-    given: Annotated[str | None, typer.Option("--input", metavar="JSON", help="Input of that tool.")] = None,
+    tool_input: Annotated[
+        str | None, typer.Option("--input", metavar="JSON", help="Input of that tool.")
+    ] = None,
     folder: Annotated[
         Path | None,
         typer.Option("--workspace", metavar="DIR", help="The agent's folder; default: the current project."),
@@ -214,50 +215,53 @@ def explain_decision(
     """Show which rule decides a call, and why. Nothing runs, and no approval is created."""
     if (command is None) == (tool is None):
         raise typer.BadParameter("Give a command line, or --tool with --input.")
-    if given is not None and tool is None:
+    if tool_input is not None and tool is None:
         raise typer.BadParameter("--input is what a tool is given: name it with --tool.")
     here = workspace(folder)
     body: Row = {
         "command": command,
         "tool": tool,
-        "input": parse_json_object(given) or ({} if tool else None),
+        "input": parse_json_object(tool_input) or ({} if tool else None),
         "workspace": None if here is None else str(here),
         "agent": agent,
     }
     with reach("person") as link:
-        told: Row = link.post("rules", "test", body=body)
+        decision: Row = link.post("rules", "test", body=body)
     if as_json_:
-        print_json(told)
+        print_json(decision)
     else:
-        _show_explanation(told, here)
+        _show_explanation(decision, here)
 
 
-def _show_explanation(told: Row, here: Path | None) -> None:
-    where = f"in {here}, {'trusted' if told['trusted'] else 'not trusted'}" if here else "without a workspace"
+def _show_explanation(decision: Row, here: Path | None) -> None:
+    where = (
+        f"in {here}, {'trusted' if decision['trusted'] else 'not trusted'}" if here else "without a workspace"
+    )
     say(
-        format_effect(told["effect"]),
-        f"  by {told['rule']}   ",
-        format_risk(told["risk"]),
+        format_effect(decision["effect"]),
+        f"  by {decision['rule']}   ",
+        format_risk(decision["risk"]),
         exact_line(f" risk, {where}"),
     )
-    say(escape_line_breaks(told["why"]))
-    if told["reasons"]:
-        say(("Risk: ", "dim"), escape_line_breaks(" · ".join(told["reasons"])))
+    say(escape_line_breaks(decision["why"]))
+    if decision["reasons"]:
+        say(("Risk: ", "dim"), escape_line_breaks(" · ".join(decision["reasons"])))
     say("")
     print_table(
         ("PART", "EFFECT", "BY", "WHAT"),
-        [_part_cells(place, part) for place, part in enumerate(told["parts"], 1)],
+        [_part_cells(place, part) for place, part in enumerate(decision["parts"], 1)],
     )
     say("")
     print_table(
-        ("", "LOOKED AT, IN ORDER", "EFFECT", "PARTS", "ABOUT"), [_step_cells(step) for step in told["chain"]]
+        ("", "LOOKED AT, IN ORDER", "EFFECT", "PARTS", "ABOUT"),
+        [_step_cells(step) for step in decision["chain"]],
     )
 
 
 def _part_cells(place: int, part: Row) -> tuple[Piece, ...]:
     does = "" if part["action"] == "run" else f"{action_verb(part['action'])} "
-    told = " · ".join([f"{does}{part['text']}", *part_remarks(part)])
-    return str(place), format_effect(part["effect"]), part["rule"], told
+    text = " · ".join([f"{does}{part['text']}", *part_remarks(part)])
+    return str(place), format_effect(part["effect"]), part["rule"], text
 
 
 def _step_cells(step: Row) -> tuple[Piece, ...]:
@@ -317,13 +321,13 @@ def rule_cells(row: Row, now: int, wide: bool) -> tuple[Piece, ...]:
 
 def describe_rule(row: Row) -> str:
     """Describe a rule: its subject, expiry and note, and why it is not in force."""
-    told = [
+    pieces = [
         row["words"],
         f"until {format_day(row['expires_at'])}" if row["expires_at"] else "",
         f"({row['note']})" if row["note"] and not row["builtin"] else "",
         f"· not in force: {row['says']}" if not row["in_force"] else "",
     ]
-    return " ".join(filter(None, told))
+    return " ".join(filter(None, pieces))
 
 
 def describe_source(row: Row) -> str:
@@ -340,14 +344,16 @@ def describe_new_rule(row: Row) -> tuple[Piece, ...]:
 
 def describe_impact(proposed: Row) -> str:
     """How a proposed rule would have decided past calls; empty if there are none."""
-    told: list[str] = []
+    sentences: list[str] = []
     if proposed["calls"]:
-        told.append(f"matches {proposed['matches']} of the last {format_count(proposed['calls'], 'call')}")
+        sentences.append(
+            f"matches {proposed['matches']} of the last {format_count(proposed['calls'], 'call')}"
+        )
     if proposed["prompts"]:
-        told.append(
+        sentences.append(
             f"would have decided {proposed['decided']} of your last {format_count(proposed['prompts'], 'prompt')}"
         )
-    return "It " + " and ".join(told) + "." if told else ""
+    return "It " + " and ".join(sentences) + "." if sentences else ""
 
 
 def add_rule_command(body: Row) -> str:

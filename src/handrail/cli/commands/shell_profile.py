@@ -62,12 +62,12 @@ class SettingsFile:
         if named is not None:
             return cls(named.expanduser().absolute())
         places = _candidates(editor)
-        found = next((path for path in places if path.parent.is_dir()), None)
-        if found is None:
+        path = next((path for path in places if path.parent.is_dir()), None)
+        if path is None:
             raise Failure(
                 f"{TITLES[editor]} was not found: there is no {places[0].parent}. Name its settings with --settings PATH."
             )
-        return cls(found)
+        return cls(path)
 
     @property
     def backup(self) -> Path:
@@ -97,7 +97,7 @@ class SettingsFile:
 
     def back_up(self) -> None:
         """Copy the file beside itself, unless it is the text we wrote: then the backup already has the original."""
-        if self.ours(self.text()) is not None:
+        if self.our_record(self.text()) is not None:
             return
         if self.path.exists():
             try:
@@ -106,19 +106,19 @@ class SettingsFile:
             except OSError as error:
                 raise Failure(f"{self.backup} cannot be written: {error}. Nothing was changed.") from None
 
-    def ours(self, text: str) -> EditRecord | None:
+    def our_record(self, text: str) -> EditRecord | None:
         """The record of our edit, if this is exactly the text we wrote."""
-        memory = self.memory()
-        return memory if memory is not None and memory.wrote == digest(text) else None
+        record = self.record()
+        return record if record is not None and record.wrote == digest(text) else None
 
-    def memory(self) -> EditRecord | None:
-        known = _read_records().get(str(self.path))
-        return None if known is None else EditRecord(**known)
+    def record(self) -> EditRecord | None:
+        record = _read_records().get(str(self.path))
+        return None if record is None else EditRecord(**record)
 
-    def remember(self, memory: EditRecord) -> None:
-        _write_records({**_read_records(), str(self.path): asdict(memory)})
+    def save_record(self, record: EditRecord) -> None:
+        _write_records({**_read_records(), str(self.path): asdict(record)})
 
-    def forget(self) -> None:
+    def delete_record(self) -> None:
         self.backup.unlink(missing_ok=True)
         _write_records({path: known for path, known in _read_records().items() if path != str(self.path)})
 
@@ -141,11 +141,11 @@ def _read_records() -> dict[str, Any]:
         return {}
 
 
-def _write_records(memories: dict[str, Any]) -> None:
+def _write_records(records: dict[str, Any]) -> None:
     file = _records_file()
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file.write_text(json.dumps(memories, indent=2))
+        file.write_text(json.dumps(records, indent=2))
     except OSError as error:
         note(f"What an undo needs could not be kept: {error}. The backup is still there.")
 
@@ -234,10 +234,10 @@ def add_profile(editor: Editor, settings: Path | None, *, only_print: bool) -> N
     _show_diff(file.path, before, after)
     if only_print:
         return
-    memory = _build_record(file, before, after)
+    record = _build_record(file, before, after)
     file.back_up()
     file.write(after)
-    file.remember(memory)
+    file.save_record(record)
     say(f"New terminals of {TITLES[editor]} are kept by Handrail from now on.")
     say(
         f"Undo it with `handrail shell --install-profile {editor} --undo`; the file as it was is {file.backup}."
@@ -248,7 +248,7 @@ def remove_profile(editor: Editor, settings: Path | None, *, only_print: bool) -
     """Restore the file. If it was changed since, remove only our settings."""
     file = SettingsFile.find(editor, settings)
     now = file.text()
-    ours = file.ours(now)
+    ours = file.our_record(now)
     if ours is None:
         then = _remove_our_settings(file, now)
     else:
@@ -263,7 +263,7 @@ def remove_profile(editor: Editor, settings: Path | None, *, only_print: bool) -
         file.path.unlink()
     else:
         file.write(then)
-    file.forget()
+    file.delete_record()
     say(
         "It is as it was."
         if ours
@@ -280,9 +280,9 @@ def build_profile() -> dict[str, Any]:
         f"[ -x {python} ] && [ -r {shlex.quote(str(main))} ] && exec {python} -P -m handrail shell{options}; "
         'echo "Not kept by Handrail: it is no longer installed where it was." >&2; exec "${SHELL:-/bin/sh}"'
     )
-    made: dict[str, Any] = {"path": "/bin/sh", "args": ["-c", script], "icon": "terminal"}
+    settings: dict[str, Any] = {"path": "/bin/sh", "args": ["-c", script], "icon": "terminal"}
     home = os.environ.get("HANDRAIL_HOME")
-    return {**made, "env": {"HANDRAIL_HOME": str(Path(home).absolute())}} if home else made
+    return {**settings, "env": {"HANDRAIL_HOME": str(Path(home).absolute())}} if home else settings
 
 
 def _show_diff(path: Path, before: str, after: str) -> None:
@@ -294,7 +294,7 @@ def _show_diff(path: Path, before: str, after: str) -> None:
 
 def _build_record(file: SettingsFile, before: str, after: str) -> EditRecord:
     """The record of this edit. A second install keeps the original values of the first."""
-    ours = file.ours(before)
+    ours = file.our_record(before)
     if ours is not None:
         return EditRecord(digest(after), ours.existed, ours.profile, ours.default)
     return EditRecord(
@@ -304,12 +304,12 @@ def _build_record(file: SettingsFile, before: str, after: str) -> EditRecord:
 
 def _remove_our_settings(file: SettingsFile, text: str) -> str:
     """The text with our two settings removed or restored to their previous values."""
-    memory = file.memory()
+    record = file.record()
     try:
         if value_text(text, DEFAULT) == json.dumps(NAME):
-            text = _restore_setting(text, DEFAULT, memory and memory.default)
+            text = _restore_setting(text, DEFAULT, record and record.default)
         if value_text(text, PROFILE) is not None:
-            text = _restore_setting(text, PROFILE, memory and memory.profile)
+            text = _restore_setting(text, PROFILE, record and record.profile)
         return remove_member(text, PROFILES) if _is_empty(value_text(text, PROFILES)) else text
     except (NotJson, NotAnObject) as problem:
         raise Failure(f"{file.path} cannot be read: {problem}. Nothing was changed.") from None

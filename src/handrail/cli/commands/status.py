@@ -43,15 +43,15 @@ def add_to(app: typer.Typer) -> None:
 def status(as_json_: AsJson = False) -> None:
     """Show whether Handrail runs, where, and how many calls wait. Exit status 3 if it does not run."""
     with reach("read") as link:
-        found = _build_status(link)
+        state = _build_status(link)
     if as_json_:
-        print_json(found)
+        print_json(state)
         return
-    say(("● ", "green"), f"Handrail {found['version']} runs at {found['url']}")
-    keeper = f", keeper {found['keeper_pid']}" if found["keeper_pid"] else ", no keeper"
-    say(f"  process {found['pid']}{keeper}")
-    say(f"  home    {found['home']}")
-    say(f"  calls   {found['running']} running, {format_count(found['waiting'], 'approval')} waiting for you")
+    say(("● ", "green"), f"Handrail {state['version']} runs at {state['url']}")
+    keeper = f", keeper {state['keeper_pid']}" if state["keeper_pid"] else ", no keeper"
+    say(f"  process {state['pid']}{keeper}")
+    say(f"  home    {state['home']}")
+    say(f"  calls   {state['running']} running, {format_count(state['waiting'], 'approval')} waiting for you")
 
 
 def doctor(
@@ -61,14 +61,14 @@ def doctor(
     as_json_: AsJson = False,
 ) -> None:
     """Check the installation and show how to fix problems. Exit status 1 if a check fails."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for finding in _run_checks(backup):
-        found.append(finding)
+        findings.append(finding)
         if not as_json_:
             _show_finding(finding)
-    bad = any(finding.level == "bad" for finding in found)
+    bad = any(finding.level == "bad" for finding in findings)
     if as_json_:
-        print_json({"ok": not bad, "findings": [asdict(finding) for finding in found]})
+        print_json({"ok": not bad, "findings": [asdict(finding) for finding in findings]})
     raise typer.Exit(Code.FAILED if bad else Code.OK)
 
 
@@ -84,15 +84,15 @@ def config(
 
     path = Places.find(os.environ).config
     try:
-        found = settings(path)
+        values = settings(path)
         check_rules(path)
     except BadConfig as problem:
         raise Failure(str(problem)) from None
     if as_json_:
-        print_json([asdict(setting) for setting in found])
+        print_json([asdict(setting) for setting in values])
         return
     columns = ("SETTING", "VALUE", "FROM") if show_origin else ("SETTING", "VALUE")
-    rows: list[tuple[Piece, ...]] = [(each.name, _format_toml(each.value), each.origin) for each in found]
+    rows: list[tuple[Piece, ...]] = [(each.name, _format_toml(each.value), each.origin) for each in values]
     print_table(columns, [row[: len(columns)] for row in rows])
     say((f"Change them in {path}, then run `handrail restart`.", "dim"))
 
@@ -109,12 +109,12 @@ def mcp(
 
 
 def _run_checks(backup: Path | None) -> "Iterator[Finding]":
-    from handrail import doctor as surgery  # noqa: PLC0415 - imports the store
+    from handrail import doctor as checks  # noqa: PLC0415 - imports the store
 
     places = Places.find(os.environ)
-    yield from surgery.examine(places)
+    yield from checks.examine(places)
     if backup is not None:
-        yield surgery.back_up(places, backup)
+        yield checks.back_up(places, backup)
 
 
 def _show_finding(finding: "Finding") -> None:

@@ -53,14 +53,14 @@ def read(
         raise typer.BadParameter("Either --lines or --after: both say where to begin.")
     mode: Mode = "screen" if screen else "raw" if raw else "text"
     with reach("person") as link:
-        found = find_terminal(link, terminal)
-        piece: Row = link.get("terminals", found, "output", mode=mode, lines=lines, after=after)
+        terminal_id = find_terminal(link, terminal)
+        piece: Row = link.get("terminals", terminal_id, "output", mode=mode, lines=lines, after=after)
         _show_output(piece, mode, as_json_, is_stream=follow)
         if as_json_ and not follow:
             return
-        at = _print_rest(link, found, mode, piece, as_json_)
+        at = _print_rest(link, terminal_id, mode, piece, as_json_)
     if follow:
-        _follow(found, mode, at, as_json_)
+        _follow(terminal_id, mode, at, as_json_)
     if mode == "text" and not as_json_ and sys.stdout.isatty():
         write_text("\n")
 
@@ -103,7 +103,7 @@ class _DaemonGone(Exception):
 
 
 def _follow_until_end(link: Link, terminal: str, mode: Mode, at: int, for_programs: bool) -> None:
-    """Print new output until the terminal ends. Raises _Gone if the daemon goes away."""
+    """Print new output until the terminal ends. Raises _DaemonGone if the daemon goes away."""
     while True:
         try:
             running: bool = link.get("terminals", terminal)["running"]
@@ -192,9 +192,12 @@ def send(
         raise typer.BadParameter("Say what to type: a text, or --key.")
     typed = sys.stdin.read().removesuffix("\n") if text == "-" else text
     with reach("person") as link:
-        found = find_terminal(link, terminal)
+        terminal_id = find_terminal(link, terminal)
         row: Row = link.post(
-            "terminals", found, "input", body={"text": typed, "newline": not no_newline, "keys": key or []}
+            "terminals",
+            terminal_id,
+            "input",
+            body={"text": typed, "newline": not no_newline, "keys": key or []},
         )
     if as_json_:
         print_json(row)
@@ -217,7 +220,7 @@ def search(
 ) -> None:
     """Search the stored output of a terminal. Exit status 1 if nothing matches."""
     with reach("person") as link:
-        found: Row = link.get(
+        result: Row = link.get(
             *("terminals", find_terminal(link, terminal), "search"),
             pattern=pattern,
             context=context,
@@ -226,12 +229,12 @@ def search(
             raw=str(raw).lower(),
         )
     if as_json_:
-        print_json(found)
-    elif found["matches"]:
-        _show_matches(found, context)
+        print_json(result)
+    elif result["matches"]:
+        _show_matches(result, context)
     else:
         note("Nothing matches.")
-    raise typer.Exit(Code.OK if found["matches"] else Code.FAILED)
+    raise typer.Exit(Code.OK if result["matches"] else Code.FAILED)
 
 
 def close(terminal: TerminalId, as_json_: AsJson = False) -> None:
@@ -246,10 +249,10 @@ def close(terminal: TerminalId, as_json_: AsJson = False) -> None:
         raise Failure("Not everything could be ended. `handrail doctor` may say more.")
 
 
-def _show_matches(found: Row, context: int) -> None:
+def _show_matches(result: Row, context: int) -> None:
     """Print matches like `grep -n`: a colon after the line number of a match, a dash after that of context."""
-    shown = 0
-    for match in found["matches"]:
+    last_line = 0
+    for match in result["matches"]:
         number = match["line_number"]
         around = [
             *(
@@ -259,13 +262,13 @@ def _show_matches(found: Row, context: int) -> None:
             (number, ":", match["text"]),
             *((number + 1 + index, "-", line) for index, line in enumerate(match["after"])),
         ]
-        if context and shown and around[0][0] > shown + 1:
+        if context and last_line and around[0][0] > last_line + 1:
             say(("--", "dim"))
         for line_number, mark, line in around:
-            if line_number > shown:
+            if line_number > last_line:
                 say((f"{line_number}{mark}", "green" if mark == ":" else "dim"), line)
-        shown = around[-1][0]
-    if found["more"]:
+        last_line = around[-1][0]
+    if result["more"]:
         note("There are more; --max shows them.")
 
 
@@ -286,11 +289,11 @@ def terminals(
 ) -> None:
     """List running terminals, newest first."""
     with reach("read") as link:
-        found: list[Row] = link.get("terminals", running=str(not every).lower(), limit=limit)
+        rows: list[Row] = link.get("terminals", running=str(not every).lower(), limit=limit)
     if as_json_:
-        print_json(found)
-    elif found:
-        print_table(("ID", "STATE", "SINCE", "OF", "NAME", "PID", "CWD"), [_cells(row) for row in found])
+        print_json(rows)
+    elif rows:
+        print_table(("ID", "STATE", "SINCE", "OF", "NAME", "PID", "CWD"), [_cells(row) for row in rows])
     elif every:
         note("No terminals. `handrail shell` opens one.")
     else:
@@ -309,9 +312,9 @@ def find_terminal(link: Link, typed: str) -> str:
 
 def _find_in(typed: str, rows: list[Row]) -> str:
     ids = [row["id"] for row in rows]
-    named = [row["id"] for row in rows if row["name"] == typed]
-    if len(named) == 1 and not any(each.startswith(typed) for each in ids):
-        return named[0]
+    ids_by_name = [row["id"] for row in rows if row["name"] == typed]
+    if len(ids_by_name) == 1 and not any(each.startswith(typed) for each in ids):
+        return ids_by_name[0]
     return find_by_prefix(typed, ids, "terminal")
 
 

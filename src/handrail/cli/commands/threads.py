@@ -56,12 +56,12 @@ def threads(
     """List conversations with agents, the most recent first."""
     workspace = str(project(None)) if here else None
     with reach("person") as link:
-        found: list[Row] = link.get("threads", workspace=workspace, limit=limit)
+        rows: list[Row] = link.get("threads", workspace=workspace, limit=limit)
     if as_json_:
-        print_json(found)
-    elif found:
+        print_json(rows)
+    elif rows:
         print_table(
-            ("ID", "STATE", "UPDATED", "AGENT", "SAID", "FOLDER", "TITLE"), [_cells(row) for row in found]
+            ("ID", "STATE", "UPDATED", "AGENT", "SAID", "FOLDER", "TITLE"), [_cells(row) for row in rows]
         )
     else:
         note("No conversations yet. `handrail chat` begins one.")
@@ -82,13 +82,13 @@ def delete(
 ) -> None:
     """Delete a conversation and its messages. Its calls stay in the history."""
     with reach("person") as link:
-        meant = find_thread(link, thread)
-        found: Row = link.get("threads", meant, limit=1)
-        said = f"“{exact_line(found['title'])}”, {format_count(found['messages'], 'message')}"
-        if not yes and not confirm(f"Delete {meant}, {said}? It cannot be undone."):
+        thread_id = find_thread(link, thread)
+        row: Row = link.get("threads", thread_id, limit=1)
+        description = f"“{exact_line(row['title'])}”, {format_count(row['messages'], 'message')}"
+        if not yes and not confirm(f"Delete {thread_id}, {description}? It cannot be undone."):
             raise Failure("Nothing was deleted.")
-        link.delete("threads", meant)
-    say(f"Deleted {meant}.")
+        link.delete("threads", thread_id)
+    say(f"Deleted {thread_id}.")
 
 
 def export(
@@ -103,15 +103,13 @@ def export(
     if as_json_ and markdown:
         raise typer.BadParameter("Give --md or --json, not both.")
     with reach("person") as link:
-        whole = link.fetch(
-            "threads", find_thread(link, thread), "export", format="json" if as_json_ else "md"
-        )
+        data = link.fetch("threads", find_thread(link, thread), "export", format="json" if as_json_ else "md")
     if output is None:
-        write_bytes(whole) if as_json_ else write_text(whole.decode())
+        write_bytes(data) if as_json_ else write_text(data.decode())
         return
     try:
         with output.open("xb") as file:
-            file.write(whole)
+            file.write(data)
     except OSError as error:
         raise Failure(f"{output} could not be written: {error.strerror}. Name another file.") from None
     note(f"Written to {output}.")
@@ -122,14 +120,14 @@ def import_(
 ) -> None:
     """Import a conversation from an exported file, as a new one."""
     try:
-        whole = json.loads(file.read_bytes())
+        data = json.loads(file.read_bytes())
     except (OSError, ValueError) as error:
         raise Failure(
             f"{file} cannot be read as JSON: {error}. Give what `handrail export --json` wrote."
         ) from None
     with reach("person") as link:
-        made: Row = link.post("threads", "import", body=whole)
-    say(f"{made['id']}  {exact_line(made['title'])}, {format_count(made['messages'], 'message')}")
+        row: Row = link.post("threads", "import", body=data)
+    say(f"{row['id']}  {exact_line(row['title'])}, {format_count(row['messages'], 'message')}")
 
 
 def find_thread(link: Link, typed: str) -> str:
@@ -172,15 +170,15 @@ def search(
     """Search conversations, and the input and results of calls."""
     workspace = str(project(None)) if here else None
     with reach("person") as link:
-        found: Row = link.get("search", q=" ".join(words), workspace=workspace, limit=limit)
+        result: Row = link.get("search", q=" ".join(words), workspace=workspace, limit=limit)
     if as_json_:
-        print_json(found["hits"])
+        print_json(result["hits"])
         return
-    for hit in found["hits"]:
+    for hit in result["hits"]:
         _show_hit(hit)
-    if not found["hits"]:
+    if not result["hits"]:
         note("Nothing was found. Try fewer words, or the beginning of one.")
-    elif found["more"]:
+    elif result["more"]:
         note(f"There is more; `--limit {limit * 2}` shows it.")
 
 

@@ -68,8 +68,8 @@ def read_project_file(folder: Path) -> ProjectFile | None:
 
 def _read_bytes(path: Path) -> bytes:
     """Read the file without following a symlink, as the daemon does."""
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
-        return opened.read(LARGEST + 1)
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        return file.read(LARGEST + 1)
 
 
 def describe_allowances(config: ProjectConfig) -> list[str]:
@@ -82,10 +82,10 @@ def describe_allowances(config: ProjectConfig) -> list[str]:
 
 
 def _describe_allow_rule(rule: RuleSection) -> str:
-    told = [f"{name} {getattr(rule, name)}" for name in _ABOUT if getattr(rule, name) is not None]
+    fields = [f"{name} {getattr(rule, name)}" for name in _ABOUT if getattr(rule, name) is not None]
     until = f", until {rule.expires}" if rule.expires else ""
-    said = f"   ({rule.note})" if rule.note else ""
-    return escape_line_breaks(f"allow {', '.join(told)}{until}{said}   (line {rule.line})")
+    remark = f"   ({rule.note})" if rule.note else ""
+    return escape_line_breaks(f"allow {', '.join(fields)}{until}{remark}   (line {rule.line})")
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -143,11 +143,11 @@ def trust(
 
 def _list_folders(for_programs: bool) -> None:
     with reach("read") as link:
-        found: list[Row] = link.get("folders")
+        rows: list[Row] = link.get("folders")
     if for_programs:
-        print_json(found)
-    elif found:
-        print_table(("TRUSTED", "SINCE", "PROBLEM", "FOLDER"), [_cells(row) for row in found])
+        print_json(rows)
+    elif rows:
+        print_table(("TRUSTED", "SINCE", "PROBLEM", "FOLDER"), [_cells(row) for row in rows])
     else:
         note("No folder is known yet. `handrail trust` trusts the current one.")
 
@@ -182,10 +182,10 @@ def _show_effects(link: Link, folder: Path, file: ProjectFile | None) -> None:
 
 def _describe_user_rules(link: Link, folder: Path) -> list[str]:
     """Describe the user's allow rules for all folders that are not in force here yet."""
-    found: Row = link.get("rules", workspace=str(folder))
+    answer: Row = link.get("rules", workspace=str(folder))
     waiting = [
         view
-        for view in found["rules"]
+        for view in answer["rules"]
         if not view["builtin"] and not view["in_force"] and view["rule"]["effect"] == "allow"
         if view["rule"]["workspace"] is None
     ]

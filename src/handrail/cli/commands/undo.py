@@ -92,19 +92,19 @@ def _show_not_covered(plan: Row) -> None:
             say(escape_line_breaks(f"  {line}"))
 
 
-def _show_result(done: Row, for_programs: bool) -> None:
+def _show_result(result: Row, for_programs: bool) -> None:
     """Print the result for each file. Raises Failure if a file was left alone."""
-    refused = [file for file in done["files"] if file["does"] == "refuse"]
+    refused = [file for file in result["files"] if file["does"] == "refuse"]
     if for_programs:
-        print_json(done)
+        print_json(result)
     else:
         say("")
-        for file in done["files"]:
+        for file in result["files"]:
             say(*_file_line(file, 1))
-        if done["undo"]:
-            say(f"`handrail undo {done['undo']}` takes this back.")
+        if result["undo"]:
+            say(f"`handrail undo {result['undo']}` takes this back.")
     if refused:
-        rest = "nothing was undone" if done["undo"] is None else "the rest was undone"
+        rest = "nothing was undone" if result["undo"] is None else "the rest was undone"
         raise Failure(
             f"{format_count(len(refused), 'file')} left alone; {rest}. `--dry-run` says why, and shows what is in the way."
         )
@@ -120,5 +120,5 @@ def _complete_id(link: Link, typed: str) -> str:
     """Complete the prefix of a call id; pass any other text on to the daemon."""
     if len(typed) >= ID_LENGTH or not typed:
         return typed or "?"
-    found = [row["id"] for row in link.get("calls", limit=1000) if row["id"].startswith(typed)]
-    return find_by_prefix(typed, found, "call") if found else typed
+    ids = [row["id"] for row in link.get("calls", limit=1000) if row["id"].startswith(typed)]
+    return find_by_prefix(typed, ids, "call") if ids else typed

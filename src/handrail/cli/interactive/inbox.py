@@ -15,17 +15,17 @@ def ask_for_each() -> None:
         inbox = Inbox([row["id"] for row in live.state["approvals"]])
         note(("Whatever needs you is asked here. Ctrl-C ends it.", "dim"))
         while True:
-            next_one = inbox.first()
+            approval_id = inbox.first()
             try:
-                if next_one is None:
-                    inbox.hear(live.wait())
+                if approval_id is None:
+                    inbox.apply(live.wait())
                 else:
-                    asked: Row = live.link.get("approvals", next_one)
-                    Question(ApprovalKeys(live, keyboard, inbox, asked), asked).put()
+                    approval: Row = live.link.get("approvals", approval_id)
+                    Question(ApprovalKeys(live, keyboard, inbox, approval), approval).ask()
             except Failure as problem:
                 if problem.code is not Code.NO_DAEMON:
                     raise
-                inbox.hear(live.wait())
+                inbox.apply(live.wait())
 
 
 def print_changes(for_programs: bool) -> None:
@@ -34,5 +34,5 @@ def print_changes(for_programs: bool) -> None:
 
 
 def _print(row: Row) -> None:
-    what = exact_line(f"  {format_caller(row)}  {row['title']}")
-    say(format_state(row["status"]), f"  {row['id']}  ", format_risk(row["risk"]), what)
+    title = exact_line(f"  {format_caller(row)}  {row['title']}")
+    say(format_state(row["status"]), f"  {row['id']}  ", format_risk(row["risk"]), title)

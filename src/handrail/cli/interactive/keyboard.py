@@ -28,7 +28,7 @@ class Keyboard:
 
     def __init__(self, descriptor: int | None = None) -> None:
         self._fd = sys.stdin.fileno() if descriptor is None else descriptor
-        self._usual = termios.tcgetattr(self._fd)
+        self._saved_mode = termios.tcgetattr(self._fd)
         self._ready_at = 0.0
 
     def __enter__(self) -> Self:
@@ -38,7 +38,7 @@ class Keyboard:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        termios.tcsetattr(self._fd, termios.TCSAFLUSH, self._usual)
+        termios.tcsetattr(self._fd, termios.TCSAFLUSH, self._saved_mode)
 
     def guard(self) -> None:
         """Discard pending input, and ignore keys for GUARD_SECONDS."""
@@ -63,14 +63,14 @@ class Keyboard:
 
     def line(self, ask: Callable[[], None]) -> str:
         """Read a line with the terminal's line editing; input typed before `ask` is discarded."""
-        with self.lent():
+        with self.normal_mode():
             ask()
             return os.read(self._fd, 64 << 10).decode(errors="replace").strip()
 
     @contextmanager
-    def lent(self) -> Generator[None]:
+    def normal_mode(self) -> Generator[None]:
         """Restore the normal terminal mode, for a line or another program. Unread input is discarded."""
-        termios.tcsetattr(self._fd, termios.TCSAFLUSH, self._usual)
+        termios.tcsetattr(self._fd, termios.TCSAFLUSH, self._saved_mode)
         try:
             yield
         finally:
@@ -85,7 +85,7 @@ class Inbox:
         self._waiting = dict.fromkeys(waiting)
         self._also = also
 
-    def hear(self, entries: list[Row]) -> None:
+    def apply(self, entries: list[Row]) -> None:
         self._also(entries)
         for entry in entries:
             event: Row = entry["event"]
@@ -115,34 +115,34 @@ T = TypeVar("T")
 class ApprovalKeys:
     """Reads the keys that answer one approval, and watches whether it is still open."""
 
-    def __init__(self, live: Live, keyboard: Keyboard, inbox: Inbox, asked: Row) -> None:
+    def __init__(self, live: Live, keyboard: Keyboard, inbox: Inbox, approval: Row) -> None:
         self._live = live
         self.keyboard = keyboard
         self._inbox = inbox
-        self._id: str = asked["id"]
-        self._open = asked["status"] == "open"
+        self._id: str = approval["id"]
+        self._open = approval["status"] == "open"
 
     @property
     def link(self) -> Link:
         return self._live.link
 
-    def pressed(self, means: Callable[[str], T | None]) -> T | None:
-        """The first result of `means` that is not None; None if the approval is no longer open."""
+    def wait_for_key(self, interpret: Callable[[str], T | None]) -> T | None:
+        """The first result of `interpret` that is not None; None if the approval is no longer open."""
         self.keyboard.guard()
         link = self.link
         while self._open and self._id in self._inbox:
             key = self.keyboard.key(TICK)
-            self._inbox.hear(self._live.wait(0))
+            self._inbox.apply(self._live.wait(0))
             if self.link is not link:  # reconnected: keys typed meanwhile do not count
                 link = self.link
                 self.keyboard.guard()
-            elif key and (found := means(key)) is not None:
-                return found
+            elif key and (result := interpret(key)) is not None:
+                return result
         return None
 
-    def line(self, words: str) -> str:
+    def line(self, prompt: str) -> str:
         """Show a prompt and read a line."""
-        return self.keyboard.line(lambda: say(words))
+        return self.keyboard.line(lambda: say(prompt))
 
     def drop(self) -> None:
         """Remove this approval from the inbox."""

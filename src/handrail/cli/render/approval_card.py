@@ -26,53 +26,53 @@ _PROSE = frozenset(
 """Input fields in which agents describe a call. Shown as the agent's words, never as the thing that runs."""
 
 
-def show_approval(asked: Row) -> None:
+def show_approval(approval: Row) -> None:
     """Print all that a person needs to decide."""
-    word, style = format_risk(asked["risk"])
+    word, style = format_risk(approval["risk"])
     say(
-        (asked["tool"], "bold"),
+        (approval["tool"], "bold"),
         " · ",
         (word, style),
-        escape_line_breaks(f" · {format_caller(asked)} · {asked['id']}"),
+        escape_line_breaks(f" · {format_caller(approval)} · {approval['id']}"),
     )
     for line in (
-        *_about_lines(asked),
-        *_risk_lines(asked),
-        ["Why you are asked: ", escape_line_breaks(asked["why"])],
+        *_about_lines(approval),
+        *_risk_lines(approval),
+        ["Why you are asked: ", escape_line_breaks(approval["why"])],
     ):
         say(*line)
-    for remark in _caller_remarks(asked):
+    for remark in _caller_remarks(approval):
         say((remark, "dim"))
-    _show_preview(asked)
+    _show_preview(approval)
 
 
-def show_edit(asked: Row, edit: Row) -> None:
+def show_edit(approval: Row, edit: Row) -> None:
     """Print the daemon's preview of an edit: new risk, decision and claims."""
     word, style = format_risk(edit["risk"])
-    say(("As you edited it", "bold"), " · ", (word, style), f" · {asked['id']}")
+    say(("As you edited it", "bold"), " · ", (word, style), f" · {approval['id']}")
     for line in _risk_lines(edit):
         say(*line)
     say("Decided anew: ", format_effect(edit["effect"]), escape_line_breaks(f". {edit['why']}"))
-    _show_preview({**asked, **edit})
+    _show_preview({**approval, **edit})
     say("The agent will be told: ", indent(edit["tells"]).lstrip())
 
 
-def _show_preview(asked: Row) -> None:
-    shown = preview_lines(asked)
-    for line in (*shown, *part_lines(asked)):
+def _show_preview(approval: Row) -> None:
+    lines = preview_lines(approval)
+    for line in (*lines, *part_lines(approval)):
         say(*line)
-    hidden = hidden_warning("".join(text for line in shown for text in map(_text, line)))
+    hidden = hidden_warning("".join(text for line in lines for text in map(_text, line)))
     if hidden:
         say((f"⚠ {hidden}", "bold red"))
 
 
-def _about_lines(asked: Row) -> list[list[Piece]]:
+def _about_lines(approval: Row) -> list[list[Piece]]:
     """The purpose of the tool, the usual duration, and the agent's own description."""
-    purpose = escape_line_breaks(re.split(r"(?<=\.)\s", asked["description"], maxsplit=1)[0])
-    usual: Row | None = asked["usual"]
+    purpose = escape_line_breaks(re.split(r"(?<=\.)\s", approval["description"], maxsplit=1)[0])
+    usual: Row | None = approval["usual"]
     took = f"usually {format_elapsed(usual['median_ms'])}" if usual else ""
     about = " · ".join(filter(None, [purpose, took]))
-    says = [escape_line_breaks(value) for name, value in asked["input"].items() if _is_prose(name, value)]
+    says = [escape_line_breaks(value) for name, value in approval["input"].items() if _is_prose(name, value)]
     return [
         *([[(about, "dim")]] if about else []),
         *([("Agent says: ", "dim"), f"“{each}”"] for each in says),
@@ -83,18 +83,18 @@ def _is_prose(name: str, value: object) -> bool:
     return name.lower() in _PROSE and isinstance(value, str) and bool(value.strip())
 
 
-def _risk_lines(asked: Row) -> list[list[Piece]]:
-    word, style = format_risk(asked["risk"])
-    reasons = escape_line_breaks(" · ".join(asked["reasons"]))
+def _risk_lines(approval: Row) -> list[list[Piece]]:
+    word, style = format_risk(approval["risk"])
+    reasons = escape_line_breaks(" · ".join(approval["reasons"]))
     return [[(f"Why {word.lower()}: ", style), reasons]] if reasons else []
 
 
-def _caller_remarks(asked: Row) -> list[str]:
-    folder: str | None = asked["caller"]["workspace"]
-    untrusted = folder is not None and not asked["trusted"]
+def _caller_remarks(approval: Row) -> list[str]:
+    folder: str | None = approval["caller"]["workspace"]
+    untrusted = folder is not None and not approval["trusted"]
     trust = f"Not trusted: `handrail trust {shlex.quote(folder or '')}` trusts this folder."
     gone = "The client is gone; what comes of it is kept for when it asks."
-    return [*([escape_line_breaks(trust)] if untrusted else []), *([gone] if asked["client_gone"] else [])]
+    return [*([escape_line_breaks(trust)] if untrusted else []), *([gone] if approval["client_gone"] else [])]
 
 
 def _text(piece: Piece) -> str:
@@ -114,15 +114,15 @@ _VERBS = {
 _PLACED = {"read", "write", "delete", "run"}
 
 
-def part_lines(asked: Row) -> list[list[Piece]]:
+def part_lines(approval: Row) -> list[list[Piece]]:
     """A line for each claim of an approval or an edit; empty for a single plain claim, which the preview shows."""
-    claims: list[Row] = asked["claims"]
+    claims: list[Row] = approval["claims"]
     if len(claims) < 2 and not any(claim["opaque"] or claim["protected"] for claim in claims):
         return []
-    verdicts: dict[int, Row] = {verdict["claim"]: verdict for verdict in asked["verdicts"]}
+    verdicts: dict[int, Row] = {verdict["claim"]: verdict for verdict in approval["verdicts"]}
     every_run = all(claim["action"] == "run" for claim in claims)
     return [
-        _part_line(place, claim, verdicts.get(place), every_run, asked["why"])
+        _part_line(place, claim, verdicts.get(place), every_run, approval["why"])
         for place, claim in enumerate(claims)
     ]
 
@@ -141,14 +141,16 @@ def action_verb(action: str) -> str:
     return _VERBS.get(action, action)
 
 
-def _part_line(place: int, claim: Row, verdict: Row | None, every_run: bool, asked_why: str) -> list[Piece]:
+def _part_line(
+    place: int, claim: Row, verdict: Row | None, every_run: bool, approval_why: str
+) -> list[Piece]:
     does = "" if every_run else f"{action_verb(claim['action'])} "
-    what: list[Piece] = [f"  {place + 1}  {does}", (escape_line_breaks(claim["resource"]), "bold")]
-    told: list[Piece] = [(f"  · {escape_line_breaks(remark)}", "yellow") for remark in part_remarks(claim)]
-    return [*what, *_decision_pieces(claim, verdict, asked_why), *told]
+    subject: list[Piece] = [f"  {place + 1}  {does}", (escape_line_breaks(claim["resource"]), "bold")]
+    notes: list[Piece] = [(f"  · {escape_line_breaks(remark)}", "yellow") for remark in part_remarks(claim)]
+    return [*subject, *_decision_pieces(claim, verdict, approval_why), *notes]
 
 
-def _decision_pieces(claim: Row, verdict: Row | None, asked_why: str) -> list[Piece]:
+def _decision_pieces(claim: Row, verdict: Row | None, approval_why: str) -> list[Piece]:
     """The rule that decided a claim; or why it needs approval, unless that is already shown."""
     if verdict is None:
         return []
@@ -156,14 +158,14 @@ def _decision_pieces(claim: Row, verdict: Row | None, asked_why: str) -> list[Pi
     if verdict["effect"] != "ask":
         return [(f"  {word}", style), f" by {verdict['rule']}"]
     why = verdict["why"]
-    said = bool(claim["opaque"]) or why == asked_why
-    return [(f"  {word}", style), "" if said else f": {escape_line_breaks(why)}"]
+    is_shown = bool(claim["opaque"]) or why == approval_why
+    return [(f"  {word}", style), "" if is_shown else f": {escape_line_breaks(why)}"]
 
 
-def preview_lines(asked: Row) -> list[list[Piece]]:
+def preview_lines(approval: Row) -> list[list[Piece]]:
     """The preview as lines; the plain input for tools without a preview."""
-    preview: Row = asked["preview"] or {"kind": "input"}
-    return _PREVIEWS[preview["kind"]](asked, preview)
+    preview: Row = approval["preview"] or {"kind": "input"}
+    return _PREVIEWS[preview["kind"]](approval, preview)
 
 
 def indent(text: str) -> str:
@@ -179,7 +181,7 @@ def diff_lines(diff: str) -> list[list[Piece]]:
     return [[style_diff_line(line)] for line in diff.removesuffix("\n").split("\n")]
 
 
-def _command(_asked: Row, preview: Row) -> list[list[Piece]]:
+def _command(_approval: Row, preview: Row) -> list[list[Piece]]:
     names = preview["environment"]
     added: list[list[Piece]] = [[f"  with {escape_line_breaks(', '.join(names))} set"]] if names else []
     return [
@@ -189,23 +191,23 @@ def _command(_asked: Row, preview: Row) -> list[list[Piece]]:
     ]
 
 
-def _diff(_asked: Row, preview: Row) -> list[list[Piece]]:
+def _diff(_approval: Row, preview: Row) -> list[list[Piece]]:
     does = "deletes" if preview["deletes"] else "creates" if preview["creates"] else "changes"
     head = f"{does} {escape_line_breaks(preview['path'])}  +{preview['added']} \N{MINUS SIGN}{preview['removed']}"
     notes: list[list[Piece]] = [[(f"  {escape_line_breaks(note)}", "yellow")] for note in preview["notes"]]
     return [[(head, "bold")], *diff_lines(preview["diff"]), *notes]
 
 
-def _path(_asked: Row, preview: Row) -> list[list[Piece]]:
+def _path(_approval: Row, preview: Row) -> list[list[Piece]]:
     return [[("  " + escape_line_breaks(preview["path"]), "bold")]]
 
 
-def _input(asked: Row, preview: Row) -> list[list[Piece]]:
+def _input(approval: Row, preview: Row) -> list[list[Piece]]:
     if "text" in preview:
         return _typed(preview)
     return [
         [f"  {escape_line_breaks(name)}: ", (escape_line_breaks(str(value)), "bold")]
-        for name, value in asked["input"].items()
+        for name, value in approval["input"].items()
     ]
 
 
@@ -227,11 +229,11 @@ def _typed(preview: Row) -> list[list[Piece]]:
     ]
 
 
-def _form(asked: Row, preview: Row) -> list[list[Piece]]:
+def _form(approval: Row, preview: Row) -> list[list[Piece]]:
     """A form, field by field, with the values filled in so far."""
     fields: Row = preview["schema"].get("properties") or {}
     needed: list[str] = preview["schema"].get("required") or []
-    values: Row = asked["input"].get("values") or {}
+    values: Row = approval["input"].get("values") or {}
     lines: list[list[Piece]] = [[("\n" + indent(preview["message"]) + "\n", "bold")]]
     for name, field in fields.items():
         about = f"  {escape_line_breaks(str(field.get('title') or name))} ({_field_type(field)}{', needed' if name in needed else ''}): "

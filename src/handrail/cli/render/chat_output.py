@@ -56,11 +56,11 @@ class AnswerPrinter:
                 )
 
     @property
-    def is_speaking(self) -> bool:
+    def has_open_line(self) -> bool:
         """Whether the last printed line has no newline yet."""
         return self._open is not None
 
-    def rest(self) -> None:
+    def end_line(self) -> None:
         """End the open line before something else is written."""
         if self._open is not None:
             self._open = None
@@ -68,17 +68,17 @@ class AnswerPrinter:
 
     def _grow(self, part: tuple[str, int], growth: Row, style: str) -> None:
         if self._open != part:
-            self.rest()
+            self.end_line()
         self._open = part
-        said = growth["text"]
+        chunk = growth["text"]
         if style and sys.stdout.isatty():
             sys.stdout.write("\x1b[2m")
-            write_text(said)
+            write_text(chunk)
             sys.stdout.write("\x1b[0m")
             sys.stdout.flush()
         else:
-            write_text(said)
-        if said.endswith("\n"):
+            write_text(chunk)
+        if chunk.endswith("\n"):
             self._open = None
 
     def _change(self, part: tuple[str, int], lines: list[Piece], looks: object = None) -> None:
@@ -86,7 +86,7 @@ class AnswerPrinter:
         if not lines or self._seen.get(part) == (looks or lines):
             return
         self._seen[part] = looks or lines
-        self.rest()
+        self.end_line()
         for line in lines:
             say(line)
 
@@ -107,14 +107,14 @@ def _plan_lines(data: Row | None) -> list[Piece]:
 
 def _error_lines(growth: Row) -> list[Piece]:
     data: Row = growth["data"] or {}
-    said = [(f"    {exact_line(line)}", "dim") for line in data.get("said", [])]
+    log = [(f"    {exact_line(line)}", "dim") for line in data.get("said", [])]
     logins = [f"    Log in: {exact_line(each['command'] or each['name'])}" for each in data.get("logins", [])]
-    return [(f"✗ {exact_text(growth['text'])}", "red"), *said, *logins]
+    return [(f"✗ {exact_text(growth['text'])}", "red"), *log, *logins]
 
 
 def _attachment_name(data: Row | None) -> str:
-    found = data or {}
-    return str(found.get("name") or found.get("mime") or "")
+    values = data or {}
+    return str(values.get("name") or values.get("mime") or "")
 
 
 def show_stop_reason(stop: str) -> None:
@@ -142,14 +142,14 @@ class StatusLine:
         self._is_terminal = sys.stdout.isatty() and sys.stderr.isatty()
         self._shown = ""
 
-    def show(self, words: str) -> None:
+    def show(self, line: str) -> None:
         """Draw the line. Call `clear` before anything else is written."""
-        if not words:
+        if not line:
             self.clear()
-        elif self._is_terminal and words != self._shown:
-            sys.stdout.write(f"{ERASE}{DIM}{_truncate(exact_line(words))}{PLAIN}")
+        elif self._is_terminal and line != self._shown:
+            sys.stdout.write(f"{ERASE}{DIM}{_truncate(exact_line(line))}{PLAIN}")
             sys.stdout.flush()
-            self._shown = words
+            self._shown = line
 
     def clear(self) -> None:
         if self._shown:
@@ -158,12 +158,12 @@ class StatusLine:
             self._shown = ""
 
 
-def _truncate(words: str) -> str:
+def _truncate(line: str) -> str:
     """Truncate to the terminal's width: a wrapped line could not be erased."""
     from rich.cells import cell_len, set_cell_size  # noqa: PLC0415
 
     most = max(1, width() - 1)
-    return words if cell_len(words) <= most else f"{set_cell_size(words, most - 1)}…"
+    return line if cell_len(line) <= most else f"{set_cell_size(line, most - 1)}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,22 +190,22 @@ class Activities:
     def __init__(self, thread: str) -> None:
         self._thread = thread
         self._open: dict[str, _Activity] = {}
-        self._over: set[str] = set()
+        self._ended: set[str] = set()
 
-    def hear(self, entries: Sequence[Row], now: float) -> list[Row]:
+    def apply(self, entries: Sequence[Row], now: float) -> list[Row]:
         """Take in journal entries; return the activity events of this thread."""
-        told: list[Row] = []
+        activities: list[Row] = []
         for event in (entry["event"] for entry in entries):
             if event["kind"] == "OperationEnded":
                 self._end(event["operation"])
             elif event["kind"] in ("ActivityStarted", "ActivityEnded") and event["thread"] == self._thread:
-                self._take(event, now)
-                told.append(event)
-        return told
+                self._update(event, now)
+                activities.append(event)
+        return activities
 
     def is_over(self, operation: str) -> bool:
         """Whether the journal has reached the end of this operation."""
-        return operation in self._over
+        return operation in self._ended
 
     def line(self, now: float) -> str:
         """`Step 3 · asking claude-opus-5 · 0:12`; empty while there is no activity."""
@@ -213,9 +213,9 @@ class Activities:
         if not leaves:
             return ""
         since = min(leaf.since for leaf in leaves)
-        return " · ".join([*self._way(leaves), *map(str, leaves), format_clock(now - since)])
+        return " · ".join([*self._path_to(leaves), *map(str, leaves), format_clock(now - since)])
 
-    def _take(self, event: Row, now: float) -> None:
+    def _update(self, event: Row, now: float) -> None:
         if event["kind"] == "ActivityEnded":
             self._open.pop(event["activity"], None)
             return
@@ -224,24 +224,26 @@ class Activities:
         )
 
     def _end(self, operation: str) -> None:
-        self._over.add(operation)
-        self._open = {key: doing for key, doing in self._open.items() if doing.operation != operation}
+        self._ended.add(operation)
+        self._open = {
+            key: activity for key, activity in self._open.items() if activity.operation != operation
+        }
 
     def _leaves(self) -> list[_Activity]:
         """Activities without children, except containers (operation, step, agent)."""
-        above = {doing.parent for doing in self._open.values()}
-        ends = (doing for key, doing in self._open.items() if key not in above)
-        return [doing for doing in ends if doing.sort not in ("operation", "step", "agent")]
+        above = {activity.parent for activity in self._open.values()}
+        ends = (activity for key, activity in self._open.items() if key not in above)
+        return [activity for activity in ends if activity.sort not in ("operation", "step", "agent")]
 
-    def _way(self, leaves: list[_Activity]) -> list[str]:
+    def _path_to(self, leaves: list[_Activity]) -> list[str]:
         """The current step; for a single activity also the sub-agents or compaction it belongs to."""
-        above = list(self._above(leaves[0]))
-        step = next((doing.title for doing in reversed(above) if doing.sort == "step"), None)
-        by_way = [doing.title for doing in reversed(above) if doing.sort in ("agent", "compaction")]
+        above = list(self._ancestors(leaves[0]))
+        step = next((activity.title for activity in reversed(above) if activity.sort == "step"), None)
+        by_way = [activity.title for activity in reversed(above) if activity.sort in ("agent", "compaction")]
         return [*([step] if step else []), *(by_way if len(leaves) == 1 else [])]
 
-    def _above(self, doing: _Activity) -> Iterator[_Activity]:
+    def _ancestors(self, activity: _Activity) -> Iterator[_Activity]:
         """The ancestors of an activity, nearest first."""
-        while (parent := self._open.get(doing.parent)) is not None:
+        while (parent := self._open.get(activity.parent)) is not None:
             yield parent
-            doing = parent
+            activity = parent

@@ -100,8 +100,8 @@ def parse_duration(text: str | None) -> int | None:
     """Parse `90s`, `30m`, `12h`, `7d` or `2w` into seconds."""
     if text is None:
         return None
-    found = re.fullmatch(r"([0-9]{1,9})([smhdw])", text.strip())
-    length = int(found[1]) * _UNITS[found[2]] if found else 0
+    match = re.fullmatch(r"([0-9]{1,9})([smhdw])", text.strip())
+    length = int(match[1]) * _UNITS[match[2]] if match else 0
     if not 0 < length <= MOST_SECONDS:
         raise typer.BadParameter(f"{text!r} is no length of time. Write 90s, 30m, 12h, 7d or 2w.")
     return length
@@ -112,12 +112,12 @@ def parse_json_object(text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        found: object = json.loads(text)
+        value: object = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise typer.BadParameter(f"The input is not JSON: {error}. Quote it as one word.") from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise typer.BadParameter('The input is a JSON object: \'{"command": "git status"}\'.')
-    return cast("dict[str, Any]", found)
+    return cast("dict[str, Any]", value)
 
 
 def read_content(file: Path | None) -> str | None:
@@ -147,10 +147,10 @@ def find_by_prefix(typed: str, ids: Iterable[str], noun: str) -> str:
     known = list(ids)
     if typed in known:
         return typed
-    found = [each for each in known if typed and each.startswith(typed)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    matches = [each for each in known if typed and each.startswith(typed)]
+    if len(matches) == 1:
+        return matches[0]
+    if not matches:
         raise Failure(f"There is no {noun} {typed}. `handrail {noun}s` lists what there is.")
-    shown = ", ".join(found[:MOST_SHOWN]) + (" …" if len(found) > MOST_SHOWN else "")
-    raise Failure(f"{typed} is the beginning of {len(found)} {noun}s: {shown}. Type more of it.")
+    listed = ", ".join(matches[:MOST_SHOWN]) + (" …" if len(matches) > MOST_SHOWN else "")
+    raise Failure(f"{typed} is the beginning of {len(matches)} {noun}s: {listed}. Type more of it.")
