@@ -103,7 +103,7 @@ class ChatSession:
             raise KeyboardInterrupt
         answer.stopping = True
         self._view.end_line()
-        note(("Stopping; Ctrl-C again leaves without waiting.", "dim"))
+        note(("Stopping. Press Ctrl-C again to leave without waiting.", "dim"))
         with suppress(Failure):  # the operation has already ended
             self._live.link.post("operations", answer.operation, "cancel")
 
@@ -134,7 +134,7 @@ class ChatSession:
             self._inbox.drop(waiting)
             return
         if approval["caller"].get("thread") != self._thread:
-            self._inbox.drop(waiting)  # an approval of another thread: it stays in the inbox
+            self._inbox.drop(waiting)  # of another thread: it stays open, but is not asked here
         elif sys.stdin.isatty() and sys.stdout.isatty():
             self._view.end_line()
             with Keyboard() as keyboard:
@@ -174,6 +174,6 @@ def _receive(flow: ClientConnection) -> Any:
         return None
     except (WebSocketException, OSError):
         raise Failure(
-            "The daemon went away in the middle of the answer. What was said is kept; `handrail threads` shows it.",
+            "The daemon went away during the answer. The conversation is kept; `handrail threads` lists it.",
             Code.NO_DAEMON,
         ) from None

@@ -121,7 +121,7 @@ def _error_detail(body: bytes, status: int) -> str:
     try:
         return str(json.loads(body)["detail"])
     except (ValueError, TypeError, KeyError):
-        return f"The daemon refused this ({status}) without a reason. `handrail doctor` may say more."
+        return f"The daemon refused this ({status}) without a reason. `handrail doctor` may show why."
 
 
 GONE_SECONDS = 60.0

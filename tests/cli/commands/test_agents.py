@@ -26,4 +26,4 @@ def test_our_own_agent_is_there_and_says_that_it_has_no_key_until_it_has_one(han
     handrail.env["ANTHROPIC_API_KEY"] = "sk-somebody"
     with_one = handrail.ok("agents")
     assert "no key" not in with_one.out + with_one.err
-    assert "handrail chat --agent handrail begins" in with_one.err
+    assert "handrail chat --agent handrail starts" in with_one.err

@@ -58,8 +58,8 @@ def test_a_pattern_and_a_scope_of_ones_own_are_taken_and_a_pattern_that_misses_i
     asked = alone.asked()[0]["id"]
     done = alone.ok("approve", asked, "--always", "--pattern", "npm run lint", "--scope", "user")
     status(lone_agent, first)
-    assert "With this rule such a call would not simply pass" in done.err
-    assert "This one is not trusted, so here it goes on asking." in done.out
+    assert "With this rule, such a call would still not be allowed" in done.err
+    assert "This folder is not trusted, so here such calls still need approval." in done.out
     (made,) = [row for row in alone.ok("rules", "--json").json if row["removable"]]
     assert (made["command"], made["scope"], made["workspace"]) == ("npm run lint", "user", None)
 
@@ -104,7 +104,7 @@ def test_an_edit_that_a_rule_refuses_or_that_cannot_be_is_not_run(handrail: Home
     asked = handrail.asked()[0]["id"]
     handrail.ok("rules", "add", "deny", "touch worse", "--note", "Never that.")
     refused = handrail.run("approve", asked, "--input", '{"command": "touch worse"}')
-    assert "Decided anew: ⊘ deny." in refused.out
+    assert "New decision: ⊘ deny." in refused.out
     assert (refused.code, "This cannot be allowed." in refused.err, "Never that." in refused.err) == (
         1,
         True,

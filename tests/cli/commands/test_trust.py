@@ -96,7 +96,7 @@ def test_a_folder_within_a_repository_is_not_what_agents_work_in_and_that_is_sai
     inner = handrail.workspace / "inner"
     inner.mkdir()
     told = handrail.ok("trust", str(inner))
-    assert f"Agents launched in it work in {handrail.workspace}" in told.err
+    assert f"Agents started in it have the workspace {handrail.workspace}" in told.err
 
 
 def test_on_a_terminal_it_is_asked_for_and_keys_from_before_answer_nothing(handrail: Home) -> None:

@@ -45,13 +45,13 @@ def agents(as_json_: AsJson = False) -> None:
     print_table(("NAME", "STATE", "VERSION", "FROM", "COMMAND"), cells)
     if missing:
         say("")
-        note(("Not found here:", "dim"))
-        print_table(("NAME", "WHAT IS MISSING", "TO INSTALL IT"), [_missing_cells(row) for row in missing])
+        note(("Not installed:", "dim"))
+        print_table(("NAME", "MISSING", "INSTALL WITH"), [_missing_cells(row) for row in missing])
     say("")
     for row in without_key:
         note((f"{exact_line(row['name'])}: {exact_line(row['why'])}", "yellow"))
     ready = next((row["name"] for row in installed if row not in without_key), "NAME")
-    note((f"handrail chat --agent {exact_line(ready)}", "bold"), " begins to talk.")
+    note((f"handrail chat --agent {exact_line(ready)}", "bold"), " starts a conversation.")
 
 
 def agent() -> NoReturn:
@@ -121,7 +121,7 @@ def keys(context: typer.Context, as_json_: AsJson = False) -> None:
         return
     rows = {name: where for name, where in keys_found.items() if where or name in SECRETS}
     print_table(("NAME", "FOUND IN"), [(name, _format_sources(where)) for name, where in rows.items()])
-    note(("The daemon's own environment may have others. `handrail keys set anthropic` keeps one.", "dim"))
+    note(("The daemon's environment may have others. `handrail keys set anthropic` stores one.", "dim"))
 
 
 def set_(which: Which) -> None:
@@ -133,7 +133,7 @@ def set_(which: Which) -> None:
     try:
         keep(name, value)
     except NoKeyring as problem:
-        raise Failure(f"{problem} Nothing was kept.") from None
+        raise Failure(f"{problem} Nothing was stored.") from None
     say(f"{name} is in the system's keyring. Our own agent finds it there when it is started next.")
 
 
@@ -147,7 +147,7 @@ def remove(which: Which) -> None:
     except NoKeyring as problem:
         raise Failure(str(problem)) from None
     if not was_there:
-        raise Failure(f"There is no {name} in the system's keyring. `handrail keys` shows what there is.")
+        raise Failure(f"There is no {name} in the system's keyring. `handrail keys` lists the keys.")
     say(f"{name} is no longer in the system's keyring.")
 
 
@@ -157,7 +157,7 @@ def _key_name(which: str) -> str:
     name = PROVIDERS.get(which.lower(), which)
     if name not in SECRETS:
         known = ", ".join([*PROVIDERS, *SECRETS])
-        raise typer.BadParameter(f"{which} is no provider and no key of one. Known: {known}.")
+        raise typer.BadParameter(f"{which} is not the name of a provider or of a key. Known names: {known}.")
     return name
 
 
@@ -165,9 +165,9 @@ def _read_key(name: str) -> str:
     text = getpass.getpass(f"{name} (not shown): ") if sys.stdin.isatty() else sys.stdin.read(KEY_MAX + 2)
     value = text.strip()
     if not value:
-        raise Failure("Nothing was given, so nothing was kept.")
+        raise Failure("No key was given. Nothing was stored.")
     if len(value) > KEY_MAX or not value.isprintable() or " " in value:
-        raise Failure("That is no key: a key is one word on one line. Nothing was kept.")
+        raise Failure("That is no key: a key is one word on one line. Nothing was stored.")
     return value
 
 

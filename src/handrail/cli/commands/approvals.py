@@ -91,7 +91,7 @@ Scope = Literal["session", "project", "user"]
 
 NO_RULE = (
     "No rule can decide this one: what is not fully understood, and places that are never allowed without a person, "
-    "always ask."
+    "always need your approval."
 )
 
 
@@ -224,7 +224,9 @@ def _is_rule_of(event: Row, approval_id: str) -> bool:
 
 ApprovalId = Annotated[str, typer.Argument(metavar="ID", help="Id of an approval, or its first letters.")]
 
-_NOT_TRUSTED = "It holds in every trusted folder. This one is not trusted, so here it goes on asking."
+_NOT_TRUSTED = (
+    "It applies in every trusted folder. This folder is not trusted, so here such calls still need approval."
+)
 
 
 def add_answers_to(app: typer.Typer) -> None:
@@ -270,16 +272,16 @@ def approve(
 ) -> None:
     """Allow a call as shown or edited, once or with a rule."""
     if session and always:
-        raise typer.BadParameter("Either --session or --always: both say how long it holds.")
+        raise typer.BadParameter("Give --session or --always, not both.")
     if (pattern or expires) and not (session or always):
-        raise typer.BadParameter("--pattern and --expires are about a rule: say --always or --session too.")
+        raise typer.BadParameter("--pattern and --expires need --always or --session.")
     if scope and not always:
-        raise typer.BadParameter("--scope says where a rule holds: say --always too.")
+        raise typer.BadParameter("--scope needs --always.")
     if edited and written:
-        raise typer.BadParameter("Either --input or --content: both say what to do instead.")
+        raise typer.BadParameter("Give --input or --content, not both.")
     if (edited or written) and (session or always) and not pattern:
         raise typer.BadParameter(
-            "What is suggested is about what was asked, not your edit: say --pattern too."
+            "The suggested rule is for the original input, not for your edit: add --pattern."
         )
     reaches: Scope | None = "session" if session else (scope or "project") if always else None
     lasts, changes = parse_duration(expires), _build_changes(edited, written)
@@ -325,7 +327,12 @@ def show_created_rules(approval: Row, rules: list[Row]) -> None:
         if rule["scope"] == "user" and not approval["trusted"]:
             say((_NOT_TRUSTED, "yellow"))
     for part in uncovered_resources(approval) if rules else ():
-        say((f"{exact_line(part)} will go on asking: no rule was offered for it.", "yellow"))
+        say(
+            (
+                f"{exact_line(part)} still needs approval each time: there is no rule to suggest for it.",
+                "yellow",
+            )
+        )
 
 
 def _build_changes(edited: str | None, written: Path | None) -> Row:
@@ -357,7 +364,12 @@ def _warn_if_still_asked(link: Link, approval: Row, rules: tuple[Row, ...], edit
     done = {**approval, **edit.changes} if edit else approval
     for rule in rules:
         if why := why_still_asked(link, done, rule):
-            note((f"With this rule such a call would not simply pass: {escape_line_breaks(why)}", "yellow"))
+            note(
+                (
+                    f"With this rule, such a call would still not be allowed: {escape_line_breaks(why)}",
+                    "yellow",
+                )
+            )
 
 
 def _send_and_show(link: Link, approval: Row, answer: Answer, for_programs: bool) -> None:

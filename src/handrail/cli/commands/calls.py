@@ -54,7 +54,7 @@ def calls(
     """List calls, newest first, or follow them with -f."""
     if follow:
         if status or tool or agent or q:
-            raise typer.BadParameter("-f shows every call; leave the other options out.")
+            raise typer.BadParameter("-f shows every call; give no filters with it.")
         _follow(as_json_)
         return
     with reach("read") as link:
@@ -66,7 +66,7 @@ def calls(
     elif status or tool or agent or q:
         note("No call matches. `handrail calls` lists all of them.")
     else:
-        note("No calls. Connect an agent (`handrail mcp --help` says how), or try `handrail demo`.")
+        note("No calls. Connect an agent (`handrail mcp --help` shows how), or try `handrail demo`.")
 
 
 def cancel(call: CallId, as_json_: AsJson = False) -> None:

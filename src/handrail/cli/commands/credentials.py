@@ -70,7 +70,7 @@ def credentials(context: typer.Context, as_json_: AsJson = False) -> None:
         cells = [(row["id"], row["name"], _format_day(row["issued_at"]), row["workspace"]) for row in rows]
         print_table(("ID", "NAME", "SINCE", "WORKSPACE"), cells)
     else:
-        note("No client calls over HTTP. `handrail credential` makes a credential for one.")
+        note("No credentials. `handrail credential` creates one.")
 
 
 def revoke(

@@ -51,7 +51,9 @@ def up(
         say(f"Handrail runs at {link.url} (pid {link.pid}).")
         _warn_of_skew(link)
         if port is not None and not link.url.endswith(f":{port}"):
-            note(f"That is not port {port}: it ran before, or the port is taken. Try `handrail down` first.")
+            note(
+                f"It does not use port {port}: it was already running, or the port is taken. Try `handrail down` first."
+            )
     try:
         with reach("person") as person:
             show_page(person, browse=not no_open)
@@ -210,7 +212,7 @@ def shut_down(link: Link, pids: Iterable[int], *, keep_terminals: bool) -> None:
     if remaining:
         raise Failure(
             f"Told to end, but still there after {GONE_SECONDS:.0f} s: process {', '.join(map(str, remaining))}. "
-            "`handrail doctor` says more; its log is "
+            "`handrail doctor` may show why; the logs are "
             f"in {Places.find(os.environ).logs}."
         )
 

@@ -161,7 +161,7 @@ def _applies_in(rule: Row, here: Path | None) -> bool:
 def _describe_folder(answer: Row, here: Path | None) -> str:
     """A line that names the folder and whether it is trusted."""
     if here is None:
-        return "Not in a project: these are the rules of every folder. An agent without a workspace is always asked about."
+        return "Not in a project: these are the rules of all folders. Calls of an agent without a workspace always need approval."
     folder = next((each for each in answer["folders"] if each["folder"] == str(here)), None)
     if folder is None or not folder["trusted"]:
         problem = folder["problem"] if folder else ""
@@ -216,7 +216,7 @@ def explain_decision(
     if (command is None) == (tool is None):
         raise typer.BadParameter("Give a command line, or --tool with --input.")
     if tool_input is not None and tool is None:
-        raise typer.BadParameter("--input is what a tool is given: name it with --tool.")
+        raise typer.BadParameter("--input needs --tool.")
     here = workspace(folder)
     body: Row = {
         "command": command,
@@ -253,7 +253,7 @@ def _show_explanation(decision: Row, here: Path | None) -> None:
     )
     say("")
     print_table(
-        ("", "LOOKED AT, IN ORDER", "EFFECT", "PARTS", "ABOUT"),
+        ("", "RULE, IN ORDER", "EFFECT", "PARTS", "ABOUT"),
         [_step_cells(step) for step in decision["chain"]],
     )
 

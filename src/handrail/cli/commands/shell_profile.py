@@ -147,7 +147,7 @@ def _write_records(records: dict[str, Any]) -> None:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file.write_text(json.dumps(records, indent=2))
     except OSError as error:
-        note(f"What an undo needs could not be kept: {error}. The backup is still there.")
+        note(f"The record for undo could not be written: {error}. The backup exists.")
 
 
 def _records_file() -> Path:
@@ -202,7 +202,9 @@ def shell(
         _open_shell(command or [], keep, name, or_plain)
 
     if command or keep or name or or_plain:
-        raise typer.BadParameter("--install-profile opens no shell; leave the other options out.")
+        raise typer.BadParameter(
+            "--install-profile opens no shell; leave out --keep, --name, --or-plain and the command."
+        )
     act = remove_profile if undo else add_profile
     act(install_profile, settings, only_print=only_print)
 
@@ -229,7 +231,7 @@ def add_profile(editor: Editor, settings: Path | None, *, only_print: bool) -> N
     except (NotJson, NotAnObject) as problem:
         raise Failure(f"{file.path} cannot be read: {problem}. Nothing was changed.") from None
     if before == after:
-        say(f"{file.path} has it already.")
+        say(f"{file.path} already has the profile.")
         return
     _show_diff(file.path, before, after)
     if only_print:
@@ -238,7 +240,7 @@ def add_profile(editor: Editor, settings: Path | None, *, only_print: bool) -> N
     file.back_up()
     file.write(after)
     file.save_record(record)
-    say(f"New terminals of {TITLES[editor]} are kept by Handrail from now on.")
+    say(f"New terminals of {TITLES[editor]} are now opened by Handrail.")
     say(
         f"Undo it with `handrail shell --install-profile {editor} --undo`; the file as it was is {file.backup}."
     )

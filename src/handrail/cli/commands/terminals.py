@@ -48,9 +48,9 @@ def read(
 ) -> None:
     """Print the output of a terminal, by default all that is stored."""
     if screen and (raw or follow or lines or after is not None):
-        raise typer.BadParameter("--screen shows the screen as it is now; leave the other options out.")
+        raise typer.BadParameter("--screen cannot be combined with --raw, --follow, --lines or --after.")
     if lines and after is not None:
-        raise typer.BadParameter("Either --lines or --after: both say where to begin.")
+        raise typer.BadParameter("Give --lines or --after, not both.")
     mode: Mode = "screen" if screen else "raw" if raw else "text"
     with reach("person") as link:
         terminal_id = find_terminal(link, terminal)
@@ -189,7 +189,7 @@ def send(
 ) -> None:
     """Type into a terminal."""
     if text is None and not key:
-        raise typer.BadParameter("Say what to type: a text, or --key.")
+        raise typer.BadParameter("Give a text or --key.")
     typed = sys.stdin.read().removesuffix("\n") if text == "-" else text
     with reach("person") as link:
         terminal_id = find_terminal(link, terminal)
@@ -246,7 +246,7 @@ def close(terminal: TerminalId, as_json_: AsJson = False) -> None:
     else:
         say(f"Terminal {closed['id']} ", (closed["name"], "bold"), f" is closed. {closed['message']}")
     if closed["left"]:
-        raise Failure("Not everything could be ended. `handrail doctor` may say more.")
+        raise Failure("Some processes could not be ended. `handrail doctor` may show why.")
 
 
 def _show_matches(result: Row, context: int) -> None:
@@ -269,7 +269,7 @@ def _show_matches(result: Row, context: int) -> None:
                 say((f"{line_number}{mark}", "green" if mark == ":" else "dim"), line)
         last_line = around[-1][0]
     if result["more"]:
-        note("There are more; --max shows them.")
+        note("There are more matches; raise --max to see them.")
 
 
 MOST = 1000

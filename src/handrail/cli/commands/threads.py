@@ -61,7 +61,7 @@ def threads(
         print_json(rows)
     elif rows:
         print_table(
-            ("ID", "STATE", "UPDATED", "AGENT", "SAID", "FOLDER", "TITLE"), [_cells(row) for row in rows]
+            ("ID", "STATE", "UPDATED", "AGENT", "MESSAGES", "FOLDER", "TITLE"), [_cells(row) for row in rows]
         )
     else:
         note("No conversations yet. `handrail chat` begins one.")
@@ -179,7 +179,7 @@ def search(
     if not result["hits"]:
         note("Nothing was found. Try fewer words, or the beginning of one.")
     elif result["more"]:
-        note(f"There is more; `--limit {limit * 2}` shows it.")
+        note(f"There are more hits; `--limit {limit * 2}` shows them.")
 
 
 def _show_hit(hit: Row) -> None:

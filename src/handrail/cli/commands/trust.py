@@ -33,7 +33,7 @@ LARGEST = 256 * 1024
 _ABOUT = ("tool", "pattern", "command", "path", "host", "server", "agent")
 _DEFAULTS = {
     "allow": "allow whatever no rule is about, but for high risk (default_policy = allow)",
-    "ask": "ask about what no rule is about, also where your own default refuses it (default_policy = ask)",
+    "ask": "ask about calls that no rule matches, even if your own default denies them (default_policy = ask)",
 }
 
 
@@ -116,7 +116,7 @@ def trust(
     The allow rules in the folder's own .handrail/config.toml apply too, until that file changes.
     """
     if listed and (undo or folder is not None):
-        raise typer.BadParameter("--list shows every folder; leave the rest out.")
+        raise typer.BadParameter("--list shows every folder; give no other options.")
     if listed:
         _list_folders(as_json_)
         return
@@ -136,7 +136,7 @@ def trust(
     if not as_json_ and (top := top_level(here)) != here:
         note(
             escape_line_breaks(
-                f"Agents launched in it work in {top} and are not meant: `handrail trust {top}` is for them."
+                f"Agents started in it have the workspace {top}, which this does not trust: run `handrail trust {top}`."
             )
         )
 
@@ -166,14 +166,14 @@ def _cells(row: Row) -> tuple[Piece, ...]:
 def _show_effects(link: Link, folder: Path, file: ProjectFile | None) -> None:
     """Show everything that trusting the folder would allow."""
     say((escape_line_breaks(str(folder)), "bold"))
-    say("Only this very folder is meant, not those below it.")
+    say("This applies to this folder only, not to folders below it.")
     lines = describe_allowances(file.config) if file else []
     if lines:
         say(f"Its {FILE} would from then on, until it changes:")
         for line in lines:
             say(("  " + line, "yellow"))
     elif file:
-        say(f"Its {FILE} allows nothing; what it tightens holds already.")
+        say(f"Its {FILE} allows nothing. What it denies already applies.")
     else:
         say("It brings no rules of its own.")
     for line in _describe_user_rules(link, folder):
@@ -190,7 +190,7 @@ def _describe_user_rules(link: Link, folder: Path) -> list[str]:
         if view["rule"]["workspace"] is None
     ]
     lines = [escape_line_breaks(f"  allow {view['words']}   ({view['rule']['id']})") for view in waiting]
-    return ["Your own rules for all folders would hold in it too:", *lines] if lines else []
+    return ["Your rules for all folders would also apply in it:", *lines] if lines else []
 
 
 def _show_result(folder: Row, for_programs: bool) -> None:
@@ -202,4 +202,9 @@ def _show_result(folder: Row, for_programs: bool) -> None:
     if folder["trusted"]:
         note(("`handrail trust --undo` takes it back.", "dim"))
     else:
-        note(("Whatever acts in it asks, but for rules you made for this very folder.", "dim"))
+        note(
+            (
+                "Calls that change something need your approval, unless a rule for this folder allows them.",
+                "dim",
+            )
+        )

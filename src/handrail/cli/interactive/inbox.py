@@ -13,7 +13,7 @@ def ask_for_each() -> None:
     """Put each approval to the person, oldest first, until Ctrl-C."""
     with Live("person") as live, Keyboard() as keyboard:
         inbox = Inbox([row["id"] for row in live.state["approvals"]])
-        note(("Whatever needs you is asked here. Ctrl-C ends it.", "dim"))
+        note(("Approvals appear here as they come. Ctrl-C exits.", "dim"))
         while True:
             approval_id = inbox.first()
             try:

@@ -196,7 +196,7 @@ def ask_for_rules(keys: ApprovalKeys, approval: Row) -> tuple[Row, ...]:
 def _ask_for_rule(keys: ApprovalKeys, approval: Row, suggestion: Row) -> Row | None:
     rule: Row = suggestion["rule"]
     pattern = exact_line(rule["command"] or rule["path"] or rule["host"] or "")
-    line = keys.line(f"Pattern of the rule, for this project. Enter: {pattern}   - : no such rule")
+    line = keys.line(f"Pattern of the rule, for this project. Enter: {pattern}   - : skip this rule")
     if line == "-":
         return None
     return rule_in_scope(replace_pattern(rule, line) if line else rule, approval, "project", None)

@@ -52,7 +52,7 @@ def show_edit(approval: Row, edit: Row) -> None:
     say(("As you edited it", "bold"), " · ", (word, style), f" · {approval['id']}")
     for line in _risk_lines(edit):
         say(*line)
-    say("Decided anew: ", format_effect(edit["effect"]), escape_line_breaks(f". {edit['why']}"))
+    say("New decision: ", format_effect(edit["effect"]), escape_line_breaks(f". {edit['why']}"))
     _show_preview({**approval, **edit})
     say("The agent will be told: ", indent(edit["tells"]).lstrip())
 
@@ -93,7 +93,7 @@ def _caller_remarks(approval: Row) -> list[str]:
     folder: str | None = approval["caller"]["workspace"]
     untrusted = folder is not None and not approval["trusted"]
     trust = f"Not trusted: `handrail trust {shlex.quote(folder or '')}` trusts this folder."
-    gone = "The client is gone; what comes of it is kept for when it asks."
+    gone = "The client is gone. The result is kept until it asks for it."
     return [*([escape_line_breaks(trust)] if untrusted else []), *([gone] if approval["client_gone"] else [])]
 
 
@@ -223,7 +223,7 @@ def _typed(preview: Row) -> list[list[Piece]]:
         [escape_line_breaks(f"  typed into {preview['name']} ({preview['terminal']}) of {preview['owner']}")],
         [
             escape_line_breaks(
-                f"  read by {preview['foreground'] or 'whatever reads there'}, in {preview['cwd']}"
+                f"  read by {preview['foreground'] or 'an unknown program'}, in {preview['cwd']}"
             )
         ],
     ]
@@ -243,7 +243,7 @@ def _form(approval: Row, preview: Row) -> list[list[Piece]]:
                 (escape_line_breaks(str(values[name])) if name in values else "—", "bold"),
             ]
         )
-    return [*lines, [("Fill it in by an edit: `values` of the input.", "dim")]]
+    return [*lines, [("To fill it in, edit `values` of the input.", "dim")]]
 
 
 def _field_type(field: Row) -> str:

@@ -49,7 +49,7 @@ class AnswerPrinter:
             case "note":
                 self._change(part, [(line, "dim") for line in growth["text"].strip().splitlines()])
             case "raw":
-                self._change(part, [("(the agent sent something that is not understood here)", "dim")])
+                self._change(part, [("(the agent sent an update that Handrail does not know)", "dim")])
             case _:
                 self._change(
                     part, [(escape_line_breaks(growth["text"] or _attachment_name(growth["data"])), "dim")]
@@ -122,10 +122,10 @@ def show_stop_reason(stop: str) -> None:
     words = {
         "cancelled": "Stopped.",
         "failed": "It failed.",
-        "interrupted": "Interrupted: Handrail went down meanwhile.",
+        "interrupted": "Interrupted: Handrail was stopped.",
         "refusal": "The agent refused.",
-        "max_tokens": "The agent stopped at its limit of tokens.",
-        "max_turn_requests": "The agent stopped at its limit of requests.",
+        "max_tokens": "The agent stopped at its token limit.",
+        "max_turn_requests": "The agent stopped at its request limit.",
     }
     if stop in words:
         note((words[stop], "yellow"))

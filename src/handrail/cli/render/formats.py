@@ -103,7 +103,7 @@ def parse_duration(text: str | None) -> int | None:
     match = re.fullmatch(r"([0-9]{1,9})([smhdw])", text.strip())
     length = int(match[1]) * _UNITS[match[2]] if match else 0
     if not 0 < length <= MOST_SECONDS:
-        raise typer.BadParameter(f"{text!r} is no length of time. Write 90s, 30m, 12h, 7d or 2w.")
+        raise typer.BadParameter(f"{text!r} is not a duration. Write 90s, 30m, 12h, 7d or 2w.")
     return length
 
 
@@ -130,7 +130,7 @@ def read_content(file: Path | None) -> str | None:
     except (OSError, UnicodeDecodeError) as error:
         raise Failure(f"{file} cannot be read as text: {error}. Name a text file with --content.") from None
     if len(raw) > CONTENT_MAX:
-        raise Failure(f"{file} is larger than {CONTENT_MAX:,} bytes. Such a file is written by hand.")
+        raise Failure(f"{file} is larger than {CONTENT_MAX:,} bytes. Write such a file by hand.")
     return text
 
 
