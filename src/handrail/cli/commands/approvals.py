@@ -260,7 +260,7 @@ def approve(
         Literal["project", "user"] | None,
         typer.Option(help="Where the rule applies: in this folder, or in every trusted folder."),
     ] = None,
-    expires: Annotated[str | None, typer.Option(metavar="7d", help="When the rule expires.")] = None,
+    expires: Annotated[str | None, typer.Option(metavar="7d", help="Time until the rule expires.")] = None,
     edited: Annotated[
         str | None, typer.Option("--input", metavar="JSON", help="Run with this input instead.")
     ] = None,

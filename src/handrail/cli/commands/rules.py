@@ -101,16 +101,14 @@ def add(
     agent: Annotated[str | None, typer.Option(help="Only clients with this name: 'claude-*'.")] = None,
     user: Annotated[
         bool,
-        typer.Option(
-            "--user/--project", help="Apply in every trusted folder, or only in this one (default)."
-        ),
+        typer.Option("--user/--project", help="Apply in every trusted folder, or only in this one."),
     ] = False,
     folder: Folder = None,
-    expires: Annotated[str | None, typer.Option(metavar="7d", help="When it expires.")] = None,
+    expires: Annotated[str | None, typer.Option(metavar="7d", help="Time until it expires.")] = None,
     remark: Annotated[str, typer.Option("--note", help="Why; for a deny rule, the agent reads it.")] = "",
-    match: Annotated[list[str] | None, typer.Option(help="A command it must match. Repeatable.")] = None,
+    match: Annotated[list[str] | None, typer.Option(help="An example it must match. Repeatable.")] = None,
     not_match: Annotated[
-        list[str] | None, typer.Option(help="A command it must not match. Repeatable.")
+        list[str] | None, typer.Option(help="An example it must not match. Repeatable.")
     ] = None,
     as_json_: AsJson = False,
 ) -> None:

@@ -122,7 +122,7 @@ class Question:
         return choice_for_key(key, self._risk)
 
     def _send(self, answer: Answer) -> None:
-        self._is_open = False  # if the daemon refuses the answer, the approval may have changed: the caller loads it again
+        self._is_open = False  # if the daemon refuses the answer, the caller loads the approval again
         answered, rules = send_answer(self._keys.link, self._approval, answer)
         self._keys.drop()
         say(format_state(answered["status"]), exact_line(f": {answer.reason}") if answer.reason else "")
