@@ -55,7 +55,7 @@ def test_ones_own_rules_that_wait_for_trust_are_shown(alone: Home) -> None:
     alone.ok("rules", "add", "deny", "git push", "--user")
     out = alone.ok("trust").out
     assert "It brings no rules of its own.\n" in out
-    assert f"would hold in it too:\n  allow `npm test …` in every trusted folder   ({rule['id']})\n" in out
+    assert f"would also apply in it:\n  allow `npm test …` in every trusted folder   ({rule['id']})\n" in out
     assert "git push" not in out
 
 
