@@ -6,7 +6,7 @@ import unicodedata
 
 from handrail.cli.exact import exact_text
 from handrail.daemon.notifications import escape_hidden
-from handrail.gate.shell.characters import hidden
+from handrail.gate.shell.characters import find_hidden
 from handrail.hidden_text import EMOJI_STYLE, HIDDEN, RANGES, hidden_name
 
 TABLE = [chr(point) for first, last, _ in RANGES for point in range(first, last + 1)]
@@ -24,7 +24,7 @@ def test_only_characters_of_the_table_have_a_name() -> None:
 
 def test_no_place_that_uses_the_table_lets_one_of_them_through() -> None:
     for character in TABLE:
-        assert [*hidden(f"ls {character}")], hex(ord(character))
+        assert [*find_hidden(f"ls {character}")], hex(ord(character))
         assert character not in exact_text(f"ls {character}")
         assert character not in escape_hidden(f"ls {character}")
 
@@ -42,4 +42,4 @@ def test_the_shell_parser_is_stricter_than_the_table() -> None:
     for point in range(sys.maxunicode + 1):
         character = chr(point)
         if unicodedata.category(character) in beyond and character not in " \n\t":
-            assert [*hidden(character)], hex(point)
+            assert [*find_hidden(character)], hex(point)

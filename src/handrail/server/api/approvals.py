@@ -343,7 +343,9 @@ def _current_policies(
 
 
 async def _recent_calls(rooms: Rooms) -> list[_PastCall]:
-    histories = [await rooms.records.calls.get(call.id) for call in await rooms.records.calls.find(limit=CALLS)]
+    histories = [
+        await rooms.records.calls.get(call.id) for call in await rooms.records.calls.find(limit=CALLS)
+    ]
     return [_past_call(each) for each in histories if each is not None]
 
 

@@ -71,7 +71,8 @@ async def _open_calls(rooms: Rooms) -> list[CallView]:
     running = await rooms.records.calls.find(status="running", limit=MOST_OPEN)
     records = sorted((*waiting, *running), key=lambda record: record.opened_seq)
     durations = {
-        record.id: await rooms.records.calls.typical_duration(record.tool, record.title) for record in running[-MOST_USUAL:]
+        record.id: await rooms.records.calls.typical_duration(record.tool, record.title)
+        for record in running[-MOST_USUAL:]
     }
     return [
         calls.call_view(record, rooms.gate.open[record.id], durations.get(record.id))

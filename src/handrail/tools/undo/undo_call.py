@@ -178,7 +178,9 @@ class Undo:
             await self._journal.committed(self._journal.head)
         what = await resolve_scope(self._records, id)
         histories = await self._histories(what.calls)
-        undos = await self._records.changes.undos({record.call for history in histories for record in history})
+        undos = await self._records.changes.undos(
+            {record.call for history in histories for record in history}
+        )
         selected = include_undos(what.calls, undos)
 
         def look() -> tuple[Step, ...]:
