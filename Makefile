@@ -57,6 +57,7 @@ types-page: $(VENV)/dev
 
 types: wire ## generate the page's types (ui/src/wire.ts) from the server's own description
 	cp build/wire.ts ui/src/wire.ts
+	$(PY) -m handrail.hidden_text > ui/src/hidden_text.ts
 
 wire-check: wire
 	@diff -u ui/src/wire.ts build/wire.ts >&2 || { echo "ui/src/wire.ts is not what the server describes now. Run: make types" >&2; exit 1; }

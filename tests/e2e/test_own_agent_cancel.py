@@ -20,11 +20,11 @@ from tests.e2e.own_agent.stage import Dialect, Stage, staged
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
-EACH = 15
+EACH = 50
 """Cancels aimed at each part."""
-HITS = 5
+HITS = 20
 """Of those, at least, that must have hit it."""
-TRIES = 30
+TRIES = 80
 """Some operations end before their cancel arrives; only a fault makes it as many."""
 
 

@@ -1,5 +1,5 @@
 /** Makes hidden characters visible: control, bidi, zero-width and similar characters are escaped and flagged; pure. */
-import { HIDDEN_RANGES } from "./hiddenRanges.ts";
+import { ESCAPES, HIDDEN, HIDDEN_NAMES } from "../hidden_text.ts";
 
 export interface Piece {
   readonly text: string;
@@ -7,40 +7,15 @@ export interface Piece {
   readonly flag?: string;
 }
 
-/** Any character of the table. */
-export const HIDDEN_CHARACTERS = new RegExp(`[${HIDDEN_RANGES.map(([first, last]) => `${escape(first)}-${escape(last)}`).join("")}]`, "gu");
-
 /** Fast path: nothing to escape. */
 const ASCII = /^[\t\n -~]*$/;
-
-const SHORT: Record<string, string> = { "\r": "\\r", "\b": "\\b", "\f": "\\f", "\v": "\\v", "\0": "\\0", "\x1b": "\\e" };
-
-const NAMES: readonly (readonly [number, number, string])[] = [
-  [0x00, 0x1f, "control character"],
-  [0x7f, 0x9f, "control character"],
-  [0xa0, 0xa0, "no-break space"],
-  [0xad, 0xad, "soft hyphen"],
-  [0x061c, 0x061c, "text direction mark"],
-  [0x2000, 0x200a, "unusual space"],
-  [0x200b, 0x200d, "zero-width character"],
-  [0x200e, 0x200f, "text direction mark"],
-  [0x2028, 0x2029, "unusual line break"],
-  [0x202a, 0x202e, "text direction override"],
-  [0x202f, 0x205f, "unusual space"],
-  [0x2060, 0x2064, "zero-width character"],
-  [0x2066, 0x2069, "text direction override"],
-  [0x3000, 0x3000, "unusual space"],
-  [0xd800, 0xdfff, "half a character"],
-  [0xfeff, 0xfeff, "zero-width character"],
-  [0xe0000, 0xe0fff, "invisible tag"],
-];
 
 /** The text as pieces, split at escaped characters. */
 export function visiblePieces(text: string): Piece[] {
   if (ASCII.test(text)) return [{ text }];
   const pieces: Piece[] = [];
   let done = 0;
-  for (const match of text.matchAll(HIDDEN_CHARACTERS)) {
+  for (const match of text.matchAll(HIDDEN)) {
     if (match.index > done) pieces.push({ text: text.slice(done, match.index) });
     pieces.push({ text: spelled(match[0]), flag: named(match[0]) });
     done = match.index + match[0].length;
@@ -51,7 +26,7 @@ export function visiblePieces(text: string): Piece[] {
 
 /** The escaped text as one string, for places that cannot flag: titles, notifications, output. */
 export function visibleText(text: string): string {
-  return ASCII.test(text) ? text : text.replace(HIDDEN_CHARACTERS, spelled);
+  return ASCII.test(text) ? text : text.replace(HIDDEN, spelled);
 }
 
 /** Typed text without the Enter at its end, which needs no flag. */
@@ -70,7 +45,7 @@ export function hiddenTextWarning(text: string): string | null {
 }
 
 function spelled(character: string): string {
-  return SHORT[character] ?? escape(code(character));
+  return ESCAPES[character] ?? escape(code(character));
 }
 
 function escape(point: number): string {
@@ -79,7 +54,7 @@ function escape(point: number): string {
 
 function named(character: string): string {
   const point = code(character);
-  const name = NAMES.find(([from, to]) => from <= point && point <= to)?.[2] ?? "invisible character";
+  const name = HIDDEN_NAMES.find(([from, to]) => from <= point && point <= to)?.[2] ?? "invisible character";
   return `U+${point.toString(16).toUpperCase().padStart(4, "0")} ${name}`;
 }
 

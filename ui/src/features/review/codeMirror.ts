@@ -10,7 +10,7 @@ import { drawSelection, EditorView, highlightSpecialChars, keymap, lineNumbers }
 import { classHighlighter } from "@lezer/highlight";
 
 import { RAW_BYTES, visibleCodePieces } from "../../lib/codePieces.ts";
-import { HIDDEN_CHARACTERS } from "../../lib/visibleText.ts";
+import { HIDDEN } from "../../hidden_text.ts";
 
 export interface EditorOptions {
   readonly text: string;
@@ -40,7 +40,7 @@ function extensions({ label, language, numbers, bytes, onchange, ondone }: Edito
     EditorView.updateListener.of((update) => update.docChanged && onchange(update.state.doc.toString())),
     history(),
     drawSelection(),
-    highlightSpecialChars({ specialChars: bytes ? OTHERS : HIDDEN_CHARACTERS, render: (code) => spelled(code, bytes) }),
+    highlightSpecialChars({ specialChars: bytes ? OTHERS : HIDDEN, render: (code) => spelled(code, bytes) }),
     keymap.of([{ key: "Mod-Enter", run: done }, { key: "Escape", run: done }, indentWithTab, ...historyKeymap, ...defaultKeymap]),
     syntaxHighlighting(classHighlighter),
     numbers ? lineNumbers() : [],
@@ -49,7 +49,7 @@ function extensions({ label, language, numbers, bytes, onchange, ondone }: Edito
   ];
 }
 
-const OTHERS = new RegExp(`${HIDDEN_CHARACTERS.source}|${RAW_BYTES.source}`, "gu");
+const OTHERS = new RegExp(`${HIDDEN.source}|${RAW_BYTES.source}`, "gu");
 
 function spelled(code: number, bytes: boolean): HTMLElement {
   const piece = visibleCodePieces(String.fromCodePoint(code), bytes)[0];
