@@ -1,4 +1,4 @@
-"""What happened: the journal of all facts, the tables made from it, and the checks of both.
+"""The store: the event journal, the tables derived from it, and integrity checks for both.
 
-Imports nothing else of Handrail but its errors.
+Of the rest of Handrail it imports only `errors`.
 """

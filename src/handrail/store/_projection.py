@@ -1,8 +1,7 @@
-"""What an event changes in the tables of nouns.
+"""Projection: turns an event into the SQL statements that update the tables of its noun.
 
-Pure: an event and its place become SQL statements, in a module for each noun. Every statement is total, so that no
-event can fail the commit it shares with others: the first fact about a noun wins, and one about an unknown noun
-changes nothing. Does not know connections or transactions.
+Pure; each noun's statements are in its own module. Every statement is total, so that no event can fail the commit it
+shares with others: the first event about an id wins, and an event about an unknown id changes nothing.
 """
 
 from handrail.store import approvals, calls, credentials, file_changes, operations, rules, terminals

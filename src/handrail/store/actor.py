@@ -1,7 +1,7 @@
-"""Actor: who did, allowed, ended or answered something.
+"""Actor: the person, rule, client, agent or daemon that did, allowed, ended or answered something.
 
-The journal, the SQL columns and the JSON of `/api` hold an actor as text, in the forms of `str(actor)`. Inside, code
-decides by the kind and never by the text.
+The journal, the SQL columns and the JSON of `/api` hold an actor as text, `str(actor)`. Code decides by the kind,
+never by the text.
 """
 
 from dataclasses import dataclass
@@ -48,13 +48,13 @@ class Actor:
 
 
 PERSON = Actor("person")
-"""A person at an unknown place."""
+"""A person; where they act is unknown."""
 CLIENT = Actor("client")
 """The client that made the call: it cancelled, closed its stream or lost its connection."""
 OPERATION = Actor("operation")
-"""The end of the operation that the call was made for."""
+"""The operation that the call belonged to: it ended."""
 HANDRAIL = Actor("handrail")
-"""The daemon itself."""
+"""The daemon."""
 
 
 def person_on(place: str) -> Actor:
@@ -63,7 +63,7 @@ def person_on(place: str) -> Actor:
 
 
 def rule_actor(id: str) -> Actor:
-    """A rule of a person's by its id, or a built-in rule by its name."""
+    """A person's rule by its id, or a built-in rule by its name."""
     return Actor("rule", id)
 
 
@@ -83,7 +83,7 @@ def tool_actor(name: str) -> Actor:
 
 
 def actor_from_text(text: str) -> Actor:
-    """The actor of a text form. A text of no known form keeps its text, as `named`."""
+    """Parse the text form. Any other text becomes kind `named`, unchanged."""
     if text == _PERSON:
         return PERSON
     if where := _after(text, f"{_PERSON} "):

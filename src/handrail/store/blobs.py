@@ -1,11 +1,8 @@
-"""Contents that were replaced, each kept once under its SHA-256.
+"""Blobs: file contents and images stored once each under their SHA-256, and the retention of both.
 
-Owns the files below one folder: how they are written so that they last, how they are read so that a damaged one is
-never taken for the content, and how old ones go. It does not know which file held what (query/changes.py). All of it
-blocks: call it in a thread.
-
-How long contents are kept: those that were replaced, so many days and so many bytes of all together;
-pictures, for as long as a conversation points to them.
+Writes are durable and atomic; a damaged blob is detected on read. Which file had which content is in `file_changes`.
+`Blobs` blocks: call it in a thread. Replaced contents are kept for a number of days and a total size; images as long
+as a thread refers to them.
 """
 
 import hashlib
@@ -29,11 +26,11 @@ from handrail.store.records import Records
 _NAME = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = ".new-"
 _ABANDONED = 3600.0
-"""Seconds after which a half-written file is one that nobody writes any more."""
+"""Seconds after which a temporary file counts as left by a crash."""
 
 
 class NotKept(Exception):
-    """A content is not there any more, or is not what it was."""
+    """A blob is missing or damaged."""
 
     def __init__(self, sha: str, damaged: bool) -> None:
         self.sha = sha
@@ -46,24 +43,24 @@ class NotKept(Exception):
 
 
 class Kept(NamedTuple):
-    """One content on disk. In the order in which they go."""
+    """One blob on disk. Sorts in the order of removal."""
 
     used_at: float
-    """When it was last put there, seconds since 1970."""
+    """When it was last put, in seconds since 1970."""
     sha: str
     bytes: int
 
 
 class Blobs:
-    """A store of contents below `root`."""
+    """Content-addressed store in the folder `root`."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        # A content that is put again must not be let go as an old one in the same moment.
+        # Prevents a race: a blob that is put again must not be pruned as old.
         self._one = threading.Lock()
 
     def put(self, content: bytes) -> str:
-        """Keep it; returns its name when it is safe on disk. What is there already is not written again."""
+        """Store the content; return its SHA-256 once it is on disk. An existing blob is not rewritten, only its age reset."""
         sha = hashlib.sha256(content).hexdigest()
         path = self._path(sha)
         with self._one:
@@ -72,7 +69,7 @@ class Blobs:
         return sha
 
     def get(self, sha: str) -> bytes:
-        """Exactly what was put. Raises `NotKept`."""
+        """Return the content. Raises `NotKept`."""
         if not _NAME.fullmatch(sha):
             raise NotKept(sha, damaged=False)
         try:
@@ -86,17 +83,17 @@ class Blobs:
         return content
 
     def kept(self) -> list[Kept]:
-        """All there is, oldest first."""
+        """List all blobs, oldest first."""
         return sorted(self._each())
 
     def size(self) -> int:
-        """Bytes of all together."""
+        """Total size in bytes."""
         return sum(kept.bytes for kept in self._each())
 
     def prune(self, keep_days: float, keep_bytes: int, keep: Callable[[str], bool] = lambda _: False) -> int:
-        """Let go of what is too old, then of the oldest until the rest is within `keep_bytes`; how many went.
+        """Remove blobs older than `keep_days`, then the oldest until the rest fits `keep_bytes`; return how many.
 
-        What `keep` says yes to stays, and counts.
+        Blobs for which `keep` returns True stay, and count towards `keep_bytes`.
         """
         oldest, total, gone = time.time() - keep_days * 86_400, self.size(), 0
         for kept in self.kept():
@@ -120,7 +117,7 @@ class Blobs:
                         yield Kept(found.st_mtime, sha, found.st_size)
 
     def _write(self, path: Path, content: bytes) -> None:
-        """A file of its own, on disk, before it gets its name; then the name, on disk too."""
+        """Write and sync a temporary file, rename it, and sync the folder."""
         for folder in (self._root, path.parent):
             if not folder.is_dir():
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -134,7 +131,7 @@ class Blobs:
         _sync(path.parent)
 
     def _remove(self, kept: Kept) -> bool:
-        """Whether it went; not when it was put again since it was looked at."""
+        """Remove the blob unless it was put again since `kept` was read; return whether it was removed."""
         path = self._path(kept.sha)
         with self._one, suppress(FileNotFoundError):
             if path.stat().st_mtime <= kept.used_at:
@@ -143,7 +140,7 @@ class Blobs:
         return False
 
     def _sweep(self) -> None:
-        """What a crash left half-written."""
+        """Remove temporary files left by a crash."""
         for path in self._root.glob(f"??/{_TEMPORARY}*"):
             with suppress(FileNotFoundError):
                 if path.stat().st_mtime < time.time() - _ABANDONED:
@@ -151,7 +148,7 @@ class Blobs:
 
 
 def _renewed(path: Path, size: int) -> bool:
-    """Whether it is there, whole as far as its size tells; its age begins anew."""
+    """Reset the age of an existing blob of this size; return whether there was one."""
     try:
         if path.stat(follow_symlinks=False).st_size != size:
             return False
@@ -180,18 +177,18 @@ def _sync(folder: Path) -> None:
 log = logging.getLogger(__name__)
 
 APART = 3600.0
-"""Seconds between two looks at what is kept."""
+"""Seconds between two prunes."""
 YOUNG = 10.0
-"""Seconds that a picture is kept in any case: it is kept before it is said."""
+"""Minimum age in seconds before an image is pruned: it is stored before its message refers to it."""
 _DAY = 86_400
 _NO_LIMIT = 1 << 62
 
 
 class _Retention(ABC):
-    """Looks now and then."""
+    """Prunes a blob store periodically."""
 
     async def run(self) -> None:
-        """Now, and every hour; until cancelled."""
+        """Prune now and every hour, until cancelled."""
         while True:
             try:
                 await self.prune()
@@ -201,11 +198,11 @@ class _Retention(ABC):
 
     @abstractmethod
     async def prune(self) -> int:
-        """How many went."""
+        """Prune once; return how many blobs were removed."""
 
 
 class BlobRetention(_Retention):
-    """Keeps what is kept for undo within the person's limits."""
+    """Keeps the contents for undo within the configured limits."""
 
     def __init__(self, blobs: Blobs, keep_days: float, keep_bytes: int) -> None:
         self._blobs = blobs
@@ -217,7 +214,7 @@ class BlobRetention(_Retention):
 
 
 class PictureRetention(_Retention):
-    """Lets go of pictures that no conversation shows any more."""
+    """Removes images that no thread refers to."""
 
     def __init__(self, images: Blobs, records: Records) -> None:
         self._images = images

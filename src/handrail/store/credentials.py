@@ -1,9 +1,4 @@
-"""Who may come in: people who signed in, and clients over HTTP.
-
-Questions about credentials.
-
-What events about credentials change.
-"""
+"""Credentials: events, records, queries and SQL for signed-in pages and HTTP clients."""
 
 import sqlite3
 from dataclasses import dataclass
@@ -24,7 +19,7 @@ class PersonSignedIn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInRevoked:
-    """A sign-in is void from now on."""
+    """A sign-in is no longer valid."""
 
     kind: Literal["SignInRevoked"] = "SignInRevoked"
     sign_in: str
@@ -33,19 +28,19 @@ class SignInRevoked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CredentialIssued:
-    """A client may call over HTTP, in one workspace."""
+    """A client may make calls over HTTP, in one workspace."""
 
     kind: Literal["CredentialIssued"] = "CredentialIssued"
     credential: str
     name: str
     workspace: str
     sha256: str
-    """Of the bearer; the bearer itself is shown once and kept nowhere."""
+    """Hash of the bearer token. The token is shown once and never stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CredentialRevoked:
-    """A client may call no longer."""
+    """A client may no longer make calls."""
 
     kind: Literal["CredentialRevoked"] = "CredentialRevoked"
     credential: str
@@ -54,7 +49,7 @@ class CredentialRevoked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CredentialRecord:
-    """Leave for a client to call over HTTP, until `revoked_at`."""
+    """A client's HTTP credential, valid until `revoked_at`."""
 
     id: str
     name: str
@@ -65,10 +60,10 @@ class CredentialRecord:
 
 
 class CredentialQueries(Queries):
-    """What is known of credentials."""
+    """Queries for credentials."""
 
     async def all(self) -> list[CredentialRecord]:
-        """Every one ever issued, oldest first; the revoked ones say so."""
+        """Return all credentials, revoked ones included, oldest first."""
         return await self._all(credential_of, "SELECT * FROM credentials ORDER BY issued_at, id")
 
 

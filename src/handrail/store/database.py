@@ -1,10 +1,6 @@
-"""Opening the SQLite file: its settings and its schema.
+"""The SQLite database: connections and their settings, migrations, and the head file opened beside it.
 
-Owns connections' settings and migrations. Does not know what the tables mean, nor who holds the one writer.
-
-The journal's two files, opened together: the database and the head beside it.
-
-One change of the tables: SQL and what goes into it. Does not know what it is about.
+Knows no table but `events`, whose last row it compares with the head file.
 """
 
 import os
@@ -18,29 +14,29 @@ from handrail.errors import NewerSchema, Unwritable
 from handrail.store.hash_chain import START, HeadFile, Link, cut_beside, read_head
 
 BUSY_SECONDS = 5.0
-"""How long the writer waits for a foreign lock (a person's sqlite3 shell) before it says so."""
+"""How long a connection waits for another process's lock (a person's sqlite3 shell) before it fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One numbered step from a schema to the next."""
+    """One numbered migration from a schema to the next."""
 
     number: int
     sql: str
 
 
 def open_writer(path: Path, migrations: Sequence[Migration] | None = None) -> sqlite3.Connection:
-    """The one connection that writes, with the schema brought up to date."""
-    # Made here so that the file, and the -wal and -shm that inherit its mode, are private from the start.
+    """Open the only connection that writes, and migrate the schema."""
+    # Create the file here, so that it is private from the start; -wal and -shm inherit its mode.
     os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
     connection = _connect(path)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        # What is deleted is overwritten, so that it is gone.
+        # Overwrite deleted content in the file.
         connection.execute("PRAGMA secure_delete = ON")
         migrate(connection, shipped() if migrations is None else migrations)
-        # A file that cannot be written is found here, and not at the first call.
+        # Fail here on a read-only file, not at the first call.
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("ROLLBACK")
     except BaseException:
@@ -50,7 +46,7 @@ def open_writer(path: Path, migrations: Sequence[Migration] | None = None) -> sq
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
-    """A connection that can only read; rows answer to column names."""
+    """Open a read-only connection; its rows are accessible by column name."""
     connection = _connect(path)
     connection.execute("PRAGMA query_only = ON")
     connection.row_factory = sqlite3.Row
@@ -58,7 +54,7 @@ def open_reader(path: Path) -> sqlite3.Connection:
 
 
 def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> None:
-    """Apply what is missing, each step whole or not at all; refuse a schema from the future."""
+    """Apply the missing migrations, each in one transaction. Raises `NewerSchema` for a schema newer than ours."""
     found = schema_of(connection)
     known = max(step.number for step in migrations)
     if found > known:
@@ -73,14 +69,14 @@ def schema_of(connection: sqlite3.Connection) -> int:
 
 
 def shipped() -> list[Migration]:
-    """The migrations in `schema/`, in order; a file's number is the schema it leads to."""
+    """Return the migrations in `schema/`, in order; a file's number is the schema version it produces."""
     files = resources.files("handrail.store").joinpath("schema").iterdir()
     steps = [Migration(int(file.name[:4]), file.read_text()) for file in files if file.name.endswith(".sql")]
     return sorted(steps, key=lambda step: step.number)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    # Each connection is used by one thread at a time, but not always the one that opened it.
+    # One thread at a time uses a connection, but not always the thread that opened it.
     # mode=rw: a missing file is an error here, never a new empty database.
     uri = f"{path.absolute().as_uri()}?mode=rw"
     connection = sqlite3.connect(
@@ -104,18 +100,18 @@ def _apply(connection: sqlite3.Connection, step: Migration) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What the writer writes to."""
+    """The open database and head file, for the writer."""
 
     connection: sqlite3.Connection
     head: HeadFile
     last: Link
     """The newest row."""
     highest: int
-    """The highest number ever given, as far as can be known."""
+    """The highest number known to have been assigned; above `last.seq` after a truncation."""
 
 
 def open_files(path: Path, head: Path) -> Files:
-    """Open both, or raise `Unwritable` or `NewerSchema`. Blocks."""
+    """Open the database and the head file. Raises `Unwritable` or `NewerSchema`. Blocks."""
     try:
         connection = open_writer(path)
         try:
@@ -135,24 +131,24 @@ def newest(connection: sqlite3.Connection) -> Link:
 
 
 def holds(connection: sqlite3.Connection, link: Link) -> bool:
-    """The database reaches this link: its row is there, with this hash."""
+    """Whether the database has this link: a row with this number and hash."""
     row = connection.execute("SELECT chain FROM events WHERE seq = ?", (link.seq,)).fetchone()
     return link == START or (row is not None and row[0] == link.chain)
 
 
 def _keep_evidence(connection: sqlite3.Connection, last: Link, head: Path) -> int:
-    """Set a head aside that the writer would otherwise overwrite; the highest number that was given."""
+    """Set aside a head that does not match the database, before the writer overwrites it; return the highest number."""
     said = read_head(head)
     if said is None or (isinstance(said, Link) and holds(connection, said)):
         return last.seq
     aside = cut_beside(head)
-    if not aside.exists():  # the first evidence says most
+    if not aside.exists():  # keep the oldest evidence
         head.rename(aside)
     return max(last.seq, said.seq) if isinstance(said, Link) else last.seq
 
 
 def _open_head(path: Path, last: Link) -> HeadFile:
-    """The head file, in step with the database: there is never a journal whose head says nothing."""
+    """Open the head file and write the newest link, so that a journal always has a valid head."""
     head = HeadFile(path)
     try:
         head.write(last)
@@ -163,3 +159,4 @@ def _open_head(path: Path, last: Link) -> HeadFile:
 
 
 Statement = tuple[str, tuple[str | int | None, ...]]
+"""One SQL statement and its parameters."""

@@ -1,9 +1,6 @@
-"""A while that may pass before something is done, so that what comes meanwhile is done with it.
+"""Debounce timer, and callbacks into the event loop from a thread or after a delay, without a waiting task.
 
-Owns one timer. It does not know what for.
-
-Ways to have a plain function run in the event loop, from a thread or after a while, without a task that
-waits.
+Works on asyncio and on trio.
 """
 
 import time
@@ -14,7 +11,7 @@ from anyio.lowlevel import current_token
 
 
 class Linger:
-    """Runs a function `seconds` after it was first asked to, unless it was done meanwhile. Belongs to its loop."""
+    """Runs a function once, `seconds` after the first request. Use it only in the loop that created it."""
 
     def __init__(self, seconds: float, function: Callable[[], object]) -> None:
         self._seconds = seconds
@@ -24,13 +21,13 @@ class Linger:
         self._armed = False
 
     def ask(self) -> None:
-        """Have it done in a while; who asks again meanwhile does not put it off."""
+        """Request a run. A request while one is pending does not postpone it."""
         if self._due is None:
             self._due = time.monotonic() + self._seconds
             self._arm(self._seconds)
 
     def met(self) -> None:
-        """It has been done: nothing is asked for any more."""
+        """Cancel the pending request: the work was done another way."""
         self._due = None
 
     def _arm(self, seconds: float) -> None:
@@ -43,7 +40,7 @@ class Linger:
         if self._due is None:
             return
         left = self._due - time.monotonic()
-        if left > 0:  # what this was set for was done, and it was asked for again
+        if left > 0:  # the request this timer was set for was met, and a new one came
             self._arm(left)
         else:
             self._due = None
@@ -51,26 +48,26 @@ class Linger:
 
 
 Later = Callable[[float, Callable[[], object]], object]
-"""`later(seconds, function)`: run it in the loop after a while; from the loop alone. Dropped when the loop ends."""
+"""`later(seconds, function)`: run it in the loop after a delay. Call it in the loop only. Dropped when the loop ends."""
 Soon = Callable[..., object]
-"""`soon(function, *arguments)`: run it in the loop, in the order asked for; from any thread."""
+"""`soon(function, *arguments)`: run it in the loop, in call order. Call it from any thread."""
 
 
 def soon_here() -> Soon:
-    """The way into the loop that is running now."""
+    """Return the thread-safe scheduler of the running loop."""
     native = cast("Any", current_token().native_token)
     is_trio = hasattr(native, "run_sync_soon")
     return native.run_sync_soon if is_trio else native.call_soon_threadsafe
 
 
 def later_here() -> Later:
-    """The timer of the loop that is running now."""
+    """Return the timer function of the running loop."""
     native = cast("Any", current_token().native_token)
     return _later_in_trio if hasattr(native, "run_sync_soon") else native.call_later
 
 
 def _later_in_trio(seconds: float, function: Callable[[], object]) -> None:
-    import trio  # noqa: PLC0415 - there only when somebody runs on it
+    import trio  # noqa: PLC0415 - installed only where the loop is trio
 
     async def wait() -> None:
         await trio.sleep(seconds)

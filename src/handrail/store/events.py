@@ -1,11 +1,7 @@
-"""The facts of Handrail: every event, in the past tense, in a module for each noun.
+"""Events: the union of all event types, their JSON encoding, and the events of the daemon.
 
-Owns the vocabulary that is written to disk and sent to followers; the values it is made of are value.py's. It does
-not know how events are stored (codec.py, writer.py), in which order (journal.py), or who decides that they happen (gate/).
-
-The daemon itself: its comings and goings.
-
-Events as text and back.
+The other event types are in the module of each noun, their value types in `values`. Event kinds and fields are a
+stored format: they are written to disk and sent to followers.
 """
 
 import json
@@ -55,13 +51,13 @@ from handrail.store.threads.thread_records import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonStarted:
-    """The daemon is ready; says what it found of the time before."""
+    """The daemon is ready; records the state it found at start."""
 
     kind: Literal["DaemonStarted"] = "DaemonStarted"
     version: str
     pid: int
     crashed: bool
-    """The one before did not say goodbye."""
+    """The previous daemon ended without `DaemonStopped`."""
     interrupted: int
     approvals_kept: int
     terminals_adopted: int
@@ -128,7 +124,7 @@ events: TypeAdapter[Event] = TypeAdapter(Event)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """An event with its place in the journal."""
+    """An event with its number and time in the journal."""
 
     seq: int
     at: int
@@ -188,9 +184,9 @@ __all__ = [
 
 
 def encode(event: Event) -> tuple[Event, str]:
-    """The event as JSON, and the event that this JSON reads back as.
+    """Return the event as stored, and its JSON.
 
-    They differ only where a text cannot be stored: a file name that is not UTF-8 is kept with `?` in it.
+    The event differs from the input only where text is not valid UTF-8 (a file name): it gets `?` there.
     """
     try:
         return event, events.dump_json(event).decode()

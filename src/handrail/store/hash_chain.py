@@ -1,8 +1,7 @@
-"""The hash chain: what binds each event to all before it.
+"""The hash chain that binds each event to all events before it, and the head file with its last link.
 
-Owns the bytes that are hashed. Pure: does not know the database, nor when a link is made.
-
-The head file: the chain's last link, kept beside the database so that a cut tail shows.
+Owns the bytes that are hashed and the format of the head file. The head file stands beside the database, so that
+a truncated journal is detected. Does not know the database.
 """
 
 import hashlib
@@ -11,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 GENESIS = bytes(32)
-"""What the first event is chained to."""
+"""The chain value before the first event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A place in the chain: everything up to `seq` hashes to `chain`."""
+    """A position in the chain: everything up to `seq` hashes to `chain`."""
 
     seq: int
     chain: bytes
@@ -26,12 +25,12 @@ START = Link(0, GENESIS)
 
 
 def payload_hash(payload: str) -> bytes:
-    # An altered file may hold anything; what cannot be encoded must still be hashed, and differ.
+    # A tampered file may hold lone surrogates: they must still hash, to another value.
     return hashlib.sha256(payload.encode("utf-8", "surrogatepass")).digest()
 
 
 def chained(before: bytes, seq: int, at: int, kind: str, payload_hash: bytes) -> bytes:
-    """The hash of one event on top of `before`. Numbers are fixed width, so that no two rows share bytes."""
+    """Hash one event on top of `before`. Numbers have a fixed width, so that no two rows give the same bytes."""
     named = kind.encode("utf-8", "surrogatepass")
     numbers = b"".join(number.to_bytes(8, "big", signed=True) for number in (seq, at, len(named)))
     return hashlib.sha256(before + numbers + named + payload_hash).digest()
@@ -44,7 +43,7 @@ class HeadFile:
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def write(self, link: Link) -> None:
-        # One line of constant width: nothing of an older line can remain behind it.
+        # One line of constant width: it overwrites the older line completely.
         os.pwrite(self._descriptor, f"{link.seq:020d} {link.chain.hex()}\n".encode(), 0)
 
     def close(self) -> None:
@@ -53,13 +52,13 @@ class HeadFile:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """The head file is there, but says nothing that can be used."""
+    """The head file exists but cannot be parsed."""
 
     why: str
 
 
 def read_head(path: Path) -> Link | Unreadable | None:
-    """What the head file says; None when there is none or it is empty."""
+    """Read the head file; None when it is missing or empty."""
     try:
         line = path.read_bytes()
     except FileNotFoundError:
@@ -74,5 +73,5 @@ def read_head(path: Path) -> Link | Unreadable | None:
 
 
 def cut_beside(head: Path) -> Path:
-    """Where a head that the database no longer reaches is kept as evidence."""
+    """Return the path that keeps, as evidence, a head which the database no longer reaches."""
     return head.with_name(head.name + ".cut")

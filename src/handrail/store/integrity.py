@@ -1,9 +1,6 @@
-"""Whether the journal is as it was written.
+"""Integrity: verify the journal against its hash chain and head file, and make verified backups.
 
-Walks the chain and compares its end with the head file. Reads only, also while a daemon writes. Does not know
-what any event means, and says nothing of the tables made from events.
-
-A copy of the database, made while the daemon runs, and checked.
+Reads only, also while a daemon writes. Does not interpret events, and does not check the tables derived from them.
 """
 
 import os
@@ -26,12 +23,12 @@ from handrail.store.hash_chain import (
 )
 
 FAULTS_MAX = 100
-"""Bounds the report on a file that is wrong from end to end."""
+"""Bounds the report on a file with a fault in every row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that is not as it was written, and where."""
+    """A difference from the written journal, and the row where it shows."""
 
     seq: int
     what: str
@@ -39,11 +36,11 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a walk along the chain found."""
+    """The result of a verification."""
 
     rows: int
     erased: int
-    """Rows whose payload was erased on purpose; their place in the chain is whole."""
+    """Rows whose payload was erased on purpose; their chain link is still verified."""
     last: Link
     faults: tuple[Fault, ...]
 
@@ -59,8 +56,8 @@ class Verdict:
 
 
 def verify(path: Path, head: Path | None) -> Verdict:
-    """Check every row against the chain, and the chain's end against the head file, if there is to be one."""
-    # Heads are read before the database: a daemon that writes meanwhile only moves the database ahead.
+    """Check every row against the chain, and the end of the chain against the head file if a path is given."""
+    # Read the heads before the database: a daemon that writes meanwhile only moves the database ahead.
     heads = None if head is None else (read_head(head), read_head(cut_beside(head)))
     walk = _Walk()
     try:
@@ -76,14 +73,14 @@ def verify(path: Path, head: Path | None) -> Verdict:
 
 
 class _Walk:
-    """Along the chain, row by row."""
+    """Verifies the chain row by row and collects faults."""
 
     def __init__(self) -> None:
         self.rows = 0
         self.erased = 0
         self.last = START
         self.faults: list[Fault] = []
-        # After a row that does not fit, the next may follow what is stored or what should have been.
+        # After a faulty row, the next may follow the stored hash or the recomputed one.
         self._before = (GENESIS,)
 
     def all_rows(self, connection: sqlite3.Connection) -> None:
@@ -117,7 +114,7 @@ def _chain(before: bytes, row: sqlite3.Row) -> bytes:
 
 
 def _lenient(text: bytes) -> str:
-    """An altered text may be no text at all; it must still be read, and found to differ."""
+    """Decode any bytes: a tampered text may not be UTF-8, and must still be read and compared."""
     return text.decode("utf-8", "surrogateescape")
 
 
@@ -148,8 +145,8 @@ def _tail(
 def backup(path: Path, target: Path) -> Verdict:
     """Copy the database to `target`, which must be new, and verify the copy.
 
-    Raises `FileExistsError`, or `OSError` or `sqlite3.Error` when it cannot be read or written; then no copy
-    remains. A copy of a journal that was tampered with is kept: the verdict says what is wrong with it.
+    Raises `FileExistsError`, or `OSError` or `sqlite3.Error` when reading or writing fails; then no copy
+    remains. The copy of a tampered journal is kept, and the verdict lists its faults.
     """
     with closing(open_reader(path)) as source:
         _make(target)
@@ -173,4 +170,4 @@ def _make(target: Path) -> None:
 def _copy(source: sqlite3.Connection, target: Path) -> None:
     with closing(sqlite3.connect(target, isolation_level=None)) as copy:
         source.backup(copy)
-        copy.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
+        copy.execute("PRAGMA journal_mode = DELETE")  # a single file, without a WAL

@@ -1,13 +1,11 @@
-"""The journal: all facts in order; appended in memory, committed by the writer thread, then announced.
+"""The journal: an append-only sequence of events, committed by the writer thread, then sent to followers.
 
-Owns sequence numbers, who waits for which, and the bell that followers sleep on. Does not know SQL (writer.py,
-projection/), nor what any event means, nor what is written beside them (outbox.py). Followers hold a cursor: a slow one
-costs nothing and loses nothing.
+Owns sequence numbers, the waiters for commits, and a ring buffer of the newest entries, so that followers near the tail
+need no disk read. Knows no SQL tables but `events`, and does not interpret events. A follower holds a cursor: a slow
+one costs nothing and misses nothing.
 
-A number is never given twice, not even after a failed commit: whoever waits for a lost one must not be told
-that somebody else's record of the same number is safe. So numbers grow, but may have gaps.
-
-The newest entries, kept in memory so that followers near the tail cost no read.
+A number is never reused, not even after a failed commit: a waiter for a lost event must not take another event of the
+same number for its own. So numbers grow, but may have gaps.
 """
 
 import sqlite3
@@ -29,14 +27,14 @@ from handrail.store.threads.thread_records import ThreadDeleted, ThreadOpened, T
 from handrail.store.writer import Fate, Outbox, Row
 
 BATCH_BYTES = 4 * 1024 * 1024
-"""What one batch read from disk may hold in memory."""
+"""Bounds the memory of one batch read from disk."""
 CLOSE_SECONDS = 10.0
-"""How long a disk that hangs may hold up the daemon's end."""
+"""How long a hanging disk may delay the daemon's exit."""
 
 
 @asynccontextmanager
 async def open_journal(path: Path, head: Path) -> AsyncGenerator["Journal"]:
-    """The journal in the database at `path`, with its head file; on leaving, all that was appended is written.
+    """Open the journal in the database at `path`, with its head file. On exit, everything appended is written.
 
     Raises `Unwritable` or `NewerSchema`.
     """
@@ -50,17 +48,17 @@ async def open_journal(path: Path, head: Path) -> AsyncGenerator["Journal"]:
 
 
 class Journal:
-    """All facts in order. Belongs to the event loop it was made in; only that loop's thread may use it."""
+    """The sequence of all events. Use it only in the thread of the event loop that created it."""
 
     def __init__(self, files: Files, reader: Reader) -> None:
         self.head = files.highest
-        """The number given last."""
+        """The number assigned last."""
         self.durable = files.last.seq
-        """The newest number that is safely on disk."""
+        """The newest number on disk."""
         self.commits = 0
-        """How many commits there were; each holds one event or many."""
+        """Number of commits so far; each holds one or more events."""
         self.outbox = Outbox(files, self._landed, self._fell)
-        """Where what flows is written along with the facts."""
+        """The queue to the writer; takes streamed changes as well as events."""
         self._lost: list[tuple[range, str]] = []
         self._waiting: dict[int, Bell] = {}
         self._bell = Bell()
@@ -68,9 +66,9 @@ class Journal:
         self._reader = reader
 
     def append(self, event: Event) -> int:
-        """Give the event its number and its time; it is written when somebody waits for it, or soon.
+        """Assign the event its number and time, and queue it. Written when awaited (`committed`), or soon after.
 
-        What the event holds must not be changed afterwards. Raises `Unwritable` when the disk hangs.
+        The event's contents must not change afterwards. Raises `Unwritable` when the disk hangs.
         """
         event, payload = encode(event)
         self.outbox.room(len(payload))
@@ -79,16 +77,16 @@ class Journal:
         return self.head
 
     async def committed(self, seq: int) -> None:
-        """Return when the event is safely on disk; raise `Unwritable` when it never will be.
+        """Return when the event is on disk; raise `Unwritable` when it is lost.
 
-        Says nothing of the events before it: a failed commit loses its own and lets later ones succeed.
+        Implies nothing about earlier events: a failed commit loses its own, and later ones may succeed.
         """
         while not self._settled(seq):
             self.outbox.order()
             await self._waiting.setdefault(seq, Bell()).wait()
 
     async def written(self) -> None:
-        """Return when all that was appended, or flowed, by now is on disk; raise `Unwritable` when some of it is lost."""
+        """Return when every event and change queued so far is on disk; raise `Unwritable` when some are lost."""
         fates: list[Fate] = []
         bell = Bell()
 
@@ -105,16 +103,16 @@ class Journal:
             raise Unwritable(self._lost[-1][1])
 
     async def since(self, seq: int, limit: int = 500) -> list[Entry]:
-        """Committed entries after `seq`: as many as fit, never none while there are any."""
+        """Return committed entries after `seq`, up to `limit` and a byte bound; at least one if any exist."""
         near = self._ring.after(seq, limit)
         if near is not None:
             return near
         return await self._reader.read(lambda connection: _after(connection, seq, limit))
 
     async def follow(self, seq: int, send: Callable[[Sequence[Entry]], Awaitable[None]]) -> Never:
-        """Send every committed entry after `seq`, in order, once, at the pace of `send`; until cancelled."""
+        """Send every committed entry after `seq`, in order and once, at the pace of `send`, until cancelled."""
         while True:
-            bell = self._bell  # taken before reading: what lands meanwhile rings this one
+            bell = self._bell  # taken before reading: a commit during the read sets this one
             entries = await self.since(seq)
             if entries:
                 await send(entries)
@@ -123,7 +121,7 @@ class Journal:
                 await bell.wait()
 
     def close(self) -> None:
-        """Write what was appended and let go of the files. Blocks."""
+        """Write everything queued and close the files. Blocks."""
         self._reader.close()
         self.outbox.close()
 
@@ -144,10 +142,10 @@ class Journal:
             self._bell = Bell()
 
     def _fell(self, reason: str) -> None:
-        """All that is not durable by now is lost; the next append is a new try."""
+        """Mark every event that is not durable as lost. The next append tries again."""
         lost = range(self.durable + 1, self.head + 1)
         if self._lost and self._lost[-1][0].start == lost.start:
-            del self._lost[-1]  # nothing landed since: one longer loss
+            del self._lost[-1]  # nothing was committed since: extend the range
         self._lost.append((lost, reason))
         for seq in lost:
             self._wake(seq)
@@ -174,11 +172,11 @@ _AFTER = "SELECT seq, at, payload FROM events WHERE seq > ? AND payload IS NOT N
 
 RING_ENTRIES = 4096
 RING_BYTES = 8 * 1024 * 1024
-"""Bound what a burst of large results may hold in memory."""
+"""Bound the memory that a burst of large results holds."""
 
 
 class Ring:
-    """Entries after `floor`, without gaps."""
+    """Ring buffer of the entries after `floor`."""
 
     def __init__(self, floor: int, entries: int = RING_ENTRIES, size: int = RING_BYTES) -> None:
         self.floor = floor
@@ -198,7 +196,7 @@ class Ring:
             self.floor = oldest.seq
 
     def after(self, seq: int, limit: int) -> list[Entry] | None:
-        """The first `limit` entries after `seq`; None when they are no longer all here."""
+        """Return the first `limit` entries after `seq`; None when some were evicted."""
         if seq < self.floor:
             return None
         newer: list[Entry] = []
@@ -210,7 +208,7 @@ class Ring:
         return newer[:limit]
 
     def _forget(self, thread: str) -> None:
-        """What a deleted thread was called, as on disk: the facts that say so are no more."""
+        """Drop the events with the titles of a deleted thread; on disk their payloads are erased."""
         kept = [each for each in self._kept if not _names(each[0].event, thread)]
         self._kept = deque(kept)
         self._bytes = sum(size for _, size in kept)

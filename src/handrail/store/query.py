@@ -1,8 +1,6 @@
-"""How a question is put: a reader to ask, and conditions that are left out when they are not asked for.
+"""Query helpers: one read connection for async code, a base class for queries, and optional WHERE conditions.
 
-Does not know any table.
-
-Reading the database from async code: one read connection, used in a worker thread, one read at a time.
+Knows no table. Each read runs in a worker thread, one at a time per connection.
 """
 
 import json
@@ -20,11 +18,11 @@ from handrail.store.values import Caller
 T = TypeVar("T")
 Value = str | int
 AMONG_IDS = "IN (SELECT value FROM json_each(?))"
-"""A condition on ids that are given as one JSON array."""
+"""Condition on a column of ids; its one parameter is a JSON array of ids."""
 
 
 class Reader:
-    """A read connection of its own. A query must read all it wants: an open cursor would hold back the log."""
+    """One read connection. A query must fetch all its rows: an open cursor blocks the WAL checkpoint."""
 
     def __init__(self, path: Path) -> None:
         self._connection = open_reader(path)
@@ -38,7 +36,7 @@ class Reader:
 
 
 class Queries:
-    """Questions to one reader."""
+    """Base class for the queries of one noun."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -46,17 +44,17 @@ class Queries:
     async def _all(
         self, make: Callable[[sqlite3.Row], T], sql: str, values: Iterable[Value | None] = ()
     ) -> list[T]:
-        """Every row that is found, made into something, in the reader's thread."""
+        """Return `make(row)` for every matching row. `make` runs in the reader's thread."""
         given = tuple(values)
         return await self._reader.read(lambda db: [make(row) for row in db.execute(sql, given)])
 
     async def _by_id(self, sql: str, ids: Iterable[str], make: Callable[[sqlite3.Row], T]) -> dict[str, T]:
-        """The rows with these ids, by id; `sql` ends in `WHERE id AMONG_IDS`. Unknown ids are left out."""
+        """Return `make(row)` by id. `sql` ends in `WHERE id AMONG_IDS`. Unknown ids are left out."""
         return dict(await self._all(lambda row: (str(row["id"]), make(row)), sql, (json.dumps([*ids]),)))
 
 
 class Where:
-    """The conditions of a query; one that is not asked for is left out."""
+    """The conditions of a query; `add` and `among` skip a condition whose value is None."""
 
     def __init__(self) -> None:
         self.values: list[Value | None] = []
@@ -88,7 +86,7 @@ def columns_of(row: sqlite3.Row, names: Iterable[str]) -> dict[str, Any]:
 
 
 def column_names(record: type, *apart: str) -> tuple[str, ...]:
-    """The fields that are columns of the same name."""
+    """Return the fields that are columns of the same name: all but `apart`."""
     return tuple(field.name for field in fields(record) if field.name not in apart)
 
 

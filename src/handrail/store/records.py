@@ -1,4 +1,4 @@
-"""Records: read access to the database, one attribute per noun. It sees what is committed, through its own connection."""
+"""Records: read access to the database, one attribute per noun. Reads committed data over its own connection."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -17,7 +17,7 @@ from handrail.store.threads.queries import ThreadQueries
 
 @asynccontextmanager
 async def open_records(path: Path) -> AsyncGenerator["Records"]:
-    """The records in the database at `path`, which a journal must have opened before."""
+    """Open the records in the database at `path`. A journal must have created the file before."""
     records = Records(Reader(path))
     try:
         yield records
@@ -26,7 +26,7 @@ async def open_records(path: Path) -> AsyncGenerator["Records"]:
 
 
 class Records:
-    """Read access to what the journal recorded, by noun."""
+    """The queries of every noun, over one shared reader."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader

@@ -1,7 +1,6 @@
-"""What events are made of: who calls, what a call would touch, how it is shown, and what came of it.
+"""Value types inside events: callers, claims, rules, previews, file changes, receipts, results.
 
-Owns the small values that are written to disk and sent to followers inside events (event.py). It knows none of the
-facts themselves.
+They are written to disk and sent to followers as part of events. The events are in the module of each noun.
 """
 
 from dataclasses import dataclass
@@ -12,9 +11,9 @@ from pydantic import ConfigDict, Field, JsonValue
 Json = dict[str, JsonValue]
 
 SERVED = ConfigDict(extra="forbid")
-"""Config of records that the API returns as they are: like all its schemas, theirs allow no other fields."""
+"""Config of records that the API returns unchanged: their JSON schema forbids extra fields."""
 Position = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
-"""A place in the journal or in an output; the database and the file system count no further."""
+"""A position in the journal or in an output: a signed 64-bit integer in SQLite and the file system."""
 
 Action = Literal["read", "write", "delete", "run", "connect", "type", "stop", "recall"]
 Effect = Literal["allow", "ask", "deny"]
@@ -24,113 +23,114 @@ Ending = Literal["done", "failed", "denied", "cancelled", "completed", "interrup
 Assurance = Literal["bound", "forwarded", "advisory"]
 AnswerKind = Literal["allow", "deny"]
 TerminalKind = Literal["command", "tracked", "shell"]
-"""Of one call; opened to stay, by an agent or on the page; or a person's own, by `handrail shell`."""
+"""command: runs for one call. tracked: outlives the call, opened by an agent or on the page. shell: a person's
+`handrail shell`."""
 Sure = Literal["certain", "likely"]
 Role = Literal["user", "assistant", "system"]
 PartKind = Literal["text", "thought", "call", "plan", "image", "file", "note", "error", "raw"]
-"""What a message is made of. A note is ours, to both; raw is what an agent sent that we do not understand."""
+"""Kinds of message parts. note: from Handrail, for person and agent. raw: an agent's update of unknown kind."""
 Stop = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "failed", "interrupted"]
-"""Why an agent stopped; failed is its error, interrupted the daemon's end."""
+"""Why an agent stopped. failed: it reported an error. interrupted: the daemon ended."""
 ActivitySort = Literal["operation", "step", "model", "thinking", "call", "agent", "compaction"]
-"""What an operation may be busy with, where its agent tells: our own does."""
+"""Kinds of activities in an operation. Only agents that report them have any: our own agent does."""
 ActivityEnding = Literal["done", "failed", "cancelled", "interrupted"]
 Handover = Literal["new", "known", "resumed", "loaded", "transcript"]
-"""How an agent knows what was said before: there was nothing, it has the session open, it took its own record up again,
-it read that record out to us, or it was sent a summary of ours."""
+"""How an agent got the earlier messages. new: there are none. known: its session is still open. resumed: it resumed its
+stored session. loaded: it replayed its stored session to us. transcript: we sent it a summary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who made a call, and from where."""
+    """The client that made a call, and its context."""
 
     door: Literal["stdio", "http", "acp", "page", "cli"]
     client: str
-    """The name the client gave itself; never trusted, only shown."""
+    """The name the client reported; shown, never trusted."""
     key: str
-    """Which client this is, over reconnects: the same key asking the same thing again gets the same call."""
+    """Identifies the client across reconnects: a repeated request with the same key gets the same call."""
     workspace: str | None
-    """The folder its paths are relative to; None when it has none, and then everything asks."""
+    """The folder its paths are relative to. Without one (None), every call needs approval."""
     thread: str | None = None
     operation: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """One thing a call would touch."""
+    """One action on one resource that a call would perform."""
 
     action: Action
     resource: str
     inside: bool
-    """Lies within the caller's workspace."""
+    """The resource is within the caller's workspace."""
     protected: bool = False
-    """Is one of the places that are never allowed without a person."""
+    """The resource is in a protected place: only a person may allow it."""
     words: tuple[str, ...] = ()
-    """A command's part as the words the program gets, its own name first; empty where they are not known."""
+    """The argv of this part of a command, the program's name first; empty when unknown."""
     opaque: str = ""
-    """Why it is not fully understood, in words; then no rule allows it."""
+    """Why the claim could not be analysed fully; if set, no rule allows it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What was decided about one claim."""
+    """The decision about one claim."""
 
     claim: int
-    """Its place among the call's claims."""
+    """The index among the call's claims."""
     effect: Effect
     rule: str
-    """A rule's id, or the name of a built-in one."""
+    """The rule's id, or the name of a built-in rule."""
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A standing answer: which claims it is about, of whom, for how long, and where it came from."""
+    """A standing answer: the claims and clients it matches, its scope, expiry and origin."""
 
     id: str
     effect: Effect
     tool: str | None = None
     command: str | None = None
-    """The words a command's part begins with: `git status`, `npm run test:*`, `make $` (and nothing more)."""
+    """The leading words of a command's part: `git status`, `npm run test:*`, `make $` (`$`: no further words)."""
     path: str | None = None
     """A glob, relative to the workspace or absolute: `src/**`, `*.md`."""
     host: str | None = None
     server: str | None = None
     agent: str | None = None
-    """A client's name, as it calls itself; may hold `*`."""
+    """A client's reported name; may contain `*`."""
     scope: Scope = "user"
     workspace: str | None = None
-    """The folder it holds in; None holds in every trusted one."""
+    """The folder it applies in; None: every trusted folder."""
     session: str | None = None
-    """The caller's key it holds for, of scope session."""
+    """The caller's key it applies to; for scope session."""
     expires_at: int | None = None
     """Milliseconds since 1970."""
     source: str = ""
-    """A file and line, or the answer it was made with."""
+    """A file and line, or the approval answer that created it."""
     note: str = ""
     match: tuple[str, ...] = ()
     not_match: tuple[str, ...] = ()
-    """Examples that were checked when it was made."""
+    """Examples that were checked when the rule was created."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
-    """One file: what it held, and what is put there. Contents are named by their SHA-256; None is no file."""
+    """The old and new content of one file, as SHA-256 hashes; None: the file does not exist."""
 
     path: str
     before: str | None
     after: str | None
     mode: int | None = None
-    """Of the file before."""
+    """The mode of the old file."""
     made: tuple[str, ...] = ()
-    """Folders that are made for it, outermost first."""
+    """Folders created for it, outermost first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
-    """What a person says about a line of a proposal."""
+    """A person's comment on one line of a proposed file."""
 
     line: int
-    """Of the proposed file, counted from 1."""
+    """Line number in the proposed file, from 1."""
     text: str
 
 
@@ -158,7 +158,7 @@ class DiffPreview:
     creates: bool = False
     deletes: bool = False
     notes: tuple[str, ...] = ()
-    """What a diff cannot show: line endings, mode, encoding, a symbolic link followed."""
+    """Changes that a diff cannot show: line endings, mode, encoding, a followed symlink."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,26 +176,26 @@ class InputPreview:
     kind: Literal["input"] = "input"
     terminal: str
     name: str
-    """The terminal's, as people see it."""
+    """The terminal's display name."""
     text: str
-    """Everything that is typed, keys as the characters they send."""
+    """All characters that are sent, including those of the keys."""
     keys: tuple[str, ...] = ()
-    """The named keys among it, after the text."""
+    """The named keys, sent after the text."""
     cwd: str
     foreground: str
-    """The program that will read it."""
+    """The foreground program, which will read the input."""
     owner: str
-    """Whose terminal it is."""
+    """The terminal's owner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormPreview:
-    """Questions that an agent puts to a person, who answers by an edit of the input's `values`."""
+    """A form from an agent to a person, who answers by editing `values` in the input."""
 
     kind: Literal["form"] = "form"
     message: str
     schema: Json
-    """Of an object with plain fields: JSON Schema, as the agent sent it."""
+    """JSON Schema of an object with plain fields, as the agent sent it."""
 
 
 Preview = Annotated[
@@ -205,26 +205,26 @@ Preview = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """Whose a terminal is."""
+    """The owner of a terminal: a person or a client."""
 
     person: bool
     name: str
-    """A client's name, or how the person opened it."""
+    """The client's name, or how the person opened the terminal."""
     workspace: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalSent:
-    """A signal that was sent to a call's processes."""
+    """A signal sent to a call's processes."""
 
     signal: str
     after_ms: int
-    """Since the stop began."""
+    """Milliseconds since the stop began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessSeen:
-    """A process that a stop met."""
+    """A process of the call at the time of its stop."""
 
     pid: int
     name: str
@@ -232,7 +232,7 @@ class ProcessSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What ending a call really did; facts only."""
+    """What ending a call did: observed facts only."""
 
     ended_by: str
     stopped: bool
@@ -245,7 +245,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a tool gives back: words for a model, and the same as data."""
+    """A tool's result: text for the model, and the same content as data."""
 
     text: str
     data: Json

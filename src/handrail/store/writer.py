@@ -1,18 +1,13 @@
-"""The writer thread: at each order, everything queued becomes one transaction, one commit, one announcement.
+"""The writer thread, its queue and its housekeeping: one transaction, one commit and one announcement per batch.
 
-Owns the writing connection, the chain's last link and the head file. Does not know event loops: it announces
-through the functions it is given, which must not block.
+`Outbox` is the event loop's side: it queues events and changes, and orders commits. `Writer` is the thread: it owns
+the writing connection, the last link of the chain and the head file. `Upkeep` rewrites the file after a deletion.
 
-Between the events stand changes that are none: text that grows, an index. They keep their place in the queue, and one
-that the database will not take, for a reason of its own and not of the disk's, is refused alone.
+A `Change` is SQL that belongs to no event (streamed text, for example). It keeps its place among the events. If the
+database rejects one for a reason other than the disk, that change alone is refused.
 
-A batch that fails takes with it all that was appended before its appender knew: those rows carry the batch's
-`era` and are dropped, because a later fact must never be on disk without the earlier one.
-
-What is on its way to the writer thread: facts, and what flows beside them, in one queue.
-
-What is done to the database when something was deleted, so that it is gone from the file and not only from
-the tables.
+A failed batch also drops everything queued before the event loop learned of the failure: such rows carry the old
+`era`. A later event must never be on disk without the earlier one.
 """
 
 import logging
@@ -35,35 +30,35 @@ from handrail.store.threads.thread_records import ThreadDeleted
 log = logging.getLogger(__name__)
 
 Fate = Literal["landed", "lost", "refused"]
-"""Of a change: it is on disk; it is not, and may be tried again; the database will never take it."""
+"""The outcome of a change. landed: on disk. lost: not on disk, may be retried. refused: the database rejects it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An event on its way to disk."""
+    """An event queued for the writer."""
 
     seq: int
     at: int
     event: Event
     payload: str
     era: int
-    """How many failures its appender had been told of."""
+    """The number of failed commits that the event loop knew of when it queued the row."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """Statements that belong to no event, on their way to disk."""
+    """Statements that belong to no event, queued for the writer."""
 
     statements: tuple[Statement, ...]
     size: int
-    """About as many bytes of memory."""
+    """Approximate size in memory, in bytes."""
     era: int
     done: Callable[[Fate], object]
-    """Told in the event loop what became of it."""
+    """Called in the event loop with the outcome."""
 
 
 class Writer:
-    """The only thread that writes to the database."""
+    """The only thread that writes to the database. Calls `landed` and `fell` in that thread; they must not block."""
 
     def __init__(
         self,
@@ -84,15 +79,15 @@ class Writer:
         self._thread.start()
 
     def put(self, row: Row | Change) -> None:
-        """Queue a row, without waking the thread: that costs the caller more than the queueing."""
+        """Queue a row without waking the thread: waking costs the caller more than queueing."""
         self._rows.append(row)
 
     def write(self) -> None:
-        """Have everything queued written, and go on at once."""
+        """Order a commit of everything queued; does not wait for it."""
         self._orders.put(True)
 
     def close(self) -> None:
-        """Write what is queued, then let go of the files. Blocks."""
+        """Write everything queued, then close the files. Blocks."""
         self._orders.put(False)
         self._thread.join()
         self._connection.close()
@@ -115,7 +110,7 @@ class Writer:
     def _write(self, rows: list[Row | Change]) -> None:
         try:
             last, refused = self._commit(rows)
-        except Exception as error:  # the thread must outlive whatever one batch does to it
+        except Exception as error:  # the thread must survive any failure of a batch
             self._era += 1
             self._fell(_reason(error))
         else:
@@ -147,13 +142,13 @@ class Writer:
         return link, frozenset(refused)
 
     def _change(self, change: Change) -> bool:
-        """Whether the database took it: all of it, or nothing."""
+        """Apply the change in a savepoint, all or nothing; return whether the database accepted it."""
         self._connection.execute("SAVEPOINT change")
         try:
             for sql, parameters in change.statements:
                 self._connection.execute(sql, parameters)
         except (sqlite3.Error, ValueError, OverflowError) as error:
-            if _is_of_the_disk(error):  # all that is in the batch goes with it
+            if _is_of_the_disk(error):  # fail the whole batch
                 raise
             self._connection.execute("ROLLBACK TO change")
             log.error("something that was said could not be kept: %s", error)
@@ -176,7 +171,7 @@ class Writer:
         try:
             self._head.write(self._last)
         except OSError:
-            # It may lag: the commit stands, and the next one writes it again.
+            # The head may lag: the commit holds, and the next one writes the head again.
             return
 
 
@@ -193,27 +188,27 @@ def _reason(error: Exception) -> str:
 
 
 PENDING_BYTES = 64 * 1024 * 1024
-"""What a disk that hangs may hold in memory before appends are refused."""
+"""Bounds the memory of queued rows while the disk hangs; above it, appends are refused."""
 LINGER_SECONDS = 0.01
-"""How long an event that nobody waits for may stay in memory, so that those of one call share one commit."""
+"""How long an event without a waiter may stay in memory, so that the events of one call share a commit."""
 FLOW_SECONDS = 0.1
-"""How long what flows may stay in memory: so much of it a crash may take."""
+"""How long streamed changes may stay in memory: bounds how much a crash loses."""
 
 
 class Flow(Protocol):
-    """Something that is written along with the facts, and knows itself what of it is on disk."""
+    """A source of streamed changes, written along with the events. It keeps track of what is on disk."""
 
     def flush(self) -> None:
-        """`write` what is not yet written. Called often: with nothing to write it must cost nothing."""
+        """Pass unwritten changes to `Outbox.write`. Called often: must be cheap with nothing to write."""
         ...
 
     def fell(self) -> None:
-        """A commit failed: what was put or written and is not known to be on disk never will be."""
+        """A commit failed: everything queued that is not known to be on disk is lost."""
         ...
 
 
 class Outbox:
-    """Facts and changes that wait for the writer. Belongs to the event loop it was made in."""
+    """Queue of events and changes for the writer. Use it only in the event loop that created it."""
 
     def __init__(
         self,
@@ -238,29 +233,29 @@ class Outbox:
         )
 
     def room(self, size: int) -> None:
-        """Raise `Unwritable` when memory should not hold so much more."""
+        """Raise `Unwritable` if `size` more bytes would exceed `PENDING_BYTES`."""
         if self._is_full(size):
             raise Unwritable("the disk does not keep up")
 
     def put(self, seq: int, at: int, event: Event, payload: str) -> None:
-        """Queue a fact, for which there is room; it is written with the next order, or soon."""
+        """Queue an event; call `room` first. Written with the next order, at the latest after `LINGER_SECONDS`."""
         self._pending += len(payload)
         self._writer.put(Row(seq, at, event, payload, self._era))
         self._unordered = True
         self._facts_linger.ask()
 
     def join(self, flow: Flow) -> None:
-        """Have something that flows written from now on."""
+        """Register a source of streamed changes."""
         self._flows.append(flow)
 
     def flowing(self) -> None:
-        """Something flows: its `flush` is called with the next order, at the latest after `FLOW_SECONDS`."""
+        """A source has changes: `flush` is called with the next order, at the latest after `FLOW_SECONDS`."""
         self._flows_linger.ask()
 
     def write(self, statements: Iterable[Statement], size: int, done: Callable[[Fate], object]) -> bool:
-        """Have statements that are no fact's written, between what was put before and what comes after.
+        """Queue statements that belong to no event; they keep their place among the events.
 
-        False when the disk does not keep up: they are not queued then.
+        Returns False, and queues nothing, when the disk does not keep up.
         """
         if self._is_full(size):
             return False
@@ -273,7 +268,7 @@ class Outbox:
         return True
 
     def order(self) -> None:
-        """Have the writer write all there is, unless it was told already."""
+        """Flush the sources and order a commit, unless everything queued is already ordered."""
         self.flush()
         self._facts_linger.met()
         self._flows_linger.met()
@@ -282,12 +277,12 @@ class Outbox:
             self._writer.write()
 
     def flush(self) -> None:
-        """Queue what flows."""
+        """Have every source queue its changes."""
         for flow in self._flows:
             flow.flush()
 
     def close(self) -> None:
-        """Write what is queued and let go of the files. Blocks."""
+        """Write everything queued and close the files. Blocks."""
         self._writer.close()
 
     def _is_full(self, size: int) -> bool:
@@ -315,15 +310,15 @@ class Outbox:
 
 
 QUIET_SECONDS = 10.0
-"""How long nobody must have written before the file is written anew."""
+"""How long the writer must be idle before VACUUM rewrites the file; longer for large files."""
 PAGES_AT_ONCE = 16_384
-"""64 MiB: about a second of writing."""
+"""64 MiB: about a second of writing. The idle time grows by one step per so many pages."""
 READERS_MS = 100
-"""How long the log's emptying waits for readers: all who wait for a commit wait with it."""
+"""How long a WAL truncation waits for readers; every pending commit waits with it."""
 
 
 class Upkeep:
-    """The housekeeping of the writer, in its thread."""
+    """Removes deleted content from the file: truncates the WAL and runs VACUUM. Used in the writer's thread."""
 
     def __init__(self, connection: sqlite3.Connection, orders: SimpleQueue[bool]) -> None:
         self._connection = connection
@@ -333,7 +328,7 @@ class Upkeep:
         self._due = bool(connection.execute("SELECT due FROM upkeep").fetchone()[0])
 
     def next_order(self) -> bool:
-        """Wait for it; in a quiet moment before it comes, the file is written anew if that is due."""
+        """Wait for the next order. If a rewrite is due and no order comes for a while, run VACUUM first."""
         while self._due:
             try:
                 return self._orders.get(timeout=self._quiet())
@@ -342,11 +337,11 @@ class Upkeep:
         return self._orders.get()
 
     def deleted(self) -> None:
-        """Something was, and that is committed."""
+        """Note that a committed batch deleted content."""
         self._due = self._empties = True
 
     def empty_log(self) -> None:
-        """If that is due; while somebody reads the log, as a backup does, it is tried again after the next commit."""
+        """Truncate the WAL if due. If a reader (a backup) blocks it, the next commit tries again."""
         if not self._empties:
             return
         self._connection.execute(f"PRAGMA busy_timeout = {READERS_MS}")
@@ -359,7 +354,7 @@ class Upkeep:
             self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
 
     def _quiet(self) -> float:
-        """The larger the file, the surer nobody should come: its last stretch cannot be interrupted."""
+        """Return the idle seconds to wait before VACUUM: more for a large file, as its last phase cannot be interrupted."""
         pages = self._connection.execute("PRAGMA page_count").fetchone()[0]
         return QUIET_SECONDS * (1 + pages // PAGES_AT_ONCE) * (1 + 10 * self._refusals)
 
