@@ -1,11 +1,7 @@
-"""The file of words: filled, searched, and emptied of what was deleted.
+"""The search index file: an SQLite FTS5 database of texts, with its query syntax.
 
-Owns its two connections: one that writes and one that reads, each for one thread at a time. It does not know the journal.
-All of it blocks: call it in a thread.
-
-What a person types, as a question to the index.
-
-What is indexed: a text, and where it stands.
+Owns two connections, a writer and a reader, each used by one thread at a time. Does not know the journal. Everything
+blocks: call it in a thread.
 """
 
 import hashlib
@@ -22,16 +18,16 @@ from typing import Literal
 TextKind = Literal["message", "input", "output", "title"]
 
 PIECE = 8_000
-"""Characters that are indexed together: an excerpt is sought in so many."""
+"""Characters indexed as one row: bounds the text that is scanned for an excerpt."""
 LONGEST = 64 * 1024
-"""Characters of one input or output."""
+"""Characters indexed of one input or output: bounds the size of the index."""
 LONGEST_MESSAGE = 1024 * 1024
-"""Characters of one message: what people look for."""
+"""Characters indexed of one message; more than of calls, because people mostly search messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """A text to be found."""
+    """A text to index, and where it belongs."""
 
     kind: TextKind
     text: str
@@ -43,7 +39,7 @@ class Text:
 
 
 def pieces(text: Text) -> Iterator[Text]:
-    """Of a length that can be searched for an excerpt; cut between lines where there are any."""
+    """Split a text into rows of at most `PIECE` characters, at a line break or a space if possible."""
     rest = text.text[: LONGEST_MESSAGE if text.kind == "message" else LONGEST]
     while rest:
         cut = len(rest) if len(rest) <= PIECE else _between(rest)
@@ -61,14 +57,14 @@ def _between(text: str) -> int:
 
 VERSION = 1
 BEGIN, END = "\ue000", "\ue001"
-"""Marks around what was found: characters for private use, which are taken out of what is indexed."""
+"""Marks around matches in an excerpt: private-use characters, removed from indexed text."""
 _AROUND = 24
-"""Words in an excerpt."""
+"""Tokens in an excerpt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where words were found."""
+    """A match and where it belongs."""
 
     kind: TextKind
     thread: str | None
@@ -76,11 +72,11 @@ class Place:
     call: str | None
     at: int
     excerpt: str
-    """With `BEGIN` and `END` around the words."""
+    """The text around the match, with `BEGIN` and `END` around each matching word."""
 
 
 class WordsFile:
-    """The index on disk."""
+    """The index on disk, with one lock for all writes."""
 
     def __init__(self, path: Path) -> None:
         self._one = threading.Lock()
@@ -89,25 +85,25 @@ class WordsFile:
         self._reader.execute("PRAGMA query_only = ON")
 
     def close(self) -> None:
-        """What is under way is given up, and is done again next time."""
+        """Interrupt a running write, which the next start repeats, and close both connections."""
         self._writer.interrupt()
         with self._one:
             self._reader.close()
             self._writer.close()
 
     def upto(self) -> int:
-        """The number of the last event it knows of."""
+        """Return the number of the last indexed event."""
         return int(self._writer.execute("SELECT seq FROM upto").fetchone()[0])
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Remove everything; indexing restarts from the first event."""
         with self._writing():
             self._writer.execute("INSERT INTO words (words) VALUES ('delete-all')")
             self._writer.execute("DELETE FROM texts")
             self._writer.execute("UPDATE upto SET seq = 0")
 
     def fill(self, texts: Iterable[Text], seq: int) -> None:
-        """Add texts, all or none; a new title of a conversation takes the place of the old one."""
+        """Add texts in one transaction and record `seq` as indexed. A thread's new title replaces the old one."""
         with self._writing():
             for text in texts:
                 if text.kind == "title":
@@ -117,18 +113,18 @@ class WordsFile:
             self._writer.execute("UPDATE upto SET seq = ?", (seq,))
 
     def erase(self, threads: Iterable[str]) -> None:
-        """Leave nothing of what was said in these conversations, in no byte of the file. What their calls did stays."""
+        """Remove the messages and titles of these threads, also from free pages of the file. Calls stay."""
         with self._writing():
             for thread in threads:
                 self._remove("thread = ? AND kind IN ('message', 'title')", thread)
-            # Words of removed texts stay in the index until its pieces are merged, and in the file until it is rewritten.
+            # Removed words stay in the FTS index until its segments are merged, and in the file until VACUUM.
             self._writer.execute("INSERT INTO words (words) VALUES ('optimize')")
         with self._one:
             self._writer.execute("VACUUM")
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def find(self, typed: str, workspace: str | None, limit: int) -> list[Place]:
-        """Titles first, then texts that hold the words just as typed, then those that hold them all; newest first."""
+        """Return matching titles, then texts with the exact phrase, then texts with all words; each newest first."""
         words = words_of(typed)
         if not words:
             return []
@@ -176,7 +172,7 @@ class WordsFile:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """The file as this version makes it; another, or a damaged one, is thrown away: all of it can be made again."""
+    """Open the index; recreate it if it is damaged or of another version. It can be rebuilt from the journal."""
     try:
         connection = _connect(path)
         if connection.execute("PRAGMA user_version").fetchone()[0] == VERSION:
@@ -196,7 +192,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     path.touch(mode=0o600)
     connection = sqlite3.connect(path, timeout=5, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")  # a lost tail is indexed again
+    connection.execute("PRAGMA synchronous = NORMAL")  # events lost in a crash are indexed again
     connection.execute("PRAGMA secure_delete = ON")
     connection.execute("PRAGMA trusted_schema = OFF")
     return connection
@@ -213,11 +209,11 @@ FROM words JOIN texts ON texts.id = words.rowid WHERE words MATCH ? ORDER BY wor
 
 _WORDS = re.compile(r"\w+")
 _UNFINISHED = 2
-"""Letters below which a word is not taken for the beginning of others: it would be that of too many."""
+"""Minimum letters of a last word to match as a prefix: shorter ones match too many words."""
 WORDS_MAX = 20
-"""Bounds what one question may cost."""
+"""Bounds the cost of one query."""
 SIDE_BY_SIDE_MAX = 8
-"""Words that are sought side by side: the more, the dearer, and the surer they are found by all of them alone."""
+"""Maximum words of a phrase query: longer ones cost more, and the query for all words finds them too."""
 
 
 def words_of(typed: str) -> list[str]:
@@ -225,22 +221,22 @@ def words_of(typed: str) -> list[str]:
 
 
 def all_of(words: list[str]) -> str:
-    """Texts that hold every word."""
+    """FTS expression: texts with every word; the last one may be a prefix."""
     return " AND ".join([*(_quoted(word) for word in words[:-1]), _last(words[-1])])
 
 
 def side_by_side(words: list[str]) -> str:
-    """Texts that hold the words just as they were typed."""
+    """FTS expression: texts with this exact phrase; the last word may be a prefix."""
     return _quoted(" ".join(words)) + ("*" if len(words[-1]) >= _UNFINISHED else "")
 
 
 def room_of(workspace: str | None) -> str:
-    """A word that stands for a workspace."""
+    """Return the token that stands for a workspace in the `room` column."""
     return f"w{hashlib.sha256((workspace or '').encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 
 def question(column: str, asked: str, workspace: str | None) -> str:
-    """In one column, in one workspace or in all."""
+    """Restrict an FTS expression to one column, and to one workspace unless it is None."""
     inside = f'{{room}} : "{room_of(workspace)}" AND ' if workspace is not None else ""
     return f"{inside}{{{column}}} : ({asked})"
 
@@ -250,4 +246,4 @@ def _last(word: str) -> str:
 
 
 def _quoted(words: str) -> str:
-    return f'"{words}"'  # \w holds no quotation mark
+    return f'"{words}"'  # \w matches no quotation mark

@@ -1,8 +1,6 @@
-"""A question to a person, and what became of it.
+"""Approvals: events, records, queries and SQL for questions to a person about a call.
 
-Questions about approvals.
-
-What events about approvals change. An approval ends once: answered, withdrawn or expired.
+An approval ends once: answered, withdrawn or expired.
 """
 
 import sqlite3
@@ -29,7 +27,7 @@ from handrail.store.values import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalOpened:
-    """A person is asked about one call."""
+    """One call needs a person's approval."""
 
     kind: Literal["ApprovalOpened"] = "ApprovalOpened"
     approval: str
@@ -39,15 +37,15 @@ class ApprovalOpened:
     risk: Risk
     reasons: tuple[str, ...]
     why: str
-    """Why a person is asked at all."""
+    """Why approval is needed."""
     preview: Preview | None
     verdicts: tuple[Verdict, ...] = ()
-    """What was decided about each claim, and by which rule; none in the records of old."""
+    """The decision about each claim, and its rule; empty in old records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalAnswered:
-    """A person decided, or a rule that was added since; the first answer is the only one."""
+    """A person answered, or a rule added since. Only the first answer counts."""
 
     kind: Literal["ApprovalAnswered"] = "ApprovalAnswered"
     approval: str
@@ -56,19 +54,19 @@ class ApprovalAnswered:
     reason: str
     by: str
     digest: str = ""
-    """Of what is allowed; differs from the question's when the person edited it."""
+    """Digest of the allowed call; differs from that of `ApprovalOpened` when the person edited it."""
     input: Json | None = None
-    """As the person edited it; None when it runs as it was asked."""
+    """The person's edited input; None if unchanged."""
     content: str | None = None
-    """Of the file, as the person reviewed it; None when it is written as it was proposed."""
+    """The person's edited file content; None if unchanged."""
     comments: tuple[Comment, ...] = ()
     rules: tuple[str, ...] = ()
-    """Made with this answer."""
+    """Ids of the rules created with this answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalExpired:
-    """Nobody answered in the time that was set."""
+    """The approval got no answer within its time limit."""
 
     kind: Literal["ApprovalExpired"] = "ApprovalExpired"
     approval: str
@@ -78,7 +76,7 @@ class ApprovalExpired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalWithdrawn:
-    """The question is moot: its call ended another way."""
+    """The approval is no longer needed: its call ended another way."""
 
     kind: Literal["ApprovalWithdrawn"] = "ApprovalWithdrawn"
     approval: str
@@ -88,7 +86,7 @@ class ApprovalWithdrawn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRecord:
-    """A question to the person, with what is known of its call, and its answer if there is one."""
+    """An approval with fields of its call, and its answer if any."""
 
     id: str
     call: str
@@ -106,7 +104,7 @@ class ApprovalRecord:
     answered_by: str | None
     reason: str | None
     edited: bool
-    """Allowed with another input or content than was asked for."""
+    """Allowed with an edited input or content."""
     withdrawn_why: str | None
     opened_at: int
     answered_at: int | None
@@ -122,7 +120,7 @@ class ApprovalRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptRecord:
-    """A question of the past, as far as a rule could have answered it."""
+    """A past approval, with the fields that a rule matches on."""
 
     approval: str
     call: str
@@ -133,15 +131,15 @@ class PromptRecord:
     claims: tuple[Claim, ...]
     verdicts: tuple[Verdict, ...]
     answer: AnswerKind | None
-    """None when nobody answered."""
+    """None when it got no answer."""
     by: Actor | None
     edited: bool
     at: int
-    """When it was asked."""
+    """When it was opened."""
 
 
 _APPROVALS_MAX = 1000
-"""Bounds what the list of all approvals, previews included, may hold in memory."""
+"""Bounds the memory of the list of all approvals, which includes previews."""
 
 IS_OPEN = "approvals.answered_at IS NULL AND approvals.withdrawn_at IS NULL AND approvals.expired_at IS NULL"
 _COLUMNS = """approvals.*, calls.tool, calls.title, calls.door, calls.client, calls.caller_key, calls.workspace,
@@ -154,16 +152,16 @@ _BARE = f"SELECT {_COLUMNS}, NULL AS payload {_WITH_CALLS}"
 
 
 class ApprovalQueries(Queries):
-    """What is known of approvals."""
+    """Queries for approvals."""
 
     async def find(self, open_only: bool) -> list[ApprovalRecord]:
-        """Oldest first while they are open: who has waited longest stands on top."""
+        """Return open approvals, oldest first; or the newest of all, newest first."""
         if open_only:
             return await self._all(approval_of, f"{APPROVALS} WHERE {IS_OPEN} ORDER BY approvals.opened_seq")
         return await self._all(approval_of, _NEWEST, (_APPROVALS_MAX,))
 
     async def still_open(self) -> list[ApprovalRecord]:
-        """The open ones, oldest first, without what they show: whoever put the question knows that better."""
+        """Return open approvals, oldest first, without claims and preview: the gate has the current ones."""
         return await self._all(approval_of, f"{_BARE} WHERE {IS_OPEN} ORDER BY approvals.opened_seq")
 
     async def get(self, id: str) -> ApprovalRecord | None:
@@ -171,7 +169,7 @@ class ApprovalQueries(Queries):
         return found[0] if found else None
 
     async def recent(self, limit: int = 500) -> list[PromptRecord]:
-        """The questions of late, answered or not, as a rule would have met them."""
+        """Return recent approvals, answered or not, newest first, for matching against rules."""
         return await self._all(prompt_of, _NEWEST, (limit,))
 
 

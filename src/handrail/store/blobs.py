@@ -60,7 +60,7 @@ class Blobs:
         self._one = threading.Lock()
 
     def put(self, content: bytes) -> str:
-        """Store the content; return its SHA-256 once it is on disk. An existing blob is not rewritten, only its age reset."""
+        """Store the content; return its SHA-256 once it is on disk. For an existing blob, only reset its age."""
         sha = hashlib.sha256(content).hexdigest()
         path = self._path(sha)
         with self._one:

@@ -1,8 +1,6 @@
-"""What happens to a call, from its opening to the end of its work.
+"""Calls: events, records, queries and SQL for tool calls, from opening to the end of the work.
 
-Questions about calls. Owns the one place where a call's status is derived.
-
-What events about calls change: the call's row, the files it writes, and the rules it was decided by.
+Owns the one place where a call's status is derived.
 """
 
 import sqlite3
@@ -39,7 +37,7 @@ from handrail.store.values import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOpened:
-    """Somebody used a tool."""
+    """A client called a tool."""
 
     kind: Literal["CallOpened"] = "CallOpened"
     call: str
@@ -52,22 +50,22 @@ class CallOpened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallStarted:
-    """The call may act, and now does."""
+    """The call was allowed and starts to run."""
 
     kind: Literal["CallStarted"] = "CallStarted"
     call: str
     claims: tuple[Claim, ...]
     allowed_by: str
-    """A rule's name, or `approval ID`."""
+    """The text form of an actor: `rule ID` or `approval ID`."""
     rules: tuple[str, ...] = ()
-    """Every rule that had a part in allowing it."""
+    """Every rule that contributed to allowing it."""
     files: tuple[FileChange, ...] = ()
-    """What it is about to put in place of what; the old content is kept by then."""
+    """The file changes it is about to make; the old contents are already stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallHandedBack:
-    """The client was told to ask later; the call goes on."""
+    """The client got `waiting` and the call's id; the call continues."""
 
     kind: Literal["CallHandedBack"] = "CallHandedBack"
     call: str
@@ -75,7 +73,7 @@ class CallHandedBack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallClientGone:
-    """Nobody waits for this call any more; its outcome goes to the mailbox."""
+    """The client disconnected; the outcome goes to its mailbox."""
 
     kind: Literal["CallClientGone"] = "CallClientGone"
     call: str
@@ -83,7 +81,7 @@ class CallClientGone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSettled:
-    """The outcome is fixed; the work may still be ending (`receipt.stopped`)."""
+    """The outcome is final; the work may still be stopping (`receipt.stopped`)."""
 
     kind: Literal["CallSettled"] = "CallSettled"
     call: str
@@ -96,7 +94,7 @@ class CallSettled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallStopped:
-    """The work of a call that was settled early has really ended."""
+    """The work of a call that was settled early has ended."""
 
     kind: Literal["CallStopped"] = "CallStopped"
     call: str
@@ -108,7 +106,7 @@ Status = Literal["waiting", "running"] | Ending
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRecord:
-    """One call, without its large parts. Times are milliseconds since 1970."""
+    """One call, without large fields. Times are milliseconds since 1970."""
 
     id: str
     tool: str
@@ -117,7 +115,7 @@ class CallRecord:
     caller: Caller
     assurance: Assurance
     approval: str | None
-    """The one opened last."""
+    """The latest approval."""
     terminal: str | None
     allowed_by: str | None
     ending: Ending | None
@@ -136,27 +134,27 @@ class CallRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallHistory:
-    """One call with all that belongs to it."""
+    """One call with its input, result and other large fields."""
 
     call: CallRecord
     input: Json | None
-    """As it runs, with a person's edits."""
+    """The effective input, with a person's edits."""
     asked: Json | None
-    """As the agent asked for it, where a person changed it."""
+    """The agent's original input if a person edited it; otherwise None."""
     claims: tuple[Claim, ...]
-    """As it started; before that, as the person was asked."""
+    """The claims at its start; before that, those of the approval."""
     preview: Preview | None
     approval: ApprovalRecord | None
-    """The one opened last."""
+    """The latest approval."""
     files: tuple[FileChange, ...]
-    """What it set out to put in place of what, once it started."""
+    """The planned file changes, once it started."""
     result: Result | None
     receipt: Receipt | None
-    """The latest: of its stop, or else of its settling."""
+    """The receipt of the stop, if any; otherwise of the settling."""
 
 
 class TypicalDuration(NamedTuple):
-    """How long calls like this one took, once they were allowed."""
+    """How long similar calls took after they were allowed; `of` is the sample size."""
 
     median_ms: int
     p95_ms: int
@@ -164,18 +162,18 @@ class TypicalDuration(NamedTuple):
 
 
 _ALIKE_MAX, _ALIKE_MIN = 50, 3
-"""How many calls alike are looked at, and below how many nothing can be said of what is usual."""
+"""Sample size for a typical duration: the maximum, and the minimum for an estimate."""
 
 
 class CallPlace(NamedTuple):
-    """Where a call was made."""
+    """The workspace and thread of a call."""
 
     workspace: str | None
     thread: str | None
 
 
 class CallQueries(Queries):
-    """What is known of calls."""
+    """Queries for calls."""
 
     async def find(
         self,
@@ -188,9 +186,10 @@ class CallQueries(Queries):
         of: Caller | None = None,
         open_only: bool = False,
     ) -> list[CallRecord]:
-        """Calls that meet every condition given.
+        """Return calls that match every given condition, newest first.
 
-        `before` is the `opened_seq` of the last one seen; `of` means made by this client, or in its workspace.
+        `before` is the `opened_seq` of the last call of the previous page; `of` selects calls made by this client or
+        in its workspace.
         """
         where = Where()
         if of is not None:
@@ -202,7 +201,7 @@ class CallQueries(Queries):
         where.add("calls.opened_seq < ?", before)
         if status is not None:
             where.add("status = ?", status)
-            # Follows from the line above; said so that an index can serve it.
+            # Redundant with the line above, but lets SQLite use an index.
             where.plain("calls.ending IS NULL") if status in _OPEN else where.add("calls.ending = ?", status)
         if q:
             where.add(_TEXT, f"%{_escaped(q)}%")
@@ -214,33 +213,33 @@ class CallQueries(Queries):
         return details[0] if details else None
 
     async def still_open(self) -> list[CallHistory]:
-        """Calls without an outcome, oldest first: what a restart finds."""
+        """Return calls without an outcome, oldest first; used at a restart."""
         return await self._details("WHERE calls.ending IS NULL")
 
     async def count_interrupted(self) -> int:
-        """How many calls were interrupted since a daemon last started."""
+        """Count the calls interrupted since the last start of a daemon."""
         return await self._reader.read(lambda db: int(db.execute(_INTERRUPTED).fetchone()[0]))
 
     async def unwinding(self) -> list[CallHistory]:
-        """Settled calls whose work was not seen to end, oldest first."""
+        """Return settled calls without a recorded stop, oldest first."""
         return await self._details("WHERE calls.ending IS NOT NULL AND calls.stopped_at IS NULL")
 
     async def of_operation(self, operation: str) -> list[CallRecord]:
-        """Oldest first."""
+        """Return calls oldest first."""
         return await self._all(
             call_of, f"{_CALLS} WHERE calls.operation = ? ORDER BY calls.opened_seq", (operation,)
         )
 
     async def of_thread(self, thread: str) -> list[CallRecord]:
-        """Oldest first."""
+        """Return calls oldest first."""
         return await self._all(
             call_of, f"{_CALLS} WHERE calls.thread = ? ORDER BY calls.opened_seq", (thread,)
         )
 
     async def typical_duration(self, tool: str, title: str) -> TypicalDuration | None:
-        """How long the last calls alike took from their start, without the time they waited for a person.
+        """Return how long recent calls of the same tool and title ran, without the wait for approval.
 
-        None when there were too few to tell.
+        None when there are too few of them.
         """
         took = sorted(await self._all(lambda row: int(row[0]), _ALIKE, (tool, title, _ALIKE_MAX)))
         if len(took) < _ALIKE_MIN:
@@ -285,7 +284,7 @@ SELECT count(*) FROM calls WHERE ending = 'interrupted' AND settled_seq > (
 )"""
 _OPEN = ("waiting", "running")
 
-# A call's status is its ending; without one it waits while an approval of it is open, and else it runs.
+# A call's status is its ending; before that, `waiting` while it has an open approval, otherwise `running`.
 _STATUS = f"""coalesce(calls.ending, CASE WHEN EXISTS (
     SELECT 1 FROM approvals WHERE approvals.call = calls.id AND {IS_OPEN}
 ) THEN 'waiting' ELSE 'running' END)"""
@@ -306,7 +305,7 @@ def call_of(row: sqlite3.Row) -> CallRecord:
 def detail_of(
     call: CallRecord, approval: ApprovalRecord | None, payloads: Iterable[sqlite3.Row]
 ) -> CallHistory:
-    """A call with what its own events hold; `payloads` in their order, the erased ones missing."""
+    """Combine a call with the large fields of its events. `payloads` are in order, without erased ones."""
     given = edited = result = receipt = None
     claims, files = approval.claims if approval else (), ()
     for row in payloads:
@@ -337,7 +336,7 @@ def detail_of(
 CallPayload = Annotated[
     CallOpened | ApprovalAnswered | CallStarted | CallSettled | CallStopped, Field(discriminator="kind")
 ]
-"""The events that hold the large parts of a call."""
+"""The events that hold the large fields of a call."""
 _call_payload: TypeAdapter[CallPayload] = TypeAdapter(CallPayload)
 _CALL_COLUMNS = column_names(CallRecord, "caller")
 

@@ -48,7 +48,7 @@ class Linger:
 
 
 Later = Callable[[float, Callable[[], object]], object]
-"""`later(seconds, function)`: run it in the loop after a delay. Call it in the loop only. Dropped when the loop ends."""
+"""`later(seconds, function)`: run it in the loop after a delay. Call it in the loop. Dropped when the loop ends."""
 Soon = Callable[..., object]
 """`soon(function, *arguments)`: run it in the loop, in call order. Call it from any thread."""
 

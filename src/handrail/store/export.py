@@ -1,9 +1,4 @@
-"""Threads as files: Markdown to read, JSON to import again.
-
-Taking a conversation out, and one in.
-
-The JSON of an exported conversation, version 1: what is written, and what is taken back in.
-"""
+"""Thread export and import: the JSON format, version 1, and the conversion from and to stored threads."""
 
 from typing import Annotated, Literal, cast
 
@@ -37,15 +32,15 @@ from handrail.store.values import Json, PartKind, Role, Stop
 
 VERSION = 1
 _SHOWN = 3
-"""Problems named in one sentence."""
+"""Validation problems listed in one error message."""
 
 Time = Annotated[int, Field(ge=0, le=2**53)]
 Name = Annotated[str, Field(max_length=200)]
-"""Of an agent."""
+"""The name of an agent."""
 
 
 class NotImportable(ValueError):
-    """A file that is no conversation we can take in."""
+    """The file is not a valid export of a supported version."""
 
 
 class _Shape(BaseModel):
@@ -53,7 +48,7 @@ class _Shape(BaseModel):
 
 
 class ExportedPart(_Shape):
-    """A piece of a message. Its data has the fields of its kind (part.py)."""
+    """A part of a message. `data` has the fields of its kind (see `threads.parts`)."""
 
     kind: PartKind
     text: str = ""
@@ -73,7 +68,7 @@ class ExportedPart(_Shape):
 
 
 class ExportedMessage(_Shape):
-    """Something that was said."""
+    """A message."""
 
     role: Role
     agent: Name = ""
@@ -84,7 +79,7 @@ class ExportedMessage(_Shape):
 
 
 class ExportedThread(_Shape):
-    """What is said of it as a whole. Where it was is told, and never used."""
+    """The thread's own fields. `workspace` is informative: an import ignores it."""
 
     title: Annotated[str, Field(max_length=200)]
     agent: Name
@@ -94,7 +89,7 @@ class ExportedThread(_Shape):
 
 
 class Export(_Shape):
-    """A conversation in a file."""
+    """A thread in a file."""
 
     handrail: Literal[1] = 1
     thread: ExportedThread
@@ -102,7 +97,7 @@ class Export(_Shape):
 
 
 def parse(raw: str | bytes) -> Export:
-    """A conversation out of a file. Raises `NotImportable`."""
+    """Parse an export file. Raises `NotImportable`."""
     try:
         return Export.model_validate_json(raw)
     except ValidationError as error:
@@ -144,14 +139,14 @@ _ABSENT: dict[PartKind, Json] = {
     },
     "error": {"said": [], "logins": []},
 }
-"""What may be left out."""
+"""Defaults for fields that an export may omit."""
 
 LONGEST_OUTPUT = 64 * 1024
-"""Characters of what a call of ours gave back."""
+"""Bounds the size of an export: characters kept of one call's output."""
 
 
 async def export(threads: Threads, records: Records, thread: str) -> Export:
-    """The conversation as it is now. Raises `LookupError` when there is none."""
+    """Export the current state of a thread. Raises `LookupError` for an unknown id."""
     await threads.written()
     found = await records.threads.get(thread)
     if found is None:
@@ -170,9 +165,9 @@ async def export(threads: Threads, records: Records, thread: str) -> Export:
 
 
 async def import_thread(threads: Threads, raw: str | bytes, by: Actor, workspace: str | None = None) -> str:
-    """Take a conversation in, under ids of its own; its id. Raises `NotImportable`.
+    """Import a thread with new ids; return its id. Raises `NotImportable`.
 
-    It belongs to the workspace that is given here: a file must not say what agents may touch.
+    The workspace comes from the caller: a file must not choose what agents may access.
     """
     export = await anyio.to_thread.run_sync(parse, raw)
     thread = threads.open(
@@ -206,7 +201,7 @@ def _said(thread: str, message: ExportedMessage) -> MessageRecord:
 
 
 def _without_ours(part: ExportedPart) -> Json:
-    """Whose calls it speaks of is not known here."""
+    """Drop the reference to a call: its id belongs to the exporting journal."""
     return {**part.data, "call": None} if part.kind == "call" else part.data
 
 

@@ -1,6 +1,6 @@
-"""An exported conversation as Markdown, to read and to send.
+"""Markdown of an exported thread, for reading and sharing.
 
-Pure. What was said is given as it is; what was done is told in a line, with its output fenced.
+Pure. Messages are copied verbatim; a call becomes one line, with its output in a fenced block.
 """
 
 import difflib
@@ -13,7 +13,7 @@ from handrail.store.export import Export, ExportedMessage, ExportedPart
 from handrail.store.values import Json
 
 _DIFF_MAX = 200_000
-"""Characters above which a change is not compared line by line: that takes longer the longer they are."""
+"""Characters above which no diff is computed: bounds the time it takes."""
 
 
 def as_markdown(export: Export) -> str:
@@ -82,7 +82,7 @@ def _diff(path: str, old: str, new: str) -> str:
 
 
 def _fenced(text: str, language: str = "") -> str:
-    """A block that no run of backticks in the text can end."""
+    """Fence the text with more backticks than any run inside it."""
     if not text.strip():
         return ""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
@@ -95,7 +95,7 @@ def _line(text: str) -> str:
 
 
 def _time(at: int) -> str:
-    """Times beyond what a calendar holds are left out."""
+    """Format a time; empty when it is out of the calendar's range."""
     try:
         return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     except (ValueError, OverflowError, OSError):

@@ -1,8 +1,6 @@
-"""What a person took back.
+"""File changes: events, records, queries and SQL for files changed by calls, and undos of them.
 
-Questions about changed files: what calls and undos put in place of what, oldest first.
-
-What events say of files: which call, or which undo, put what in place of what. Does not know contents.
+Contents are only named here, by hash; they are stored in `blobs`.
 """
 
 import json
@@ -21,7 +19,7 @@ from handrail.store.values import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesRestored:
-    """A person undid what calls did to files; written before the files are."""
+    """A person undid file changes of calls. Recorded before the files are written."""
 
     kind: Literal["FilesRestored"] = "FilesRestored"
     undo: str
@@ -32,7 +30,7 @@ class FilesRestored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRecord:
-    """One file that a call, or an undo, set out to change."""
+    """A planned change of one file, by a call or an undo."""
 
     seq: int
     call: str
@@ -40,31 +38,31 @@ class ChangeRecord:
     at: int
     change: FileChange
     title: str | None
-    """The call's; None of an undo."""
+    """The call's title; None for an undo."""
     ending: Ending | None
-    """The call's: only what is `done` was surely written. None while it is under way, and of an undo."""
+    """The call's ending; only `done` guarantees that the file was written. None while it runs, and for an undo."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoRecord:
-    """A person took changes back."""
+    """An undo by a person."""
 
     id: str
     calls: tuple[str, ...]
-    """Calls, or earlier undos."""
+    """The ids of the undone calls or earlier undos."""
     by: str
     at: int
 
 
 class ChangeQueries(Queries):
-    """What is known of changed files."""
+    """Queries for file changes and undos, oldest first."""
 
     async def of_calls(self, calls: Iterable[str]) -> list[ChangeRecord]:
-        """What these calls, or undos, set out to change."""
+        """Return the planned changes of these calls or undos."""
         return await self._all(change_of, f"{_CHANGES} WHERE {_NAMED} {_IN_ORDER}", (json.dumps([*calls]),))
 
     async def of_path(self, path: str, since: int = 0) -> list[ChangeRecord]:
-        """All that was done to one file after the event with the number `since`."""
+        """Return the changes of one file after event `since`."""
         return await self._all(
             change_of,
             f"{_CHANGES} WHERE file_changes.path = ? AND file_changes.seq > ? {_IN_ORDER}",
@@ -76,7 +74,7 @@ class ChangeQueries(Queries):
         return found[0] if found else None
 
     async def undos(self, ids: Iterable[str]) -> list[UndoRecord]:
-        """Those of these ids that are undos."""
+        """Return the undos among these ids."""
         return await self._all(
             undo_of,
             "SELECT * FROM undos WHERE id IN (SELECT value FROM json_each(?)) ORDER BY seq",

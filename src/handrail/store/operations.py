@@ -1,12 +1,7 @@
-"""Work for one prompt: its beginning and its end.
+"""Operations: events, records, queries and SQL for the work on one prompt, and the activities within it.
 
-What an operation is busy with, as an agent that can tells it: a tree whose root is the operation.
-
-Questions about operations, and about what they were busy with.
-
-What events about operations change: the operation's row, and what it was busy with.
-
-What events about activities change. What their titles say goes with their thread, out of the journal too.
+Activities form a tree whose root is the operation; only some agents report them. Their titles are deleted with
+their thread, also from the journal.
 """
 
 import json
@@ -21,7 +16,7 @@ from handrail.store.values import ActivityEnding, ActivitySort, Caller, Stop
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationOpened:
-    """Work for one prompt began."""
+    """The work on one prompt began."""
 
     kind: Literal["OperationOpened"] = "OperationOpened"
     operation: str
@@ -30,22 +25,22 @@ class OperationOpened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationEnded:
-    """Work for one prompt ended, and with it every call it held."""
+    """The work on one prompt ended, and all its calls with it."""
 
     kind: Literal["OperationEnded"] = "OperationEnded"
     operation: str
     cancelled_by: str | None
     cancelled_calls: tuple[str, ...] = ()
     cancelled_activities: tuple[str, ...] = ()
-    """What it was busy with just then, in words: "asking the model", "Run pytest"."""
+    """Titles of the activities running at that time: "asking the model", "Run pytest"."""
     stop: Stop | None = None
-    """Why it ended, as its agent says or as we know it; None of work that no agent did."""
+    """Why it ended, as reported by the agent or known to Handrail; None for work without an agent."""
     error: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivityStarted:
-    """A model is asked, it thinks, a call is made, another agent is sent, a conversation is summed up."""
+    """An activity began: a model request, thinking, a call, a sub-agent, a compaction."""
 
     kind: Literal["ActivityStarted"] = "ActivityStarted"
     thread: str
@@ -55,12 +50,12 @@ class ActivityStarted:
     sort: ActivitySort
     title: str
     tool_call: str = ""
-    """The call it is, by its agent's own id."""
+    """The agent's id of the tool call, if the activity is a call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivityEnded:
-    """It came to its end, or was cancelled."""
+    """An activity ended or was cancelled."""
 
     kind: Literal["ActivityEnded"] = "ActivityEnded"
     thread: str
@@ -69,13 +64,13 @@ class ActivityEnded:
     sort: ActivitySort
     how: ActivityEnding
     by: str = ""
-    """Who cancelled it, or what it was part of; empty where its agent did, or nobody."""
+    """Who cancelled it, or cancelled its parent; empty if its agent did, or it was not cancelled."""
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationRecord:
-    """Work for one prompt; it runs while `ended_at` is None."""
+    """The work on one prompt; running while `ended_at` is None."""
 
     id: str
     thread: str | None
@@ -91,16 +86,16 @@ class OperationRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivityRecord:
-    """Something that an operation was busy with; it still is while `ended_at` is None."""
+    """One activity of an operation; running while `ended_at` is None."""
 
     id: str
     parent: str | None
     sort: ActivitySort
     title: str
     tool_call: str
-    """The call it is, by its agent's own id."""
+    """The agent's id of the tool call, if the activity is a call."""
     call: str | None
-    """The call of ours that it is, as far as the conversation shows one."""
+    """The id of Handrail's call, if a message in the thread links it."""
     started_at: int
     ended_at: int | None
     how: ActivityEnding | None
@@ -110,7 +105,7 @@ class ActivityRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationHistory:
-    """One operation with all that it was busy with, in the order it began."""
+    """One operation with its activities, in start order."""
 
     operation: OperationRecord
     cancelled_calls: tuple[str, ...]
@@ -119,10 +114,10 @@ class OperationHistory:
 
 
 class OperationQueries(Queries):
-    """What is known of operations."""
+    """Queries for operations."""
 
     async def still_open(self) -> list[OperationRecord]:
-        """Those that did not end, oldest first: what a restart finds."""
+        """Return operations that did not end, oldest first; used at a restart."""
         sql = "SELECT * FROM operations WHERE ended_at IS NULL ORDER BY opened_seq"
         return await self._all(operation_of, sql)
 
@@ -131,7 +126,7 @@ class OperationQueries(Queries):
         return found[0] if found else None
 
     async def history(self, id: str) -> OperationHistory | None:
-        """One with all that it was busy with."""
+        """Return one operation with its activities."""
         return await self._reader.read(lambda db: _detail(db, id))
 
 
@@ -151,7 +146,7 @@ def _detail(db: sqlite3.Connection, id: str) -> OperationHistory | None:
 _WITH_ENDING = """
 SELECT operations.*, events.payload FROM operations LEFT JOIN events ON events.seq = operations.ended_seq
 WHERE operations.id = ?"""
-# Which of our calls an agent's call is, only the conversation knows.
+# Only message parts map an agent's tool call to a call of ours.
 _ACTIVITIES = """
 WITH shown AS (
     SELECT json_extract(parts.data, '$.id') AS tool_call, max(json_extract(parts.data, '$.call')) AS call
@@ -203,7 +198,7 @@ def activity_statements(seq: int, at: int, event: ActivityStarted | ActivityEnde
 
 
 def closed(seq: int, at: int, event: OperationEnded) -> list[Statement]:
-    """Nothing is busy for an operation that has ended, whatever its agent left unsaid."""
+    """End the activities of an ended operation that its agent did not report as ended."""
     how = "cancelled" if event.stop == "cancelled" or event.cancelled_by is not None else "interrupted"
     words = [(_WORDS_OF, (seq, event.operation))] if event.cancelled_activities else []
     return [(_CLOSED, (at, how, event.operation)), *words]

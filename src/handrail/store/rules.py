@@ -1,10 +1,6 @@
-"""Standing answers, and the folders in which they hold.
+"""Rules and trusted folders: events, records, queries and SQL, with usage counts of each rule.
 
-Questions about rules and trusted folders. Does not know the rules of files, which are in no record.
-
-What events about rules and trusted folders change. A removed rule stays in the record, with who removed it.
-
-How often each rule decided something.
+Rules from configuration files are not recorded here. A removed rule keeps its row, with who removed it.
 """
 
 import sqlite3
@@ -23,18 +19,18 @@ from handrail.store.values import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleAdded:
-    """A standing answer holds from now on."""
+    """A rule is in force."""
 
     kind: Literal["RuleAdded"] = "RuleAdded"
     rule: Rule
     by: str
     approval: str | None = None
-    """The question it was made from."""
+    """The approval it was created from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleRemoved:
-    """A standing answer holds no longer."""
+    """A rule is no longer in force."""
 
     kind: Literal["RuleRemoved"] = "RuleRemoved"
     rule: str
@@ -43,18 +39,18 @@ class RuleRemoved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderTrusted:
-    """Rules that are not about this very folder hold in it too, and its own file may allow things."""
+    """A person trusted a folder: general rules apply in it, and its config file may allow calls."""
 
     kind: Literal["FolderTrusted"] = "FolderTrusted"
     folder: str
     config: str | None
-    """SHA-256 of its `.handrail/config.toml` as the person saw it; another content is not trusted."""
+    """SHA-256 of its `.handrail/config.toml` as the person saw it; any other content is not trusted."""
     by: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderDistrusted:
-    """Whatever acts in this folder asks again."""
+    """A person withdrew trust: calls that change something in the folder need approval again."""
 
     kind: Literal["FolderDistrusted"] = "FolderDistrusted"
     folder: str
@@ -63,19 +59,19 @@ class FolderDistrusted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleRecord:
-    """A standing answer that a person made, in force until `removed_at`."""
+    """A rule created by a person, in force until `removed_at`."""
 
     rule: Rule
     by: str
     approval: str | None
-    """The question it was made from."""
+    """The approval it was created from."""
     added_at: int
     removed_at: int | None
     removed_by: str | None
 
 
 class Use(NamedTuple):
-    """How often a rule decided something, and when last."""
+    """How often a rule decided a call, and its last use."""
 
     hits: int
     last_used_at: int
@@ -84,29 +80,29 @@ class Use(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderRecord:
-    """A folder that is trusted."""
+    """A trusted folder."""
 
     folder: str
     config: str | None
-    """SHA-256 of its own file as it was trusted; None when it had none."""
+    """SHA-256 of its config file when it was trusted; None if it had no such file."""
     by: str
     trusted_at: int
 
 
 class RuleQueries(Queries):
-    """What is known of rules and folders."""
+    """Queries for rules and trusted folders."""
 
     async def all(self) -> list[RuleRecord]:
-        """Every rule a person ever made, oldest first; the removed ones say so."""
+        """Return all recorded rules, removed ones included, oldest first."""
         return await self._all(rule_of, "SELECT * FROM rules ORDER BY added_seq")
 
     async def uses(self) -> dict[str, Use]:
-        """How often each rule decided something, by its id; built-in ones by their name."""
+        """Return the usage of each rule by id, of built-in rules by name."""
         found = await self._all(tuple, "SELECT rule, hits, last_used_at, last_call FROM rule_uses")
         return {rule: Use(hits, last_used_at, last_call) for rule, hits, last_used_at, last_call in found}
 
     async def folders(self) -> list[FolderRecord]:
-        """Those that are trusted, by their name."""
+        """Return the trusted folders, sorted by path."""
         return await self._all(folder_of, "SELECT * FROM folders ORDER BY folder")
 
 
@@ -137,7 +133,7 @@ def statement(seq: int, at: int, event: _OfRule) -> Statement:
             return (_DISTRUSTED, (folder,))
 
 
-# One that was removed may be added again under its id.
+# A removed rule may be added again under the same id.
 _ADDED = """
 INSERT INTO rules (id, rule, "by", approval, added_at, added_seq) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET rule = excluded.rule, "by" = excluded."by", approval = excluded.approval,
@@ -152,21 +148,21 @@ _DISTRUSTED = "DELETE FROM folders WHERE folder = ?"
 
 
 def used_by_answer(seq: int, at: int, rule: str, call: str, approval: str) -> Statement:
-    """Counts when this answer is the one that holds."""
+    """Count a use if this event is the approval's effective answer."""
     return (_BY_ANSWER, (rule, at, call, approval, seq))
 
 
 def used_by_start(seq: int, at: int, rule: str, call: str) -> Statement:
-    """Counts when this is how the call started, unless the rule had answered its question."""
+    """Count a use if this event started the call, unless the rule also answered its approval."""
     return (_BY_START, (rule, at, call, call, seq, str(rule_actor(rule))))
 
 
 def used_by_settling(seq: int, at: int, rule: str, call: str) -> Statement:
-    """Counts when this is how the call ended, unless the rule had answered its question."""
+    """Count a use if this event settled the call, unless the rule also answered its approval."""
     return (_BY_SETTLING, (rule, at, call, call, seq, str(rule_actor(rule))))
 
 
-# A SELECT before ON CONFLICT needs its WHERE, or the two would be read as a join.
+# A SELECT before ON CONFLICT needs a WHERE, or SQLite parses the ON as a join condition.
 _COUNT = "INSERT INTO rule_uses (rule, hits, last_used_at, last_call) SELECT ?, 1, ?, ? WHERE"
 _ONCE_MORE = """
 ON CONFLICT (rule) DO UPDATE SET hits = hits + 1, last_used_at = excluded.last_used_at,

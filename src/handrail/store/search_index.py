@@ -1,9 +1,7 @@
-"""Search: every word that was said, asked for or printed, found within a moment of when it was.
+"""Full-text search over messages, titles, and the inputs and outputs of calls.
 
-Owns how far the index has come: it follows the journal at its own pace, in its own file (words/), and never holds up a
-call. What is found is shown as it is now: of what was deleted nothing is, even before the index has forgotten it.
-
-From facts to texts: what of an event is to be found by its words.
+The index follows the journal at its own pace, in its own file (`_search_file`), and never blocks a call. Hits are
+checked against the records, so deleted content is not shown even before the index has removed it.
 """
 
 import logging
@@ -36,34 +34,34 @@ from handrail.store.values import SERVED, Role
 log = logging.getLogger(__name__)
 
 APART = 0.2
-"""Seconds between two batches: so long what was said may not be found yet."""
+"""Seconds between two batches: bounds how late a new text is found."""
 AGAIN, AGAIN_MAX = 0.5, 30.0
-"""Seconds until it is tried again on a disk that refused; twice as long each time, up to the second."""
+"""Seconds before a retry after an error: the first delay, doubled each time, and its maximum."""
 
 
 @with_config(SERVED)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchHit:
-    """A place where the words stand."""
+    """One search result."""
 
     kind: TextKind
     thread: str | None
     title: str
-    """Of the thread, or of the call."""
+    """The title of the call, or of the thread."""
     message: str | None
     n: int | None
-    """The message's place in its thread."""
+    """The message's position in its thread."""
     call: str | None
     role: Role | None
     at: int
     snippet: str
     marks: tuple[tuple[int, int], ...]
-    """Where the words are in the snippet: begin and end, in characters."""
+    """Begin and end of each matching word in the snippet, in characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hits:
-    """What was found, best first."""
+    """Search results, best first."""
 
     hits: tuple[SearchHit, ...]
     more: bool
@@ -71,7 +69,7 @@ class Hits:
 
 @asynccontextmanager
 async def open_index(path: Path, journal: Journal, records: Records) -> AsyncGenerator["Index"]:
-    """The index in the file at `path`; made anew where there is none, or none that can be used."""
+    """Open the index in the file at `path`; a missing or unusable file is recreated."""
     file = await anyio.to_thread.run_sync(WordsFile, path)
     try:
         yield Index(file, journal, records)
@@ -81,7 +79,7 @@ async def open_index(path: Path, journal: Journal, records: Records) -> AsyncGen
 
 
 class Index:
-    """Every word, and where it stands."""
+    """The search index."""
 
     def __init__(self, file: WordsFile, journal: Journal, records: Records) -> None:
         self._file = file
@@ -93,33 +91,33 @@ class Index:
         self._moved = anyio.Event()
 
     async def run(self) -> Never:
-        """Follow the journal, until cancelled."""
+        """Index the journal's events until cancelled. Errors are logged and retried."""
         while True:
             try:
                 await self._journal.follow(await self._start(), self._take)
-            except Exception:  # search may fail, and nothing else with it
+            except Exception:  # a failing index must not stop the daemon
                 log.exception("what is said cannot be indexed for search just now")
                 await anyio.sleep(self._again)
                 self._again = min(AGAIN_MAX, 2 * self._again)
 
     async def reached(self, seq: int) -> None:
-        """Return when everything up to an event can be found."""
+        """Return when everything up to event `seq` is indexed."""
         while self._upto < seq:
             await self._moved.wait()
 
     async def search(self, q: str, workspace: str | None = None, limit: int = 50) -> Hits:
-        """Where all these words stand, the last one perhaps unfinished; in one workspace, or everywhere."""
+        """Find texts with all words of `q`, the last of which may be a prefix; in one workspace or in all."""
         places = await anyio.to_thread.run_sync(
             self._file.find, q, workspace, 2 * limit + 1, limiter=self._reading
         )
         firsts: dict[tuple[str | None, ...], Place] = {}
-        for place in places:  # a long text is indexed in pieces
+        for place in places:  # a long text has several rows
             firsts.setdefault((place.kind, place.thread, place.message, place.call), place)
         found = await self._shown([*firsts.values()])
         return Hits(hits=tuple(found[:limit]), more=len(found) > limit or len(places) > 2 * limit)
 
     async def _start(self) -> int:
-        """Where to go on; from the beginning where the journal is another than the one that was indexed."""
+        """Return the event to continue after; 0, with a cleared index, when the index is ahead of the journal."""
         upto = await anyio.to_thread.run_sync(self._file.upto)
         if upto > self._journal.durable:
             await anyio.to_thread.run_sync(self._file.clear)
@@ -143,7 +141,7 @@ class Index:
         self._moved = anyio.Event()
 
     async def _shown(self, places: Sequence[Place]) -> list[SearchHit]:
-        """As they are now; without what is gone."""
+        """Make hits with current titles and positions; drop deleted ones."""
         standing = await self._records.threads.message_positions(
             place.message for place in places if place.message
         )
@@ -169,7 +167,7 @@ class Index:
 
 
 def _marks(excerpt: str) -> Iterator[tuple[int, int]]:
-    """Where the marked words are, once the marks are taken out."""
+    """Return the ranges of the marked words in the excerpt without marks."""
     at, begin = 0, 0
     for run in re.split(f"([{BEGIN}{END}])", excerpt):
         if run == BEGIN:
@@ -181,14 +179,14 @@ def _marks(excerpt: str) -> Iterator[tuple[int, int]]:
 
 
 async def texts_of(entries: Sequence[Entry], records: Records) -> list[Text]:
-    """In the order of the facts. Of what is deleted by now there is nothing."""
+    """Return the texts to index, in event order, without those deleted since."""
     known = await _look_up(entries, records)
     return [text for entry in entries if (text := _text_of(entry, known)) is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the events refer to."""
+    """Records that a batch of events refers to, by id."""
 
     said: dict[str, MessageRecord]
     threads: dict[str, str | None]
@@ -238,7 +236,7 @@ def _of_call(kind: Literal["input", "output"], entry: Entry, call: str, place: C
 
 
 def _of_part(part: MessagePart) -> str:
-    """What a person reads of it. Calls of ours are found by themselves."""
+    """Return the readable text of a part. Handrail's own calls are indexed from their events."""
     if part.kind == "call":
         return _words([part.text, *(part.data.get(name) for name in ("title", "content", "output"))])
     if part.kind == "plan":
@@ -251,7 +249,7 @@ def _words(value: object) -> str:
 
 
 def _strings(value: object) -> Iterator[str]:
-    """Every text in it, without the names of fields."""
+    """Return every string in a JSON value, without the keys."""
     match value:
         case str():
             if value:

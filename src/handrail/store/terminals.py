@@ -1,11 +1,4 @@
-"""What happens to a watched process, and who types into it.
-
-Questions about terminals.
-
-What events about terminals change: that they are, and how they ended. Who shares them is sharing.py's.
-
-What events about a terminal's sharing change: who typed, who has it, and what it asks.
-"""
+"""Terminals: events, records, queries and SQL for watched processes, their input and who controls them."""
 
 import json
 import sqlite3
@@ -33,37 +26,37 @@ class TerminalOpened:
     pid: int
     of: TerminalKind = "command"
     owner: Owner | None = None
-    """None in the records of old, when every terminal was a call's."""
+    """None in old records, where every terminal belonged to a call."""
     argv: tuple[str, ...] = ()
     cols: int = 80
     rows: int = 24
     nonce: str = ""
-    """What its shell's own marks carry; empty when it makes none."""
+    """The nonce in its shell integration marks; empty when the shell emits none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminalTyped:
-    """Somebody typed a line, or keys."""
+    """A person or an agent typed a line or keys."""
 
     kind: Literal["TerminalTyped"] = "TerminalTyped"
     terminal: str
     by: str
     person: bool
     text: str | None
-    """None when the terminal did not show it: what is hidden there is recorded nowhere."""
+    """None when the terminal did not echo it: hidden input is never recorded."""
     offset: int
-    """How far its output had come."""
+    """Length of its output at that time, in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminalTaken:
-    """A person took a terminal over: agents cannot type into it."""
+    """A person took control of a terminal: agents cannot type into it."""
 
     kind: Literal["TerminalTaken"] = "TerminalTaken"
     terminal: str
     by: str
     holds: bool
-    """Until it is released; otherwise only while the person types."""
+    """True: until it is released. False: only while the person types."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,19 +70,19 @@ class TerminalReleased:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminalAsked:
-    """What runs in a terminal waits for input."""
+    """The program in a terminal waits for input."""
 
     kind: Literal["TerminalAsked"] = "TerminalAsked"
     terminal: str
     prompt: str
     sure: Sure
     secret: bool
-    """It hides what is typed: only a person may answer."""
+    """The input is not echoed (a password): only a person may answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminalWentOn:
-    """It waits for input no longer."""
+    """The program no longer waits for input."""
 
     kind: Literal["TerminalWentOn"] = "TerminalWentOn"
     terminal: str
@@ -97,7 +90,7 @@ class TerminalWentOn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminalForgotten:
-    """An ended terminal's output was deleted, to keep within what is kept."""
+    """The output of an ended terminal was deleted, to stay within the retention limits."""
 
     kind: Literal["TerminalForgotten"] = "TerminalForgotten"
     terminal: str
@@ -106,7 +99,7 @@ class TerminalForgotten:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminalEnded:
-    """A watched process is gone."""
+    """A watched process ended."""
 
     kind: Literal["TerminalEnded"] = "TerminalEnded"
     terminal: str
@@ -114,14 +107,14 @@ class TerminalEnded:
     signal: str | None
     bytes: int
     lost: bool = False
-    """It ended with the keeper or its warden, so its exit is unknown."""
+    """It ended with the keeper or its warden, so its exit status is unknown."""
     cwd: str | None = None
-    """Where it was last, if it was ever looked at: who may read it later hangs on that."""
+    """Its last known working directory, if any; decides which clients may read its output later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminalClosed:
-    """Somebody ended a watched process; how it went is told by `TerminalEnded`."""
+    """A person or a client closed a terminal; `TerminalEnded` follows with the exit status."""
 
     kind: Literal["TerminalClosed"] = "TerminalClosed"
     terminal: str
@@ -130,7 +123,7 @@ class TerminalClosed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminalRecord:
-    """One watched process, running while `ended_at` is None."""
+    """One watched process; running while `ended_at` is None."""
 
     id: str
     call: str | None
@@ -140,18 +133,18 @@ class TerminalRecord:
     exit_code: int | None
     signal: str | None
     bytes: int | None
-    """All it wrote; known once it ended."""
+    """Length of its output; None while it runs."""
     lost: bool
     opened_at: int
     ended_at: int | None
     opened_seq: int
     of: TerminalKind
     owner: Owner | None
-    """None of those of old, which were all a call's."""
+    """None in old records, where every terminal belonged to a call."""
     argv: tuple[str, ...]
     cols: int
     rows: int
-    """The size it was opened with."""
+    """The initial size."""
     nonce: str
     taken_by: str | None
     taken_holds: bool
@@ -159,16 +152,16 @@ class TerminalRecord:
     asked_sure: Sure | None
     asked_secret: bool
     asked_at: int | None
-    """None while it waits for no input, and once it has ended."""
+    """None while it does not wait for input, and after its end."""
     forgotten_at: int | None
-    """Since then its output is deleted."""
+    """When its output was deleted."""
     typed_to: int | None
-    """How far its output had come when something was typed last; None when nothing ever was."""
+    """Length of its output at the last input; None before any input."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedRecord:
-    """A line, or keys, that somebody typed; without text where the terminal did not show it."""
+    """A typed line or keys; without text if the terminal did not echo it."""
 
     seq: int
     terminal: str
@@ -177,11 +170,11 @@ class TypedRecord:
     person: bool
     text: str | None
     offset: int
-    """How far the output had come."""
+    """Length of the output at that time, in bytes."""
 
 
 class TerminalQueries(Queries):
-    """What is known of terminals."""
+    """Queries for terminals."""
 
     async def find(
         self,
@@ -190,7 +183,7 @@ class TerminalQueries(Queries):
         before: int | None = None,
         limit: int = 200,
     ) -> list[TerminalRecord]:
-        """Those of these kinds; `before` is the `opened_seq` of the last one seen."""
+        """Return terminals of these kinds, newest first. `before` is the `opened_seq` of the last one on the previous page."""
         where = Where()
         where.add("opened_seq < ?", before)
         where.among('"of"', of)
@@ -199,7 +192,7 @@ class TerminalQueries(Queries):
         return await self._terminals(f"{where} ORDER BY opened_seq DESC LIMIT ?", *where.values, limit)
 
     async def with_output(self, after: str = "", limit: int = 1000) -> list[TerminalRecord]:
-        """Ended ones whose output is not forgotten, by their id."""
+        """Return ended terminals whose output is not deleted, sorted by id, after the id `after`."""
         rest = " WHERE ended_at IS NOT NULL AND forgotten_at IS NULL AND id > ? ORDER BY id LIMIT ?"
         return await self._terminals(rest, after, limit)
 
@@ -208,7 +201,7 @@ class TerminalQueries(Queries):
         return found[0] if found else None
 
     async def typed(self, terminal: str, limit: int = 200) -> list[TypedRecord]:
-        """What was typed into a terminal last, in the order it was typed."""
+        """Return the last inputs of a terminal, oldest first."""
         sql = "SELECT * FROM typed WHERE terminal = ? ORDER BY seq DESC LIMIT ?"
         return (await self._all(typed_of, sql, (terminal, limit)))[::-1]
 

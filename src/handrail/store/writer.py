@@ -354,7 +354,7 @@ class Upkeep:
             self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
 
     def _quiet(self) -> float:
-        """Return the idle seconds to wait before VACUUM: more for a large file, as its last phase cannot be interrupted."""
+        """Return the idle seconds before VACUUM: more for a large file, whose last phase cannot be interrupted."""
         pages = self._connection.execute("PRAGMA page_count").fetchone()[0]
         return QUIET_SECONDS * (1 + pages // PAGES_AT_ONCE) * (1 + 10 * self._refusals)
 
