@@ -161,7 +161,7 @@ class ApprovalQueries(Queries):
         return await self._all(approval_of, _NEWEST, (_APPROVALS_MAX,))
 
     async def still_open(self) -> list[ApprovalRecord]:
-        """Return open approvals, oldest first, without claims and preview: the gate has the current ones."""
+        """Return open approvals, oldest first, without claims, reasons and preview: the gate holds those."""
         return await self._all(approval_of, f"{_BARE} WHERE {IS_OPEN} ORDER BY approvals.opened_seq")
 
     async def get(self, id: str) -> ApprovalRecord | None:

@@ -73,7 +73,7 @@ class CallHandedBack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallClientGone:
-    """The client disconnected; the outcome goes to its mailbox."""
+    """The client no longer waits for this call; the outcome goes to its mailbox."""
 
     kind: Literal["CallClientGone"] = "CallClientGone"
     call: str

@@ -1,4 +1,4 @@
--- Made anew when this number and the file's differ.
+-- A file with another number is recreated.
 PRAGMA user_version = 1;
 
 CREATE TABLE texts (

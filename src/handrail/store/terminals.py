@@ -183,7 +183,7 @@ class TerminalQueries(Queries):
         before: int | None = None,
         limit: int = 200,
     ) -> list[TerminalRecord]:
-        """Return terminals of these kinds, newest first. `before` is the `opened_seq` of the last one on the previous page."""
+        """Return terminals of these kinds, newest first; `before` is the `opened_seq` of the last one returned."""
         where = Where()
         where.add("opened_seq < ?", before)
         where.among('"of"', of)

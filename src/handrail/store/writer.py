@@ -196,7 +196,7 @@ FLOW_SECONDS = 0.1
 
 
 class Flow(Protocol):
-    """A source of streamed changes, written along with the events. It keeps track of what is on disk."""
+    """A source of streamed changes, written along with the events. It keeps track of its durable changes."""
 
     def flush(self) -> None:
         """Pass unwritten changes to `Outbox.write`. Called often: must be cheap with nothing to write."""

@@ -1,4 +1,4 @@
--- Every fact, in order. A payload may be erased; its hash and its place in the chain stay.
+-- Every event, in order. A payload may be erased; its hash and its chain link stay.
 CREATE TABLE events (
     seq          INTEGER PRIMARY KEY,
     at           INTEGER NOT NULL,
@@ -8,9 +8,9 @@ CREATE TABLE events (
     chain        BLOB    NOT NULL
 ) STRICT;
 
--- The nouns below repeat what events say, as far as a query needs it; written in the event's transaction.
--- They point at events, never at each other: no event may be refused because of one that was never written.
--- There is no status: it is derived (query.py).
+-- The tables below are derived from events, for queries; each is written in its event's transaction.
+-- They refer to events, never to each other: no event may fail because an earlier one was never written.
+-- Status is not stored: queries derive it (calls.py).
 CREATE TABLE calls (
     id             TEXT NOT NULL UNIQUE,
     tool           TEXT NOT NULL,

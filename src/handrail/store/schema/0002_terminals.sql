@@ -1,4 +1,4 @@
--- Terminals get a kind, an owner, a taking over and an asking. Those of before were all a call's, of whom is not known.
+-- Terminals get a kind, an owner, a person in control and a prompt. Older ones belong to calls; their owner is unknown.
 ALTER TABLE terminals ADD COLUMN "of" TEXT NOT NULL DEFAULT 'command';
 ALTER TABLE terminals ADD COLUMN owner_person INTEGER;
 ALTER TABLE terminals ADD COLUMN owner_name TEXT;
@@ -19,7 +19,7 @@ CREATE INDEX terminals_by_kind ON terminals ("of", opened_seq);
 CREATE INDEX terminals_running ON terminals (opened_seq) WHERE ended_at IS NULL;
 CREATE INDEX terminals_with_output ON terminals (ended_at) WHERE ended_at IS NOT NULL AND forgotten_at IS NULL;
 
--- Who typed what; no text where the terminal did not show it.
+-- Input by terminal; no text if the terminal did not echo it.
 CREATE TABLE typed (
     seq      INTEGER PRIMARY KEY REFERENCES events (seq),
     terminal TEXT    NOT NULL,

@@ -1,4 +1,4 @@
--- Standing answers, how often each was used, and the folders a person trusts.
+-- Rules, their usage counts, and trusted folders.
 CREATE TABLE rules (
     id         TEXT PRIMARY KEY,
     rule       TEXT NOT NULL,
@@ -24,7 +24,7 @@ CREATE TABLE folders (
     trusted_at INTEGER NOT NULL
 ) STRICT;
 
--- Approvals learn to expire, and to be answered with more than a word.
+-- Approvals can expire, and an answer can edit the call.
 ALTER TABLE approvals ADD COLUMN expired_at INTEGER;
 ALTER TABLE approvals ADD COLUMN edited INTEGER NOT NULL DEFAULT 0;
 
@@ -32,7 +32,7 @@ DROP INDEX approvals_open;
 CREATE INDEX approvals_open ON approvals (call)
     WHERE answered_at IS NULL AND withdrawn_at IS NULL AND expired_at IS NULL;
 
--- Which call put what in place of what, in the order it was done; an undo stands here as a call of its own.
+-- File changes by call, in order; an undo is stored like a call.
 CREATE TABLE file_changes (
     seq      INTEGER NOT NULL REFERENCES events (seq),
     place    INTEGER NOT NULL,
@@ -49,7 +49,7 @@ CREATE TABLE file_changes (
 CREATE INDEX file_changes_by_call ON file_changes (call, seq);
 CREATE INDEX file_changes_by_path ON file_changes (path, seq);
 
--- Which calls, or earlier undos, each undo took back.
+-- The calls, or earlier undos, that each undo reverted.
 CREATE TABLE undos (
     id    TEXT PRIMARY KEY,
     calls TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- Conversations. What is said is a flow and no fact: deleting a thread deletes it.
+-- Threads. Message text is in no event: deleting a thread deletes it.
 CREATE TABLE threads (
     id          TEXT PRIMARY KEY,
     workspace   TEXT,
@@ -14,7 +14,7 @@ CREATE TABLE threads (
 
 CREATE INDEX threads_by_update ON threads (updated_at, opened_seq);
 
--- The events that hold a thread's titles: these payloads are erased with it.
+-- The events with a thread's titles: their payloads are erased when it is deleted.
 CREATE TABLE titles (
     thread TEXT NOT NULL,
     seq    INTEGER NOT NULL REFERENCES events (seq),
@@ -46,7 +46,7 @@ CREATE TABLE parts (
     PRIMARY KEY (message, n)
 ) STRICT;
 
--- What an open part's text has grown by since it was written whole. Gone when its message ends.
+-- Text appended to an open part since it was written as a whole. Removed when its message ends.
 CREATE TABLE growths (
     message TEXT NOT NULL,
     n       INTEGER NOT NULL,
@@ -55,7 +55,7 @@ CREATE TABLE growths (
     PRIMARY KEY (message, n, at)
 ) STRICT;
 
--- What an agent says of a conversation as a whole: modes, options, commands, usage, plan.
+-- Values of a thread as a whole: modes, options, commands, usage, plan.
 CREATE TABLE thread_state (
     thread TEXT NOT NULL,
     name   TEXT NOT NULL,
@@ -63,7 +63,7 @@ CREATE TABLE thread_state (
     PRIMARY KEY (thread, name)
 ) STRICT;
 
--- Under which id each agent keeps a conversation, and up to which message it knows it.
+-- Each agent's session id for a thread, and the last message the agent knows.
 CREATE TABLE sessions (
     thread   TEXT NOT NULL,
     agent    TEXT NOT NULL,
@@ -89,6 +89,6 @@ CREATE TABLE operations (
 CREATE INDEX operations_open ON operations (opened_seq) WHERE ended_at IS NULL;
 CREATE INDEX operations_by_thread ON operations (thread, opened_seq) WHERE thread IS NOT NULL;
 
--- Something was deleted since the file was last written anew (upkeep.py).
+-- due: content was deleted since the last VACUUM (writer.py, Upkeep).
 CREATE TABLE upkeep (due INTEGER NOT NULL) STRICT;
 INSERT INTO upkeep VALUES (0);

@@ -1,4 +1,4 @@
--- What an operation was busy with, where its agent told. Goes with its thread.
+-- Activities of operations, from agents that report them. Deleted with their thread.
 CREATE TABLE activities (
     operation  TEXT NOT NULL,
     id         TEXT NOT NULL,
@@ -18,5 +18,5 @@ CREATE TABLE activities (
 CREATE INDEX activities_of_thread ON activities (thread);
 CREATE INDEX activities_open ON activities (operation) WHERE ended_at IS NULL;
 
--- Where it stands what was cancelled with an operation.
+-- The OperationEnded event, which lists what was cancelled with the operation.
 ALTER TABLE operations ADD COLUMN ended_seq INTEGER REFERENCES events (seq);

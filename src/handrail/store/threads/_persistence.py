@@ -1,11 +1,7 @@
-"""Writing conversations down: facts as they are told, and what flows with the next commit, at the latest 100 ms after it came.
+"""Write threads to disk: events in order, streamed text with the next commit, at the latest after 100 ms.
 
-Owns what is not yet on disk. What a failed commit took is written again, facts first and in their order, so that no
-text is ever without its message.
-
-Facts about conversations, told until they are on disk.
-
-What of a message has to be written to disk, as statements.
+Owns everything that is not yet on disk. After a failed commit it writes the lost data again, events first and in
+their order, so that no text is ever stored without its message.
 """
 
 import json
@@ -22,11 +18,11 @@ from handrail.store.values import Json
 from handrail.store.writer import Fate
 
 AGAIN_SECONDS = 1.0
-"""How long a disk that refused is left alone, unless somebody else writes."""
+"""Delay before a retry after a failed write, unless another write comes first."""
 
 
 class Writing:
-    """What is on its way to disk of all conversations."""
+    """Writes the events and streamed changes of all threads through the journal."""
 
     def __init__(self, journal: Journal) -> None:
         self._outbox = journal.outbox
@@ -36,12 +32,12 @@ class Writing:
         journal.outbox.join(self)
 
     def tell(self, event: Event) -> None:
-        """A fact, after all that was said before it."""
+        """Append an event, after the streamed changes that precede it."""
         self.flush()
         self._told.tell(event)
 
     def flows(self, thread: Thread) -> None:
-        """Something of it changed."""
+        """Note that a thread has streamed changes."""
         self._dirty[thread.id] = thread
         self._outbox.flowing()
 
@@ -94,21 +90,21 @@ class Writing:
 
 
 class Told:
-    """Facts that are not known to be on disk, oldest first."""
+    """Events that are not known to be on disk, oldest first; appended again after a failed commit."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._facts: deque[Event] = deque()
         self._seqs: deque[int] = deque()
-        """Of the first of them; the rest are still to be told."""
+        """Numbers of the first events in `_facts`; the rest are not appended yet."""
 
     def tell(self, event: Event) -> None:
-        """Append it now, or as soon as the disk keeps up."""
+        """Append the event now, or as soon as the journal accepts it."""
         self._facts.append(event)
         self.go_on()
 
     def go_on(self) -> bool:
-        """Tell what is still to be told; whether nothing is left."""
+        """Append the remaining events; return whether all are appended."""
         while self._seqs and self._seqs[0] <= self._journal.durable:
             self._seqs.popleft()
             self._facts.popleft()
@@ -120,7 +116,7 @@ class Told:
         return True
 
     def fell(self) -> None:
-        """What is not on disk by now has to be told again."""
+        """Mark every event that is not on disk as not appended."""
         while self._seqs and self._seqs[0] <= self._journal.durable:
             self._seqs.popleft()
             self._facts.popleft()
@@ -128,7 +124,7 @@ class Told:
 
 
 def statements_of(message: Message) -> list[Statement]:
-    """All that is not yet given to the disk; from now on it is."""
+    """Return statements for the unwritten parts, and mark those parts as written."""
     whole = message.stop is not None
     return [
         statement
@@ -145,7 +141,7 @@ def state_statement(thread: str, name: str, data: Json) -> Statement:
 
 
 def size_of(statements: list[Statement]) -> int:
-    """About what they hold in memory."""
+    """Return their approximate size in memory, in bytes."""
     return sum(len(value) for _, values in statements for value in values if isinstance(value, str))
 
 

@@ -1,9 +1,8 @@
-"""One conversation, as far as it is in memory: what is open, what is not yet on disk, and what its followers may need.
+"""A thread in memory: open messages, data not yet on disk, recent messages for followers; and its followers.
 
-Owns its revision, which grows with every change, and the bell that followers sleep on. What is on disk and over leaves
-the memory; `floor` says from which revision on everything is still here. It does not know statements (statements.py).
-
-Following a conversation: whoever follows holds a cursor, and is sent what is newer, put together.
+Owns the revision, which grows with every change, and the bell that wakes followers. Ended messages leave memory once
+they are on disk; every change after revision `floor` is still in memory. A follower holds a revision as its cursor and
+gets newer changes combined. Does not know SQL.
 """
 
 import time
@@ -18,45 +17,45 @@ from handrail.store.threads.thread_records import MessageRecord, Snapshot
 from handrail.store.values import SERVED, Json, PartKind, Position
 
 KEPT = 8
-"""Ended messages that stay in memory while somebody follows, so that a slow reader need not begin anew."""
+"""Ended messages kept in memory while there are followers, so that a slow one does not need a new snapshot."""
 
 
 @dataclass(slots=True)
 class State:
-    """Something that was said of the conversation as a whole."""
+    """A named value of the thread as a whole: modes, commands, usage."""
 
     data: Json
     rev: int
     given: bool = False
-    """It was given to the disk."""
+    """It is queued for the disk."""
     safe: bool = False
-    """It is there."""
+    """It is on disk."""
 
 
 class Thread:
-    """A conversation in memory."""
+    """A thread in memory."""
 
     def __init__(self, id: str, last: int = 0) -> None:
         self.id = id
         self.last = last
-        """The place of its newest message."""
-        # Counted on from the time of its loading: a revision of an earlier daemon, which may have told what a crash then
-        # took, is never one of ours. Small enough for a JavaScript number for two centuries.
+        """The position of its newest message."""
+        # Starts at the time of loading, so that it never equals a revision of an earlier daemon, which may have sent
+        # data that a crash then lost. Fits a JavaScript number for two centuries.
         self.rev = time.time_ns() // 1_000
         self.floor = self.rev
         self.left = 0
-        """How often something left the memory: whoever reads the disk meanwhile has to read again."""
+        """Counts removals from memory: a reader that saw it change during a disk read must read again."""
         self.messages: dict[str, Message] = {}
         self.state: dict[str, State] = {}
         self.dropped: dict[str, int] = {}
-        """Prompts that were taken back, and since when."""
+        """Dropped prompts, with the revision of the drop."""
         self.dirty: dict[str, Message] = {}
         self.bell = Bell()
         self.followers = 0
         self.deleted = False
 
     def touch(self, message: Message | None = None) -> int:
-        """Something changes: the revision it has from now on."""
+        """Record a change; return its revision."""
         self.rev += 1
         if message is not None and not self.deleted:
             self.messages[message.id] = message
@@ -73,7 +72,7 @@ class Thread:
         self.state[name] = State(data, self.touch())
 
     def drop(self, message: Message) -> None:
-        """It is taken back, and was never said."""
+        """Remove a queued prompt."""
         self.messages.pop(message.id, None)
         self.dirty.pop(message.id, None)
         self.dropped[message.id] = self.touch()
@@ -86,7 +85,7 @@ class Thread:
         self.ring()
 
     def settle(self) -> None:
-        """Let go of what is over and on disk."""
+        """Remove ended messages from memory that are on disk."""
         over = [message for message in self.messages.values() if _is_over(message)]
         for message in sorted(over, key=lambda one: one.rev)[: -KEPT if self.followers else None]:
             self.floor = max(self.floor, message.rev)
@@ -108,49 +107,49 @@ def _is_over(message: Message) -> bool:
 @with_config(SERVED)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """A part that is new, has grown, or has changed."""
+    """A new, extended or changed part."""
 
     message: str
     n: int
     kind: PartKind
     at: Position
-    """0: `text` is all of it. Else it goes behind all that was sent before, which is so many characters long."""
+    """0: `text` is the whole text. Otherwise `text` continues the text sent before, which has this many characters."""
     text: str
     data: Json | None
-    """None where it has not changed."""
+    """None if unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """What is new in a conversation."""
+    """The changes of a thread since a revision."""
 
     rev: int
     messages: tuple[MessageRecord, ...]
-    """Those that began, ended, or moved; without their parts."""
+    """Messages that were opened, ended or moved; without parts."""
     growths: tuple[Growth, ...]
     state: dict[str, Json]
     dropped: tuple[str, ...] = ()
-    """Messages that are no more."""
+    """Ids of removed messages."""
     reset: bool = False
-    """These are the newest messages whole: what was sent before is void."""
+    """These are the newest messages in full: discard everything sent before."""
 
 
 class Follower:
-    """One who follows a conversation."""
+    """One follower of a thread."""
 
     def __init__(self, thread: Thread, after: int, snapshot: Callable[[], Awaitable[Snapshot]]) -> None:
         self._thread = thread
         self._rev = after
         self._snapshot = snapshot
         self._have: dict[tuple[str, int], tuple[int, int]] = {}
-        """Of each part that was sent: the revision since when its text has only grown, and how much was sent."""
+        """For each part sent: its `text_rev`, and the number of characters sent."""
 
     async def run(self, send: Callable[[Flow], Awaitable[None]]) -> None:
-        """Send all that is new, at the pace of `send`, until the conversation is deleted."""
+        """Send changes at the pace of `send`, until the thread is deleted."""
         self._thread.followers += 1
         try:
             while not self._thread.deleted:
-                bell = self._thread.bell  # taken before looking: what changes meanwhile rings this one
+                bell = self._thread.bell  # taken before reading: a change during the read sets this one
                 flow = await self._next()
                 if flow is None:
                     await bell.wait()
@@ -209,10 +208,10 @@ class Follower:
         )
 
     def _forget(self) -> None:
-        """What was sent of messages that are over is not needed any more."""
+        """Drop the entries of messages that left memory, once there are many."""
         if len(self._have) > _HAVE_MAX:
             self._have = {key: sent for key, sent in self._have.items() if key[0] in self._thread.messages}
 
 
 _HAVE_MAX = 1000
-"""Bounds what is remembered of parts that will not grow any more."""
+"""Bounds the memory for parts that no longer change."""

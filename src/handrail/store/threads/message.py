@@ -1,9 +1,8 @@
-"""A message while it is in memory: parts that are added, grow and are replaced, without ever waiting for anything.
+"""A message in memory: parts are added, extended and replaced without waiting for the disk.
 
-Owns what is in a message and at which revision of the thread each piece of it changed. It does not know disks
-(statements.py), nor who follows (follow.py): it tells its thread that it was touched.
-
-Text that can be kept and sent: half of a character, which JSON can hold and UTF-8 cannot, is replaced.
+Owns the parts, and the thread's revision at which each of them changed. It reports changes to its thread:
+`_persistence` writes them, `live_thread` sends them to followers. Text is cleaned first: a lone surrogate, valid in
+JSON but not in UTF-8, is replaced.
 """
 
 import time
@@ -16,24 +15,24 @@ from handrail.store.values import Json, PartKind, Role, Stop
 
 
 class Part:
-    """A piece of a message. What it is given must not be changed afterwards."""
+    """A part of a message. Do not modify data after passing it in."""
 
     def __init__(self, message: "Message", n: int, kind: PartKind) -> None:
         self.n = n
         self.kind: PartKind = kind
         self.data: Json = {}
         self.length = 0
-        """Of its text, in characters."""
+        """Length of the text in characters."""
         self.rev = 0
-        """When it changed last."""
+        """Revision of the last change."""
         self.data_rev = 0
-        """When its data changed last."""
+        """Revision of the last change of the data."""
         self.text_rev = 0
-        """Since when its text has only grown."""
+        """Revision of the last replacement of the text; since then it was only extended."""
         self.safe: int | None = None
-        """How much of its text was given to the disk; None when it has to be written whole."""
+        """How many characters were queued for the disk; None when the part must be written as a whole."""
         self.grown = False
-        """What was given to the disk is in pieces."""
+        """The stored text has extensions in the table `growths`."""
         self._message = message
         self._chunks: list[str] = []
         self._half = ""
@@ -45,14 +44,14 @@ class Part:
         return self._chunks[0] if self._chunks else ""
 
     def grow(self, text: str) -> None:
-        """Add to its text."""
+        """Append to the text."""
         if text := self._whole(text):
             self._chunks.append(text)
             self.length += len(text)
             self.rev = self._message.touch()
 
     def put(self, data: Json, text: str | None = None) -> None:
-        """Replace its data, and its text where one is given."""
+        """Replace the data, and the text unless None."""
         self.data = clean_json(data)
         self.safe = None
         self.rev = self.data_rev = self._message.touch()
@@ -66,7 +65,7 @@ class Part:
         return MessagePart(n=self.n, kind=self.kind, text=self.text, data=self.data)
 
     def _whole(self, text: str) -> str:
-        """What can be shown of it now: a character comes whole, even when its halves come apart."""
+        """Return the complete characters; hold back a high surrogate until its low surrogate comes."""
         text, self._half = self._half + text, ""
         if ends_in_half(text):
             text, self._half = text[:-1], text[-1]
@@ -74,7 +73,7 @@ class Part:
 
 
 class Message:
-    """Something that is being said, or was lately."""
+    """A message that is open, or ended recently."""
 
     def __init__(
         self,
@@ -103,11 +102,11 @@ class Message:
         self.said_at: int | None = None
         self.parts: list[Part] = []
         self.rev = 0
-        """When anything of it changed last."""
+        """Revision of the last change of the message or its parts."""
         self.head_rev = 0
-        """When something but its parts changed last."""
+        """Revision of the last change outside the parts."""
         self.safe_rev = 0
-        """What is on disk."""
+        """The revision that is on disk."""
         self._touched = touched
         self._ended = ended
 
@@ -115,7 +114,7 @@ class Message:
     def restored(
         cls, touched: Callable[["Message"], int], ended: Callable[["Message"], None], found: MessageRecord
     ) -> "Message":
-        """As it was written down."""
+        """Rebuild a message from its record."""
         message = cls(
             touched,
             ended,
@@ -134,16 +133,16 @@ class Message:
         return message
 
     def add(self, kind: PartKind, text: str = "", data: Json | None = None) -> Part:
-        """A new part, after all the others."""
+        """Append a new part."""
         part = Part(self, self.parts[-1].n + 1 if self.parts else 0, kind)
         self.parts.append(part)
         part.put(data or {}, text)
         return part
 
     def end(self, stop: Stop, said_at: int | None = None) -> None:
-        """Nothing more is to come; the first end holds. What comes all the same is kept as well.
+        """End the message; only the first call counts. Parts added later are still stored.
 
-        `said_at` is when it ended, where it is told again.
+        `said_at` is the original end, for a copied or imported message.
         """
         if self.stop is None:
             self.stop = stop
@@ -153,21 +152,21 @@ class Message:
             self.changed()
 
     def touch(self) -> int:
-        """A part of it changes: the revision it has from now on."""
+        """Record a change of a part; return its revision."""
         self.rev = self._touched(self)
         return self.rev
 
     def changed(self) -> None:
-        """Something but its parts changes."""
+        """Record a change outside the parts."""
         self.head_rev = self.touch()
 
     def lost(self) -> None:
-        """What was given to the disk is not there: it has to be given again, whole."""
+        """Mark all parts as unwritten after a failed commit; each is written as a whole."""
         for part in self.parts:
             part.safe = None
 
     def head(self) -> MessageRecord:
-        """All but its parts."""
+        """Return the record without parts."""
         return self._record(())
 
     def record(self) -> MessageRecord:
@@ -194,7 +193,7 @@ def now() -> int:
 
 
 def clean(text: str) -> str:
-    """The text; halves of one character that stand side by side are joined, a lone half becomes U+FFFD."""
+    """Join surrogate pairs, and replace lone surrogates by U+FFFD."""
     if text.isascii():
         return text
     try:
@@ -205,12 +204,12 @@ def clean(text: str) -> str:
 
 
 def ends_in_half(text: str) -> bool:
-    """The other half of its last character may come with the next text."""
+    """Whether the text ends in a high surrogate; its pair may come with the next chunk."""
     return "\ud800" <= text[-1:] <= "\udbff"
 
 
 def clean_json(data: Json) -> Json:
-    """The same, of every text in it."""
+    """Apply `clean` to every string and key of a JSON object."""
     return {clean(name): _cleaned(one) for name, one in data.items()}
 
 

@@ -1,6 +1,6 @@
-"""What the data of each kind of part holds: the shapes that recorder, page, command line and export agree on.
+"""Schemas of the data of message parts, by kind; shared by recorder, page, command line and export.
 
-Owns the fields; a part of kind text or thought has none. It does not know how agents say these things.
+Parts of kind text, thought and note have no data. Does not know agent protocols.
 """
 
 from typing import Literal, NotRequired
@@ -14,14 +14,14 @@ CallSort = Literal[
 
 
 class TextContent(TypedDict):
-    """Words an agent's work gave back."""
+    """Text output of an agent's call."""
 
     kind: Literal["text"]
     text: str
 
 
 class DiffContent(TypedDict):
-    """A change the agent says it makes; shown as its word, never as what is on disk."""
+    """A file change as reported by the agent; not verified against the disk."""
 
     kind: Literal["diff"]
     path: str
@@ -30,14 +30,14 @@ class DiffContent(TypedDict):
 
 
 class TerminalContent(TypedDict):
-    """A terminal to watch."""
+    """A terminal that shows the call's output."""
 
     kind: Literal["terminal"]
     terminal: str
 
 
 class ImageContent(TypedDict):
-    """A picture, kept by its hash."""
+    """An image, stored by its hash."""
 
     kind: Literal["image"]
     image: str
@@ -53,17 +53,17 @@ class Location(TypedDict):
 
 
 class CallData(TypedDict):
-    """A part of kind call: what an agent says it does, and our own call where there is one."""
+    """A part of kind call: the agent's report of a tool call, and Handrail's call if linked."""
 
     id: str
-    """The agent's; empty when it never spoke of it, and only our call is known."""
+    """The agent's id; empty when the agent did not report it and only Handrail's call is known."""
     title: str
     sort: CallSort
     status: CallStatus
     call: str | None
-    """Ours: its status, output, diff and verbs are shown from the call itself."""
+    """Handrail's call id; if set, status, output and diff are shown from that call."""
     tool: str
-    """Ours, of the call; or the agent's name for its own."""
+    """The tool of Handrail's call, or the agent's name for its own tool."""
     locations: list[Location]
     content: list[Content]
     input: object
@@ -83,30 +83,30 @@ class PlanData(TypedDict):
 
 
 class ImageData(TypedDict):
-    """A part of kind image: never the bytes."""
+    """A part of kind image; the bytes are in the blob store."""
 
     image: str
-    """Its SHA-256; `GET /api/images/SHA`."""
+    """Its SHA-256, for `GET /api/images/SHA`."""
     mime: str
 
 
 class FileData(TypedDict):
-    """A part of kind file: something a message points to."""
+    """A part of kind file: a link to a resource."""
 
     uri: str
     name: str
 
 
 class ErrorData(TypedDict):
-    """A part of kind error; its text is the sentence."""
+    """A part of kind error; the part's text is the error message."""
 
     said: list[str]
-    """The agent's last lines of standard error."""
+    """The last lines of the agent's standard error."""
     logins: list[dict[str, str]]
-    """Ways to log in, where that is what is missing: id, name, description, command."""
+    """Login methods, if the agent needs a login: id, name, description, command."""
 
 
 class RawData(TypedDict):
-    """A part of kind raw: an update of a kind that we do not know, as it came."""
+    """A part of kind raw: an agent's update of unknown kind, unchanged."""
 
     update: object

@@ -1,12 +1,4 @@
-"""Questions about conversations, as far as they are on disk. What is being said is in memory (threads.py).
-
-Questions about many things at once: where they stand, and what is shown of them in a list of what was
-found.
-
-Questions about pictures: which of them conversations still point to.
-
-Rows of the database as records of conversations.
-"""
+"""Queries for threads, messages, sessions and images. They see committed data; `threads` adds data in memory."""
 
 import json
 import re
@@ -30,12 +22,12 @@ class MessagePosition(NamedTuple):
 
 
 class ThreadQueries(Queries):
-    """What is known of conversations."""
+    """Queries for threads and their messages."""
 
     async def find(
         self, workspace: str | None = None, limit: int = 200, before: int | None = None
     ) -> list[ThreadRecord]:
-        """Those updated last first; `before` is the `updated_at` of the last one seen."""
+        """Return threads, latest update first; `before` is the `updated_at` of the last one returned."""
         where = Where()
         where.add("threads.workspace = ?", workspace)
         where.add("threads.updated_at < ?", before)
@@ -47,13 +39,13 @@ class ThreadQueries(Queries):
         return found[0] if found else None
 
     async def last_positions(self) -> dict[str, int]:
-        """Every thread, and the place of its newest message."""
+        """Return the position of the newest message of every thread."""
         return dict(await self._all(lambda row: (str(row[0]), int(row[1])), _PLACES))
 
     async def messages(
         self, thread: str, *, after: int = 0, before: int | None = None, limit: int | None = None
     ) -> list[MessageRecord]:
-        """Those at places between `after` and `before`, oldest first; the last `limit` of them."""
+        """Return the last `limit` messages at positions between `after` and `before` (exclusive), oldest first."""
         where = Where()
         where.add("thread = ?", thread)
         where.add("n > ?", after)
@@ -63,11 +55,11 @@ class ThreadQueries(Queries):
         return await self._reader.read(lambda db: messages_in(db, which, values))
 
     async def open_messages(self) -> list[MessageRecord]:
-        """Those that did not end, and those that are queued: what a restart finds. Their text whole."""
+        """Return unfinished and queued messages with their full text; used at a restart."""
         return await self._reader.read(_open_messages)
 
     async def message_position(self, message: str) -> tuple[str, int] | None:
-        """Its thread, and its place in it."""
+        """Return the message's thread and its position in it."""
         sql = "SELECT thread, n FROM messages WHERE id = ?"
         found = await self._all(lambda row: (str(row[0]), int(row[1])), sql, (message,))
         return found[0] if found else None
@@ -77,12 +69,12 @@ class ThreadQueries(Queries):
         return dict(await self._all(lambda row: (str(row[0]), json.loads(row[1])), sql, (thread,)))
 
     async def sessions(self, thread: str) -> dict[str, SessionRecord]:
-        """By agent."""
+        """Return the sessions of a thread by agent."""
         sql = "SELECT * FROM sessions WHERE thread = ?"
         return dict(await self._all(lambda row: (str(row["agent"]), session_of(row)), sql, (thread,)))
 
     async def messages_by_id(self, messages: Iterable[str]) -> dict[str, MessageRecord]:
-        """Messages, whole."""
+        """Return messages with their parts, by id. Unknown ids are left out."""
         which = f"SELECT * FROM messages WHERE id {AMONG_IDS}"
         values = (json.dumps([*messages]),)
         found = await self._reader.read(lambda db: messages_in(db, which, values))
@@ -102,13 +94,13 @@ class ThreadQueries(Queries):
         return await self._by_id(f"SELECT id, title FROM threads WHERE id {AMONG_IDS}", threads, _title)
 
     async def images(self) -> frozenset[str]:
-        """The hash of every picture that some message shows."""
+        """Return the hashes of all images that messages refer to."""
         found = await self._all(_named_images, _SHOWN)
         return frozenset(name for names in found for name in names)
 
 
 def messages_in(db: sqlite3.Connection, which: str, values: tuple[Value | None, ...]) -> list[MessageRecord]:
-    """The messages that `which` finds, newest first there, with their parts."""
+    """Return the messages that `which` selects, with their parts, in the reverse order of `which`."""
     rows = db.execute(which, values).fetchall()
     parts: defaultdict[str, list[MessagePart]] = defaultdict(list)
     wanted = json.dumps([row["id"] for row in rows])
@@ -123,7 +115,7 @@ def _open_messages(db: sqlite3.Connection) -> list[MessageRecord]:
 
 
 def _grown(db: sqlite3.Connection, message: MessageRecord) -> MessageRecord:
-    """With what its parts grew by since they were written whole."""
+    """Append the text in `growths` to the message's parts."""
     texts = {part.n: [part.text] for part in message.parts}
     for n, text in db.execute(_GROWTHS, (message.id,)):
         texts[n].append(text)

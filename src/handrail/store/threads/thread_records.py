@@ -1,15 +1,7 @@
-"""What the store says about conversations, their messages and the work done for them.
+"""Thread records: events, records and SQL for threads, messages, agent sessions and agent programs.
 
-Values only; they do not know how they were found (query/), nor what grows in memory (message.py).
-
-What happens to a conversation and to the agents that take part in it. What is said is no fact but a flow
-(threads.py).
-
-What events about conversations change. Deleting one leaves nothing that was said, and no title in the
-journal.
-
-What events about messages change: that they are, where they stand, and how they ended. What they say is a
-flow.
+Message text is not in events: it is streamed to its tables (`_persistence`). Deleting a thread deletes its messages,
+and erases its titles from the journal.
 """
 
 from dataclasses import dataclass
@@ -23,13 +15,13 @@ from handrail.store.values import SERVED, Handover, Json, PartKind, Role, Stop
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadRecord:
-    """One conversation in a list. Times are milliseconds since 1970."""
+    """One thread in a list. Times are milliseconds since 1970."""
 
     id: str
     workspace: str | None
     title: str
     titled_by: str
-    """Who gave it its title."""
+    """The actor that set the title."""
     agent: str
     forked_from: str | None
     forked_at: str | None
@@ -39,27 +31,27 @@ class ThreadRecord:
     messages: int
     queued: int
     operation: str | None
-    """The work that runs for it."""
+    """The running operation."""
     stop: Stop | None
-    """How what was said last ended; None while it is being said, and of an empty one."""
+    """How the last message ended; None while it is open, and for an empty thread."""
 
 
 @with_config(SERVED)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessagePart:
-    """A piece of a message."""
+    """A part of a message."""
 
     n: int
-    """Its place in the message."""
+    """Position in the message."""
     kind: PartKind
     text: str
     data: Json
-    """By kind: part.py says which fields."""
+    """Fields by kind: see `parts`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageRecord:
-    """Something that was said, as it is now."""
+    """The current state of a message."""
 
     id: str
     thread: str
@@ -76,16 +68,16 @@ class MessageRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Messages that follow each other, oldest first."""
+    """Consecutive messages, oldest first."""
 
     messages: tuple[MessageRecord, ...]
     more: bool
-    """There are older ones."""
+    """There are older messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """A conversation at one moment: its newest messages, and where to follow it from."""
+    """A thread at one moment: its newest messages, and the revision to follow from."""
 
     rev: int
     messages: tuple[MessageRecord, ...]
@@ -95,33 +87,33 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRecord:
-    """Under which id an agent keeps a conversation."""
+    """An agent's session id for a thread."""
 
     session: str
     upto: int
-    """The place of the last message it knows."""
+    """Position of the last message the agent knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadOpened:
-    """A conversation began, by itself or out of another."""
+    """A thread was opened: empty, forked or imported."""
 
     kind: Literal["ThreadOpened"] = "ThreadOpened"
     thread: str
     workspace: str | None
     title: str
     agent: str
-    """Who is prompted, unless the prompt says otherwise."""
+    """The agent to prompt by default."""
     by: str
     forked_from: str | None = None
     forked_at: str | None = None
-    """The last message it shares with the thread it was made from."""
+    """The last message that was copied from `forked_from`."""
     imported: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadRenamed:
-    """A conversation has another title: a person's, or the one its agent gave it."""
+    """A thread got a new title, from a person or its agent."""
 
     kind: Literal["ThreadRenamed"] = "ThreadRenamed"
     thread: str
@@ -131,7 +123,7 @@ class ThreadRenamed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadDeleted:
-    """What was said is gone; the calls made for it stay in the record."""
+    """A thread and its messages were deleted; its calls stay recorded."""
 
     kind: Literal["ThreadDeleted"] = "ThreadDeleted"
     thread: str
@@ -140,27 +132,27 @@ class ThreadDeleted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageOpened:
-    """Somebody begins to speak: a person whole, an agent bit by bit."""
+    """A message was opened. A person's text comes as a whole, an agent's is streamed."""
 
     kind: Literal["MessageOpened"] = "MessageOpened"
     thread: str
     message: str
     n: int = 0
-    """Its place in the thread."""
+    """Position in the thread."""
     role: Role
     agent: str = ""
-    """Whose message it is, or whom it is for."""
+    """The agent that wrote it, or that it is for."""
     operation: str | None = None
-    """The work it belongs to; None while a prompt is queued, and of what was imported or copied."""
+    """Its operation; None for queued prompts and for imported or copied messages."""
     queued: bool = False
-    """It waits until the work before it has ended."""
+    """The prompt waits until the running operation has ended."""
     said_at: int | None = None
-    """When it was said, of one that was imported or copied; None: now."""
+    """Original time of an imported or copied message; None: the event's time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageEnded:
-    """Nothing more is added to a message."""
+    """A message is complete."""
 
     kind: Literal["MessageEnded"] = "MessageEnded"
     thread: str
@@ -171,19 +163,19 @@ class MessageEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSent:
-    """A queued prompt's turn has come."""
+    """A queued prompt was sent to its agent."""
 
     kind: Literal["PromptSent"] = "PromptSent"
     thread: str
     message: str
     operation: str
     n: int = 0
-    """Its place from now on: after all that was said while it waited."""
+    """Its new position: after the messages that came while it waited."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptDropped:
-    """A queued prompt was taken back before its turn came."""
+    """A queued prompt was removed before it was sent."""
 
     kind: Literal["PromptDropped"] = "PromptDropped"
     thread: str
@@ -193,21 +185,21 @@ class PromptDropped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionBound:
-    """An agent keeps this conversation under an id of its own, by which it can be resumed."""
+    """An agent stores this thread under its own session id, which can resume it."""
 
     kind: Literal["SessionBound"] = "SessionBound"
     thread: str
     agent: str
     session: str
     how: Handover
-    """How the agent came to know what was said before."""
+    """How the agent got the earlier messages."""
     upto: int = 0
-    """The place of the last message it knows."""
+    """Position of the last message the agent knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStarted:
-    """An agent's program runs."""
+    """An agent's program started."""
 
     kind: Literal["AgentStarted"] = "AgentStarted"
     agent: str
@@ -218,7 +210,7 @@ class AgentStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentEnded:
-    """An agent's program runs no longer; the next prompt starts it again."""
+    """An agent's program ended; the next prompt starts it again."""
 
     kind: Literal["AgentEnded"] = "AgentEnded"
     agent: str

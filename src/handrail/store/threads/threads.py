@@ -1,11 +1,7 @@
-"""Conversations: begun, spoken in, read, followed, deleted.
+"""Threads: open, write to, read, follow, fork and delete conversations.
 
-Owns how they begin and end. What is said in them (thread/) is seen at once by whoever reads or follows, and is on disk
-100 ms later at the latest. It does not know agents, nor what a part means.
-
-Speaking in conversations: messages that begin, wait for their turn, and end.
-
-Reading a conversation: what is on disk, with what is in memory over it, as of one moment.
+Changes are visible to readers and followers immediately, and on disk after at most 100 ms. Reads combine disk and
+memory, consistent as of one moment. Does not know agents, nor what parts mean.
 """
 
 import secrets
@@ -38,7 +34,7 @@ from handrail.store.values import Handover, Json, Role
 
 
 class Speaking:
-    """The conversations in memory."""
+    """The threads in memory, and writing messages to them."""
 
     def __init__(self, writing: Writing) -> None:
         self._writing = writing
@@ -54,7 +50,7 @@ class Speaking:
         queued: bool = False,
         said_at: int | None = None,
     ) -> Message:
-        """Somebody begins to speak. `said_at` is when they did, where it is told again (fork, import)."""
+        """Open a message at the end of a thread. `said_at` is the original time of a copied one (fork, import)."""
         kept = self._thread(thread)
         kept.last += 1
         message = Message(
@@ -85,14 +81,14 @@ class Speaking:
         return message
 
     def queued(self, thread: str) -> list[Message]:
-        """Prompts that wait for their turn, in their order."""
+        """Return the queued prompts, in order."""
         waiting = [message for message in self._thread(thread).messages.values() if message.queued]
         return sorted(waiting, key=lambda message: message.n)
 
     def sent(self, message: str, operation: str) -> Message:
-        """A queued prompt's turn has come: from now on it stands behind all that was said while it waited.
+        """Mark a queued prompt as sent, and move it behind the messages that came while it waited.
 
-        Raises `LookupError` when it is not queued, or no longer.
+        Raises `LookupError` when it is not queued.
         """
         thread, prompt = self._queued(message)
         thread.last += 1
@@ -102,19 +98,19 @@ class Speaking:
         return prompt
 
     def dropped(self, message: str, by: Actor) -> None:
-        """A queued prompt is taken back. Raises `LookupError` as `sent` does."""
+        """Remove a queued prompt. Raises `LookupError` when it is not queued."""
         thread, prompt = self._queued(message)
         self._writing.tell(PromptDropped(thread=thread.id, message=message, by=str(by)))
         thread.drop(prompt)
 
     def put_state(self, thread: str, name: str, data: Json) -> None:
-        """What an agent says of the conversation as a whole; the newest of each name holds."""
+        """Set a named value of the thread as a whole, replacing the old one."""
         kept = self._thread(thread)
         kept.put_state(name, clean_json(data))
         self._writing.flows(kept)
 
     def _restored(self, found: MessageRecord) -> Message:
-        """A message that was open when the daemon ended."""
+        """Rebuild a message that was open when the daemon ended."""
         return Message.restored(self._touched, self._ended, found)
 
     def _thread(self, id: str) -> Thread:
@@ -132,7 +128,7 @@ class Speaking:
 
     def _touched(self, message: Message) -> int:
         thread = self._threads.get(message.thread)
-        if thread is None or message.id in thread.dropped:  # gone while somebody still spoke
+        if thread is None or message.id in thread.dropped:  # removed while a writer still held the message
             return message.rev + 1
         self._writing.flows(thread)
         return thread.touch(message)
@@ -147,13 +143,13 @@ class Speaking:
 
 
 NEWEST = 60
-"""Messages in a snapshot, unless it is said otherwise: a few screens full."""
+"""Default number of messages in a snapshot: a few screens."""
 TOGETHER = 50
-"""Messages that are copied at a time: so long others wait, and so many are in memory until they are on disk."""
+"""Messages copied per batch: bounds how long other tasks wait, and the memory until they are on disk."""
 
 
 class Threads(Speaking):
-    """All conversations. Those of old are known once `restore` has returned."""
+    """All threads. Stored ones are known once `restore` has returned."""
 
     def __init__(self, journal: Journal, records: Records) -> None:
         super().__init__(Writing(journal))
@@ -173,7 +169,7 @@ class Threads(Speaking):
         forked_at: str | None = None,
         imported: bool = False,
     ) -> str:
-        """Begin a conversation; its id."""
+        """Open a thread; return its id."""
         thread = f"h{secrets.token_hex(5)}"
         self._threads[thread] = Thread(thread)
         self._writing.tell(
@@ -191,7 +187,7 @@ class Threads(Speaking):
         return thread
 
     async def default(self, workspace: str | None, agent: str, by: Actor = HANDRAIL) -> str:
-        """The conversation of a workspace that was updated last; a new one, "Default", where there is none."""
+        """Return the most recently updated thread of a workspace; if it has none, open one with the title "Default"."""
         async with self._default:
             await self.written()
             newest = await self._records.threads.find(workspace, limit=1)
@@ -204,9 +200,9 @@ class Threads(Speaking):
         self._writing.tell(ThreadRenamed(thread=thread, title=title, by=str(by)))
 
     async def fork(self, thread: str, message: str, before: bool, title: str, by: Actor) -> str:
-        """A conversation that goes on from a message of another: with it, or just `before` it; its id.
+        """Copy a thread up to a message, without the message itself if `before`; return the new id.
 
-        Raises `LookupError` when the message is not one of the thread's.
+        Raises `LookupError` when the message is not in the thread.
         """
         await self.written()
         said = await self.transcript(thread)
@@ -227,7 +223,7 @@ class Threads(Speaking):
         return fork
 
     async def retell(self, thread: str, messages: Iterable[MessageRecord]) -> None:
-        """Say what was said elsewhere again, under ids of its own and with its times; returns when it is on disk."""
+        """Append copies of messages, with new ids and their original times; return when they are on disk."""
         for place, said in enumerate(messages, 1):
             message = self.open_message(thread, said.role, agent=said.agent, said_at=said.opened_at)
             for part in said.parts:
@@ -238,50 +234,50 @@ class Threads(Speaking):
         await self.written()
 
     async def delete(self, thread: str, by: Actor) -> None:
-        """Nothing that was said remains in the database when this returns; whoever followed it is let go."""
+        """Delete a thread. On return, its messages are gone from the database. Ends all followers."""
         self._thread(thread).delete()
         del self._threads[thread]
         self._writing.tell(ThreadDeleted(thread=thread, by=str(by)))
         await self.written()
 
     def bind(self, thread: str, agent: str, session: str, how: Handover, upto: int) -> None:
-        """An agent keeps the conversation under this id, and knows it up to the message at this place."""
+        """Record the agent's session id for a thread, and the position `upto` which the agent knows."""
         self._thread(thread)
         self._writing.tell(SessionBound(thread=thread, agent=agent, session=session, how=how, upto=upto))
 
     async def sessions(self, thread: str) -> dict[str, SessionRecord]:
-        """By agent."""
+        """Return the sessions of a thread by agent."""
         await self.written()
         return await self._records.threads.sessions(thread)
 
     async def snapshot(self, thread: str, limit: int = NEWEST) -> Snapshot:
-        """The newest messages, what is being said included, and the revision to follow from."""
+        """Return the newest messages, open ones included, and the revision to follow from."""
         return await self._reading.snapshot(self._thread(thread), limit)
 
     async def page(self, thread: str, before: int, limit: int = NEWEST) -> Page:
-        """The newest messages before the one at this place."""
+        """Return the newest messages before position `before`."""
         return await self._reading.page(self._thread(thread), before, limit)
 
     async def messages(self, thread: str) -> list[MessageRecord]:
-        """All that was ever said, and is queued."""
+        """Return all messages, queued ones included."""
         return await self._reading.messages(self._thread(thread))
 
     async def transcript(self, thread: str, after_n: int = 0) -> list[MessageRecord]:
-        """What was said behind a place, without what is queued."""
+        """Return the messages after position `after_n`, without queued ones."""
         messages = await self._reading.messages(self._thread(thread), after_n)
         return [message for message in messages if not message.queued]
 
     async def follow(self, thread: str, after_rev: int, send: Callable[[Flow], Awaitable[None]]) -> None:
-        """Send what is newer than `after_rev`, put together, at the pace of `send`; until the conversation is deleted."""
+        """Send combined changes after `after_rev`, at the pace of `send`, until the thread is deleted."""
         kept = self._thread(thread)
         await Follower(kept, after_rev, lambda: self._reading.snapshot(kept, NEWEST)).run(send)
 
     async def written(self) -> None:
-        """Return when all that was said and told by now is on disk. Raises `Unwritable`."""
+        """Return when every change so far is on disk. Raises `Unwritable`."""
         await self._journal.written()
 
     async def restore(self) -> None:
-        """Load what is known, and end what a crash left open. Queued prompts stay queued."""
+        """Load all threads, and end messages and operations that a crash left open. Queued prompts stay queued."""
         for thread, last in (await self._records.threads.last_positions()).items():
             self._threads[thread] = Thread(thread, last)
         for found in await self._records.threads.open_messages():
@@ -294,24 +290,24 @@ class Threads(Speaking):
 
 
 class Reading:
-    """Conversations as they are now."""
+    """Reads a thread: stored messages, overlaid with those in memory."""
 
     def __init__(self, records: Records) -> None:
         self._records = records
 
     async def snapshot(self, thread: Thread, limit: int) -> Snapshot:
-        """Its newest messages, and the revision that they are of."""
+        """Return the newest messages, and their revision."""
         page, state = await self._read(thread, None, limit)
         newer = {name: one.data for name, one in thread.state.items()}
         return Snapshot(rev=thread.rev, messages=page.messages, more=page.more, state={**state, **newer})
 
     async def page(self, thread: Thread, before: int | None, limit: int) -> Page:
-        """The newest messages before a place."""
+        """Return the newest messages before a position."""
         page, _ = await self._read(thread, before, limit)
         return page
 
     async def messages(self, thread: Thread, after: int = 0) -> list[MessageRecord]:
-        """All messages behind a place."""
+        """Return all messages after a position."""
         left = -1
         stored: list[MessageRecord] = []
         while left != thread.left:
@@ -323,7 +319,7 @@ class Reading:
         left = -1
         stored: list[MessageRecord] = []
         state: dict[str, Json] = {}
-        while left != thread.left:  # what left the memory while the disk was read may be in neither
+        while left != thread.left:  # data that left memory during the disk read may be missing in both
             left = thread.left
             stored = await self._records.threads.messages(thread.id, before=before, limit=limit + 1)
             state = await self._records.threads.state(thread.id)
@@ -336,7 +332,7 @@ def _merged(
 ) -> list[MessageRecord]:
     found = {message.id: message for message in stored if message.id not in thread.dropped}
     for message in thread.messages.values():
-        found.pop(message.id, None)  # it may have moved
+        found.pop(message.id, None)  # its position may have changed
         if message.n > after and (before is None or message.n < before):
             found[message.id] = message.record()
     return sorted(found.values(), key=lambda message: message.n)
