@@ -938,7 +938,7 @@ export interface components {
     schemas: {
         /**
          * ActivityEnded
-         * @description It came to its end, or was cancelled.
+         * @description An activity ended or was cancelled.
          */
         ActivityEnded: {
             /** Activity */
@@ -975,7 +975,7 @@ export interface components {
         };
         /**
          * ActivityStarted
-         * @description A model is asked, it thinks, a call is made, another agent is sent, a conversation is summed up.
+         * @description An activity began: a model request, thinking, a call, a sub-agent, a compaction.
          */
         ActivityStarted: {
             /** Activity */
@@ -1037,7 +1037,7 @@ export interface components {
         };
         /**
          * AgentEnded
-         * @description An agent's program runs no longer; the next prompt starts it again.
+         * @description An agent's program ended; the next prompt starts it again.
          */
         AgentEnded: {
             /** Agent */
@@ -1059,7 +1059,7 @@ export interface components {
         };
         /**
          * AgentStarted
-         * @description An agent's program runs.
+         * @description An agent's program started.
          */
         AgentStarted: {
             /** Agent */
@@ -1161,7 +1161,7 @@ export interface components {
         };
         /**
          * ApprovalAnswered
-         * @description A person decided, or a rule that was added since; the first answer is the only one.
+         * @description A person answered, or a rule added since. Only the first answer counts.
          */
         ApprovalAnswered: {
             /**
@@ -1206,7 +1206,7 @@ export interface components {
         };
         /**
          * ApprovalExpired
-         * @description Nobody answered in the time that was set.
+         * @description The approval got no answer within its time limit.
          */
         ApprovalExpired: {
             /** After Ms */
@@ -1223,7 +1223,7 @@ export interface components {
         };
         /**
          * ApprovalOpened
-         * @description A person is asked about one call.
+         * @description One call needs a person's approval.
          */
         ApprovalOpened: {
             /** Approval */
@@ -1326,7 +1326,7 @@ export interface components {
         };
         /**
          * ApprovalWithdrawn
-         * @description The question is moot: its call ended another way.
+         * @description The approval is no longer needed: its call ended another way.
          */
         ApprovalWithdrawn: {
             /** Approval */
@@ -1405,7 +1405,7 @@ export interface components {
         };
         /**
          * CallClientGone
-         * @description Nobody waits for this call any more; its outcome goes to the mailbox.
+         * @description The client no longer waits for this call; the outcome goes to its mailbox.
          */
         CallClientGone: {
             /** Call */
@@ -1418,7 +1418,7 @@ export interface components {
         };
         /**
          * CallData
-         * @description A part of kind call: what an agent says it does, and our own call where there is one.
+         * @description A part of kind call: the agent's report of a tool call, and Handrail's call if linked.
          */
         CallData: {
             /** Call */
@@ -1514,7 +1514,7 @@ export interface components {
         };
         /**
          * CallHandedBack
-         * @description The client was told to ask later; the call goes on.
+         * @description The client got `waiting` and the call's id; the call continues.
          */
         CallHandedBack: {
             /** Call */
@@ -1527,7 +1527,7 @@ export interface components {
         };
         /**
          * CallOpened
-         * @description Somebody used a tool.
+         * @description A client called a tool.
          */
         CallOpened: {
             /**
@@ -1555,7 +1555,7 @@ export interface components {
         };
         /**
          * CallSettled
-         * @description The outcome is fixed; the work may still be ending (`receipt.stopped`).
+         * @description The outcome is final; the work may still be stopping (`receipt.stopped`).
          */
         CallSettled: {
             /** By */
@@ -1579,7 +1579,7 @@ export interface components {
         };
         /**
          * CallStarted
-         * @description The call may act, and now does.
+         * @description The call was allowed and starts to run.
          */
         CallStarted: {
             /** Allowed By */
@@ -1606,7 +1606,7 @@ export interface components {
         };
         /**
          * CallStopped
-         * @description The work of a call that was settled early has really ended.
+         * @description The work of a call that was settled early has ended.
          */
         CallStopped: {
             /** Call */
@@ -1665,7 +1665,7 @@ export interface components {
         };
         /**
          * Caller
-         * @description Who made a call, and from where.
+         * @description The client that made a call, and its context.
          */
         Caller: {
             /** Client */
@@ -1697,7 +1697,7 @@ export interface components {
         };
         /**
          * Claim
-         * @description One thing a call would touch.
+         * @description One action on one resource that a call would perform.
          */
         Claim: {
             /**
@@ -1859,7 +1859,7 @@ export interface components {
         };
         /**
          * Comment
-         * @description What a person says about a line of a proposal.
+         * @description A person's comment on one line of a proposed file.
          */
         Comment: {
             /** Line */
@@ -1941,7 +1941,7 @@ export interface components {
         };
         /**
          * CredentialIssued
-         * @description A client may call over HTTP, in one workspace.
+         * @description A client may make calls over HTTP, in one workspace.
          */
         CredentialIssued: {
             /** Credential */
@@ -1960,7 +1960,7 @@ export interface components {
         };
         /**
          * CredentialRevoked
-         * @description A client may call no longer.
+         * @description A client may no longer make calls.
          */
         CredentialRevoked: {
             /** By */
@@ -1989,7 +1989,7 @@ export interface components {
         };
         /**
          * DaemonStarted
-         * @description The daemon is ready; says what it found of the time before.
+         * @description The daemon is ready; records the state it found at start.
          */
         DaemonStarted: {
             /** Approvals Kept */
@@ -2035,7 +2035,7 @@ export interface components {
         };
         /**
          * DiffContent
-         * @description A change the agent says it makes; shown as its word, never as what is on disk.
+         * @description A file change as reported by the agent; not verified against the disk.
          */
         DiffContent: {
             /**
@@ -2130,7 +2130,7 @@ export interface components {
         };
         /**
          * Entry
-         * @description An event with its place in the journal.
+         * @description An event with its number and time in the journal.
          */
         Entry: {
             /** At */
@@ -2142,7 +2142,7 @@ export interface components {
         };
         /**
          * ErrorData
-         * @description A part of kind error; its text is the sentence.
+         * @description A part of kind error; the part's text is the error message.
          */
         ErrorData: {
             /** Logins */
@@ -2154,7 +2154,7 @@ export interface components {
         };
         /**
          * FileChange
-         * @description One file: what it held, and what is put there. Contents are named by their SHA-256; None is no file.
+         * @description The old and new content of one file, as SHA-256 hashes; None: the file does not exist.
          */
         FileChange: {
             /** After */
@@ -2173,7 +2173,7 @@ export interface components {
         };
         /**
          * FileData
-         * @description A part of kind file: something a message points to.
+         * @description A part of kind file: a link to a resource.
          */
         FileData: {
             /** Name */
@@ -2183,7 +2183,7 @@ export interface components {
         };
         /**
          * FilesRestored
-         * @description A person undid what calls did to files; written before the files are.
+         * @description A person undid file changes of calls. Recorded before the files are written.
          */
         FilesRestored: {
             /** By */
@@ -2212,7 +2212,7 @@ export interface components {
         };
         /**
          * FolderDistrusted
-         * @description Whatever acts in this folder asks again.
+         * @description A person withdrew trust: calls that change something in the folder need approval again.
          */
         FolderDistrusted: {
             /** By */
@@ -2227,7 +2227,7 @@ export interface components {
         };
         /**
          * FolderTrusted
-         * @description Rules that are not about this very folder hold in it too, and its own file may allow things.
+         * @description A person trusted a folder: general rules apply in it, and its config file may allow calls.
          */
         FolderTrusted: {
             /** By */
@@ -2291,7 +2291,7 @@ export interface components {
         };
         /**
          * FormPreview
-         * @description Questions that an agent puts to a person, who answers by an edit of the input's `values`.
+         * @description A form from an agent to a person, who answers by editing `values` in the input.
          */
         FormPreview: {
             /**
@@ -2318,7 +2318,7 @@ export interface components {
         };
         /**
          * Growth
-         * @description A part that is new, has grown, or has changed.
+         * @description A new, extended or changed part.
          */
         Growth: {
             /** At */
@@ -2363,7 +2363,7 @@ export interface components {
         };
         /**
          * ImageContent
-         * @description A picture, kept by its hash.
+         * @description An image, stored by its hash.
          */
         ImageContent: {
             /** Image */
@@ -2378,7 +2378,7 @@ export interface components {
         };
         /**
          * ImageData
-         * @description A part of kind image: never the bytes.
+         * @description A part of kind image; the bytes are in the blob store.
          */
         ImageData: {
             /** Image */
@@ -2490,7 +2490,7 @@ export interface components {
         };
         /**
          * MessageEnded
-         * @description Nothing more is added to a message.
+         * @description A message is complete.
          */
         MessageEnded: {
             /**
@@ -2512,7 +2512,7 @@ export interface components {
         };
         /**
          * MessageOpened
-         * @description Somebody begins to speak: a person whole, an agent bit by bit.
+         * @description A message was opened. A person's text comes as a whole, an agent's is streamed.
          */
         MessageOpened: {
             /**
@@ -2551,7 +2551,7 @@ export interface components {
         };
         /**
          * MessagePart
-         * @description A piece of a message.
+         * @description A part of a message.
          */
         MessagePart: {
             /** Data */
@@ -2696,7 +2696,7 @@ export interface components {
         };
         /**
          * OperationEnded
-         * @description Work for one prompt ended, and with it every call it held.
+         * @description The work on one prompt ended, and all its calls with it.
          */
         OperationEnded: {
             /**
@@ -2728,7 +2728,7 @@ export interface components {
         };
         /**
          * OperationOpened
-         * @description Work for one prompt began.
+         * @description The work on one prompt began.
          */
         OperationOpened: {
             caller: components["schemas"]["Caller"];
@@ -2818,7 +2818,7 @@ export interface components {
         };
         /**
          * Owner
-         * @description Whose a terminal is.
+         * @description The owner of a terminal: a person or a client.
          */
         Owner: {
             /** Name */
@@ -2945,7 +2945,7 @@ export interface components {
         };
         /**
          * ProcessSeen
-         * @description A process that a stop met.
+         * @description A process of the call at the time of its stop.
          */
         ProcessSeen: {
             /** Name */
@@ -2984,7 +2984,7 @@ export interface components {
         };
         /**
          * PromptDropped
-         * @description A queued prompt was taken back before its turn came.
+         * @description A queued prompt was removed before it was sent.
          */
         PromptDropped: {
             /** By */
@@ -3001,7 +3001,7 @@ export interface components {
         };
         /**
          * PromptSent
-         * @description A queued prompt's turn has come.
+         * @description A queued prompt was sent to its agent.
          */
         PromptSent: {
             /**
@@ -3082,7 +3082,7 @@ export interface components {
         };
         /**
          * RawData
-         * @description A part of kind raw: an update of a kind that we do not know, as it came.
+         * @description A part of kind raw: an agent's update of unknown kind, unchanged.
          */
         RawData: {
             /** Update */
@@ -3090,7 +3090,7 @@ export interface components {
         };
         /**
          * Receipt
-         * @description What ending a call really did; facts only.
+         * @description What ending a call did: observed facts only.
          */
         Receipt: {
             /**
@@ -3153,7 +3153,7 @@ export interface components {
         };
         /**
          * Result
-         * @description What a tool gives back: words for a model, and the same as data.
+         * @description A tool's result: text for the model, and the same content as data.
          */
         Result: {
             /** Data */
@@ -3165,7 +3165,7 @@ export interface components {
         };
         /**
          * Rule
-         * @description A standing answer: which claims it is about, of whom, for how long, and where it came from.
+         * @description A standing answer: the claims and clients it matches, its scope, expiry and origin.
          */
         Rule: {
             /** Agent */
@@ -3222,7 +3222,7 @@ export interface components {
         };
         /**
          * RuleAdded
-         * @description A standing answer holds from now on.
+         * @description A rule is in force.
          */
         RuleAdded: {
             /** Approval */
@@ -3289,7 +3289,7 @@ export interface components {
         };
         /**
          * RuleRemoved
-         * @description A standing answer holds no longer.
+         * @description A rule is no longer in force.
          */
         RuleRemoved: {
             /** By */
@@ -3350,7 +3350,7 @@ export interface components {
         };
         /**
          * SearchHit
-         * @description A place where the words stand.
+         * @description One search result.
          */
         SearchHit: {
             /** At */
@@ -3402,7 +3402,7 @@ export interface components {
         };
         /**
          * SessionBound
-         * @description An agent keeps this conversation under an id of its own, by which it can be resumed.
+         * @description An agent stores this thread under its own session id, which can resume it.
          */
         SessionBound: {
             /** Agent */
@@ -3455,7 +3455,7 @@ export interface components {
         };
         /**
          * SignInRevoked
-         * @description A sign-in is void from now on.
+         * @description A sign-in is no longer valid.
          */
         SignInRevoked: {
             /**
@@ -3470,7 +3470,7 @@ export interface components {
         };
         /**
          * SignalSent
-         * @description A signal that was sent to a call's processes.
+         * @description A signal sent to a call's processes.
          */
         SignalSent: {
             /** After Ms */
@@ -3570,7 +3570,7 @@ export interface components {
         };
         /**
          * TerminalAsked
-         * @description What runs in a terminal waits for input.
+         * @description The program in a terminal waits for input.
          */
         TerminalAsked: {
             /**
@@ -3592,7 +3592,7 @@ export interface components {
         };
         /**
          * TerminalClosed
-         * @description Somebody ended a watched process; how it went is told by `TerminalEnded`.
+         * @description A person or a client closed a terminal; `TerminalEnded` follows with the exit status.
          */
         TerminalClosed: {
             /** By */
@@ -3607,7 +3607,7 @@ export interface components {
         };
         /**
          * TerminalContent
-         * @description A terminal to watch.
+         * @description A terminal that shows the call's output.
          */
         TerminalContent: {
             /**
@@ -3691,7 +3691,7 @@ export interface components {
         };
         /**
          * TerminalEnded
-         * @description A watched process is gone.
+         * @description A watched process ended.
          */
         TerminalEnded: {
             /** Bytes */
@@ -3717,7 +3717,7 @@ export interface components {
         };
         /**
          * TerminalForgotten
-         * @description An ended terminal's output was deleted, to keep within what is kept.
+         * @description The output of an ended terminal was deleted, to stay within the retention limits.
          */
         TerminalForgotten: {
             /**
@@ -3795,7 +3795,7 @@ export interface components {
         };
         /**
          * TerminalTaken
-         * @description A person took a terminal over: agents cannot type into it.
+         * @description A person took control of a terminal: agents cannot type into it.
          */
         TerminalTaken: {
             /** By */
@@ -3812,7 +3812,7 @@ export interface components {
         };
         /**
          * TerminalTyped
-         * @description Somebody typed a line, or keys.
+         * @description A person or an agent typed a line or keys.
          */
         TerminalTyped: {
             /** By */
@@ -3896,7 +3896,7 @@ export interface components {
         };
         /**
          * TerminalWentOn
-         * @description It waits for input no longer.
+         * @description The program no longer waits for input.
          */
         TerminalWentOn: {
             /**
@@ -3956,7 +3956,7 @@ export interface components {
         };
         /**
          * TextContent
-         * @description Words an agent's work gave back.
+         * @description Text output of an agent's call.
          */
         TextContent: {
             /**
@@ -3984,7 +3984,7 @@ export interface components {
         };
         /**
          * ThreadDeleted
-         * @description What was said is gone; the calls made for it stay in the record.
+         * @description A thread and its messages were deleted; its calls stay recorded.
          */
         ThreadDeleted: {
             /** By */
@@ -4061,7 +4061,7 @@ export interface components {
         };
         /**
          * ThreadOpened
-         * @description A conversation began, by itself or out of another.
+         * @description A thread was opened: empty, forked or imported.
          */
         ThreadOpened: {
             /** Agent */
@@ -4101,7 +4101,7 @@ export interface components {
         };
         /**
          * ThreadRenamed
-         * @description A conversation has another title: a person's, or the one its agent gave it.
+         * @description A thread got a new title, from a person or its agent.
          */
         ThreadRenamed: {
             /** By */
@@ -4237,7 +4237,7 @@ export interface components {
         };
         /**
          * Verdict
-         * @description What was decided about one claim.
+         * @description The decision about one claim.
          */
         Verdict: {
             /** Claim */
