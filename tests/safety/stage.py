@@ -32,6 +32,9 @@ def build(place: Path) -> str:
     (place / "bin").mkdir(parents=True)
     (place / "bin/python").symlink_to(program)
     (place / "pyvenv.cfg").write_text(f"home = {program.parent}\ninclude-system-site-packages = false\n")
+    shutil.copy(
+        Path(sys.executable).with_name("rg"), place / "bin/rg"
+    )  # a wheel installs it beside the interpreter
     packages = place / LIBRARY / "site-packages"
     _copy_packages(packages)
     shutil.copytree(SRC / "handrail", packages / "handrail")
