@@ -98,7 +98,7 @@ def test_up_on_a_port_is_there(alone: Home) -> None:
     alone.ok("up", "--no-open", "--port", port)
     assert status(alone)["url"].endswith(f":{port}")
     other = alone.ok("up", "--no-open", "--port", "1")
-    assert "not port 1" in other.err
+    assert "does not use port 1" in other.err
 
 
 def test_a_restart_keeps_the_port_that_up_was_told(alone: Home) -> None:
