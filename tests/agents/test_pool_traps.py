@@ -14,12 +14,12 @@ TRAPS: dict[int, tuple[str, str]] = {
     ),
     2: (
         "requests are taken back by a notification, number 0 too",
-        "acp.test_connection.test_a_request_that_the_agent_cancels_is_given_up_and_answered",
+        "acp.test_acp_connection.test_a_request_that_the_agent_cancels_is_given_up_and_answered",
     ),
-    3: ("ids are 0, or words", "acp.test_connection.test_a_request_may_have_any_id"),
+    3: ("ids are 0, or words", "acp.test_acp_connection.test_a_request_may_have_any_id"),
     4: (
         "what is unknown does no harm",
-        "acp.test_connection.test_unknown_notifications_and_fields_do_no_harm",
+        "acp.test_acp_connection.test_unknown_notifications_and_fields_do_no_harm",
     ),
     5: (
         "a terminal without a folder is in the session's",
@@ -39,7 +39,7 @@ TRAPS: dict[int, tuple[str, str]] = {
     ),
     9: (
         "not everything on its output is a message",
-        "acp.test_connection.test_what_is_no_message_is_skipped_and_told_of_when_the_agent_fails",
+        "acp.test_acp_connection.test_what_is_no_message_is_skipped_and_told_of_when_the_agent_fails",
     ),
     10: (
         "a session may need a login",
@@ -61,7 +61,7 @@ TRAPS: dict[int, tuple[str, str]] = {
         "its environment is what it is given, and its standard error is read",
         "acp.test_process.test_much_on_its_standard_error_does_not_block_it",
     ),
-    15: ("updates overtake each other", "acp.test_connection.test_ten_thousand_updates_keep_their_order"),
+    15: ("updates overtake each other", "acp.test_acp_connection.test_ten_thousand_updates_keep_their_order"),
     16: (
         "what it started outlives it",
         "acp.test_process.test_an_orphan_that_holds_the_output_open_holds_nothing_up_and_goes_too",

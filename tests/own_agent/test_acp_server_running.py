@@ -215,7 +215,7 @@ LOOK = """
 import ctypes, sys
 class Look:
     def find_spec(self, name, *_):
-        if name in ("anyio", "acp", "handrail.own_agent.__main__"):
+        if name in ("anyio", "acp", "handrail.own_agent.acp_server"):
             print(name, ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
             raise SystemExit
 sys.meta_path.insert(0, Look())
@@ -228,7 +228,7 @@ async def test_its_memory_is_hidden_before_anything_else_is_loaded() -> None:
     with anyio.fail_after(PATIENCE):
         done = await anyio.run_process([sys.executable, "-P", "-c", LOOK])
 
-    assert done.stdout == b"handrail.own_agent.__main__ 0\n"
+    assert done.stdout == b"handrail.own_agent.acp_server 0\n"
 
 
 async def test_what_stands_wrong_in_the_configuration_is_said_and_nothing_begins(home: Path) -> None:

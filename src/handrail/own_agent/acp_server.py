@@ -7,6 +7,11 @@ afterwards. How a prompt is processed is in agent_session.py.
 
 from __future__ import annotations
 
+import logging
+import os
+import signal
+import stat
+import sys
 from datetime import UTC
 from importlib import import_module
 from pathlib import Path
@@ -22,7 +27,7 @@ from acp.schema import ClientCapabilities, DeleteSessionRequest
 from anyio.abc import TaskGroup
 
 from handrail import __version__
-from handrail.config import OwnAgentSection
+from handrail.config import BadConfig, OwnAgentSection, load
 from handrail.own_agent.acp_stdio import HostConnection
 from handrail.own_agent.agent_session import PromptHandler, Session
 from handrail.own_agent.content import Block
@@ -33,6 +38,7 @@ from handrail.own_agent.session_files import NoSuchSession, SessionFile, Session
 from handrail.own_agent.slash_commands import NoSuchOption
 from handrail.own_agent.tools.agent_tool import Json
 from handrail.own_agent.updates import SessionUpdates
+from handrail.paths import Places
 
 if TYPE_CHECKING:
     from handrail.own_agent.tools.mcp_transport import HostServer
@@ -220,3 +226,60 @@ def _require_absolute(cwd: str) -> str:
     if not Path(cwd).is_absolute():
         raise RequestError(-32602, "`cwd` must be an absolute path.")
     return cwd
+
+
+LEAVE_SECONDS = 5.0
+"""Seconds to close all sessions after the host has gone; bounds the wait for an MCP server that does not
+exit."""
+
+FOR_PROGRAMS = "This speaks to programs. To talk with it yourself: handrail chat --agent handrail\n"
+
+
+def run() -> int:
+    """Serve until the input ends, then end the process. Returns an exit status only if it could not start."""
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
+    )
+    keys, places = Keys.take(os.environ), Places.find()
+    try:
+        settings = load(places.config).agent
+    except BadConfig as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    if sys.stdin.isatty() or not (_is_stream(0) and _is_stream(1)):
+        sys.stderr.write(FOR_PROGRAMS)
+    if not (_is_stream(0) and _is_stream(1)):
+        return 2
+    anyio.run(_serve, keys, places, settings)
+    # Exit without cleanup: a thread that waits for a locked keyring would block a normal exit.
+    logging.shutdown()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _is_stream(fd: int) -> bool:
+    """Whether a host can be at the other end: a pipe, a socket or a terminal, but not a regular file or
+    /dev/null."""
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)
+
+
+async def _serve(keys: Keys, places: Places, settings: OwnAgentSection) -> None:
+    async with anyio.create_task_group() as group:
+        program = AgentServer(
+            SessionFiles(places.data / "agent"), Models(keys, settings), keys, settings, group
+        )
+        with anyio.CancelScope() as listening:
+            group.start_soon(_stop_on_signal, listening)
+            await program.wire.listen()
+        with anyio.move_on_after(LEAVE_SECONDS):
+            await program.leave()
+        await program.wire.shut()
+        group.cancel_scope.cancel()
+
+
+async def _stop_on_signal(listening: anyio.CancelScope) -> None:
+    """Stop listening on SIGTERM or SIGINT, as at the end of the input."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            listening.cancel()

@@ -203,7 +203,7 @@ async def test_a_session_that_is_closed_while_it_connects_leaves_nothing(root: P
 
 def test_starting_the_agent_imports_nothing_slow() -> None:
     program = (
-        "import sys; import handrail.own_agent.__main__; "
+        "import sys; import handrail.own_agent.acp_server; "
         "print({'mcp', 'mcp_types', 'pydantic_ai'} & sys.modules.keys() or 'nothing')"
     )
 
