@@ -296,9 +296,20 @@ def without_prose(node: Any) -> Any:
     }
 
 
+def sort_enums(node: Any) -> Any:
+    """Sort the values of an enum: their order depends on which module asked for the type first."""
+    if isinstance(node, dict):
+        pairs = cast("Json", node).items()
+        return {
+            key: sorted(cast("list[str]", value), key=str) if key == "enum" else sort_enums(value)
+            for key, value in pairs
+        }
+    return [sort_enums(each) for each in cast("list[Any]", node)] if isinstance(node, list) else node
+
+
 def as_json(contract: object) -> str:
     """Sorted JSON; a value that fits stands on one line, so that a difference is short and near its name."""
-    return _lines(contract, "") + "\n"
+    return _lines(sort_enums(contract), "") + "\n"
 
 
 def _lines(node: object, indent: str) -> str:
